@@ -18,7 +18,7 @@ SAMPLE = "catalog/sample/"
 #: More than Python counts results by, more than int() reads, and what is no number.
 NUMBERS = ["9" * 20, "9" * 5000, "-1", "", "x", "1e400", "٣"]
 #: Documents that JSON, Python or DynamoDB end at.
-DOCUMENTS = ['{"a":' * 1000 + "1" + "}" * 1000, "[" * 200_000, '{"a": ' + "9" * 5000 + "}"]
+DOCUMENTS = ['{"a":' * 1000 + "1" + "}" * 1000, "[" * 20_000, '{"a": ' + "9" * 5000 + "}"]
 #: What is wrong for most fields.
 VALUES = [
     *NUMBERS,
@@ -61,20 +61,20 @@ def test_an_address_gives_a_moment(catalog: Pages) -> None:
     assert 'value="10:30:00"' in page.content.decode()
 
 
-@pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("page", [f"{COMPANY}?p=", "{pk}/history/?p=", "{pk}/change/?_to_field=", f"{COMPANY}?o="])
-def test_whatever_stands_in_an_address(pages: Pages, page: str, number: str) -> None:
+def test_whatever_stands_in_an_address(pages: Pages, page: str) -> None:
     """A page that there is not leads back, or to the nearest one."""
     acme = Company.objects.create(name="Acme")
     address = page.format(pk=COMPANY + acme.pk)
-    assert pages.get(address + number).status_code in {200, 302, 400}
+    answers = {number: pages.get(address + number).status_code for number in NUMBERS}
+    assert {number: status for number, status in answers.items() if status not in {200, 302, 400}} == {}
 
 
-@pytest.mark.parametrize(("page", "status"), [("9" * 20, 404), ("9" * 5000, 404), ("x", 404), ("0", 404), ("1", 200)])
-def test_the_search_of_a_field_has_no_such_page(pages: Pages, page: str, status: int) -> None:
+def test_the_search_of_a_field_has_no_such_page(pages: Pages) -> None:
     """Autocomplete answers a page that is not there as Django does."""
     asked = "autocomplete/?app_label=directory&model_name=person&field_name=company&term=A&page="
-    assert pages.get(asked + page).status_code == status
+    answers = {page: pages.get(asked + page).status_code for page in ("9" * 20, "9" * 5000, "x", "0", "1")}
+    assert answers == {**dict.fromkeys(answers, 404), "1": 200}
 
 
 def test_a_search_that_no_key_answers_is_a_wrong_request(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,10 +86,10 @@ def test_a_search_that_no_key_answers_is_a_wrong_request(pages: Pages, monkeypat
         assert b"nothing" in pages.get(asked).content
 
 
-@pytest.mark.parametrize("target", ["1/x", "9/9", "x/x", "9" * 5000 + "/x", "1/" + "x" * 5000])
-def test_an_address_by_a_content_types_number_leads_nowhere(pages: Pages, target: str) -> None:
+def test_an_address_by_a_content_types_number_leads_nowhere(pages: Pages) -> None:
     """Without SQL there are no such numbers."""
-    assert pages.get(f"r/{target}/").status_code == 404
+    targets = ["1/x", "9/9", "x/x", "9" * 5000 + "/x", "1/" + "x" * 5000]
+    assert [pages.get(f"r/{target}/").status_code for target in targets] == [404] * 5
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
