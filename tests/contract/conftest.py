@@ -104,12 +104,17 @@ class SignedIn(Struct, frozen=True):
 _superuser: list[SignedIn] = []
 
 
-@pytest.fixture
-def pages(table: Table) -> Pages:
+def superuser(table: Table) -> Pages:
     """The admin as a superuser sees it, who is made once."""
     if not _superuser:
         _superuser.append(SignedIn.superuser(table))
     return _superuser[0].again(table)
+
+
+@pytest.fixture
+def pages(table: Table) -> Pages:
+    """The admin as a superuser sees it."""
+    return superuser(table)
 
 
 @pytest.fixture

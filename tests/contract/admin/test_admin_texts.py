@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from django.test import Client
+from django.test import Client, override_settings
 
 from dynamo_single.inspection.health import KINDS
-from dynamo_single.table import Request, get_table
+from dynamo_single.table import Request, Table, get_table
 from dynamo_single.table.sentences import sentence
+from dynamo_single.testing import setup_table
 from dynamo_single.verification.findings import Kind
 from project.directory.models import Company, Person
 from tests.catalog.records import Receipt
 from tests.contract.admin.test_admin_documents import form_of_text
-from tests.contract.conftest import NO_INLINES, Pages, Registering
+from tests.contract.conftest import NO_INLINES, Pages, Registering, superuser
 from tests.contract.pseudo import codes, names, pseudo, unlisted, untranslated
 
 COMPANY = "directory/company/"
@@ -106,27 +107,39 @@ PAGES: Mapping[str, Callable[[World], Any]] = {
 }
 
 
+#: Each page ends with its costs.
+PANEL = {"ADMIN_PANEL": True}
+
+
 @pytest.fixture
 def with_panel(settings: Any) -> None:
-    """Each page ends with its costs."""
-    settings.DYNAMO_SINGLE_COSTS = {"ADMIN_PANEL": True}
+    """So it does in a test."""
+    settings.DYNAMO_SINGLE_COSTS = PANEL
 
 
-def literals(answer: Any) -> set[str]:
-    """What of a page is neither translated nor data."""
-    known = names() | codes()
+def literals(answer: Any, known: set[str]) -> set[str]:
+    """What of a page is neither translated, nor known, nor data."""
     found = {text.strip(" \u203a:|*") for text in untranslated(answer.content.decode())}
     left = {re.sub(r"\s+", " ", DATA.sub("", text)).strip(" \u203a:|*.,;()/=…&-") for text in found - known}
     return {text for text in left - known if re.search("[A-Za-z]{2}", text)}
 
 
-@pytest.mark.usefixtures("with_panel")
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_has_no_text_of_ours_that_is_not_translated(pages: Pages, page: str) -> None:
+@pytest.fixture(scope="module")
+def opened(engine: Table) -> tuple[dict[str, set[str]], set[str]]:
+    """What no page has translated, page by page, and what all of them asked a translation of: all are opened once."""
+    table = setup_table()
+    world = World(superuser(table))
+    with pseudo() as language, override_settings(DYNAMO_SINGLE_COSTS=PANEL):
+        known = names() | codes()
+        left = {name: literals(page(world), known) for name, page in PAGES.items()}
+    setup_table()
+    return {name: texts for name, texts in left.items() if texts}, language.asked
+
+
+def test_a_page_has_no_text_of_ours_that_is_not_translated(opened: tuple[dict[str, set[str]], set[str]]) -> None:
     """In a language in which everything that is translated is in brackets."""
-    world = World(pages)
-    with pseudo():
-        assert literals(PAGES[page](world)) == set()
+    left, _ = opened
+    assert left == {}
 
 
 @pytest.mark.usefixtures("with_panel")
@@ -138,13 +151,14 @@ def test_forms_with_rows_and_large_lists_have_none_either(registered: Registerin
     for pk in ("r", "s"):
         Receipt.objects.create(receipt_id=pk, lines=[{"name": "Tea"}], points=[1], data={"steps": [{"name": "Tea"}]})
     with pseudo():
-        assert literals(pages.get(f"catalog/receipt/{address}")) == set()
+        known = names() | codes()
+        assert literals(pages.get(f"catalog/receipt/{address}"), known) == set()
         if address.endswith(("add/", "change/")):
             form = form_of_text(pages.get(f"catalog/receipt/{address}"))
             wrong = {"lines.0_0": "", "lines.0_1": "dear", "points.0": "dear", "points.0.position": "x", "data_2": "{"}
             answer = pages.post(f"catalog/receipt/{address}", {**form, **wrong})
             assert answer.status_code == 200
-            assert literals(answer) == set()
+            assert literals(answer, known) == set()
 
 
 def test_every_kind_of_finding_has_words() -> None:
@@ -165,12 +179,11 @@ def test_findings_are_in_the_language_of_the_page(pages: Pages) -> None:
         assert str(sentence("Its owner %(key)s is not there.", key="x")) == "Its owner x is not there."
 
 
-@pytest.mark.usefixtures("with_panel")
 @pytest.mark.skipif(shutil.which("xgettext") is None, reason="there is no xgettext: apt-get install gettext")
-def test_makemessages_finds_what_the_pages_translate(pages: Pages, tmp_path: Path) -> None:
+def test_makemessages_finds_what_the_pages_translate(
+    opened: tuple[dict[str, set[str]], set[str]], tmp_path: Path
+) -> None:
     """Each text that a page asks a translation of stands in the code as one."""
-    world = World(pages)
-    with pseudo() as language:
-        for opened in PAGES.values():
-            opened(world)
-        assert unlisted(language.asked - names(), [ROOT / "dynamo_single", ROOT / "accounts"], tmp_path) == set()
+    _, asked = opened
+    with pseudo():
+        assert unlisted(asked - names(), [ROOT / "dynamo_single", ROOT / "accounts"], tmp_path) == set()
