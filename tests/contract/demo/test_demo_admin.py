@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from io import StringIO
-
 import pytest
 from django.apps import apps
 from django.contrib import admin
-from django.core.management import call_command
 from django.urls import reverse
 
 from project.chat.models import Member, Server
@@ -18,9 +15,9 @@ pytestmark = pytest.mark.urls("project.urls")
 APPS = ("directory", "records", "service", "chat")
 
 
+@pytest.mark.usefixtures("demo_data")
 def test_every_list_and_every_kind_of_page_can_be_opened(pages: Pages) -> None:
     """None says that no key answers it, or that too much would be read."""
-    call_command("demo_data", stdout=StringIO())
     models = [
         model for label in APPS for model in apps.get_app_config(label).get_models() if admin.site.is_registered(model)
     ]
