@@ -104,7 +104,7 @@ def users(table: Table) -> list[User]:
     users = [
         User(
             # Which shard a user is in, and so how many requests a page is, follows from the key.
-            user_id=f"u{number:02}",
+            user_id=f"e{number:02}",
             beneficiary_id="school" if number % 2 else "library",
             first_name="Inés",
             last_name="Gómez-Juárez" if number == 22 else f"Li {number:02}",
