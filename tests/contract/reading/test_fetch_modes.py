@@ -26,13 +26,25 @@ pytestmark = pytest.mark.usefixtures("table")
 PEERS, RAISE = models.FETCH_PEERS, models.FETCH_RAISE
 
 
+def stored(number: int) -> None:
+    """So many people, each of a company of its own."""
+    numbers = range(number)
+    companies = [Company(company_id=f"c{n:03}", name=f"Company {n:03}") for n in numbers]
+    Company.objects.bulk_create(companies, update_conflicts=True)
+    everybody = [Person(company_id=f"c{n:03}", person_id=f"p{n:03}", name=f"Person {n:03}") for n in numbers]
+    Person.objects.bulk_create(everybody, update_conflicts=True)
+
+
 @pytest.fixture
 def hundred() -> None:
-    """A hundred people, each of a company of its own."""
-    Company.objects.bulk_create([Company(company_id=f"c{n:03}", name=f"Company {n:03}") for n in range(100)])
-    Person.objects.bulk_create(
-        [Person(company_id=f"c{n:03}", person_id=f"p{n:03}", name=f"Person {n:03}") for n in range(100)]
-    )
+    """As many people as a BatchGetItem takes."""
+    stored(100)
+
+
+@pytest.fixture
+def four() -> None:
+    """Some people."""
+    stored(4)
 
 
 def people() -> Any:
@@ -51,7 +63,7 @@ def test_one_touch_reads_the_reference_of_all_objects(hundred: None) -> None:
         assert [each.company.name for each in found] == [f"Company {n:03}" for n in range(100)]
 
 
-def test_without_it_each_object_reads_its_own(hundred: None) -> None:
+def test_without_it_each_object_reads_its_own(four: None) -> None:
     """As ever: one GetItem each."""
     found = list(people()[:3])
     with assert_requests(["GetItem"] * 3):
@@ -85,7 +97,7 @@ def keys_of(sent: SentRequest) -> list[Any]:
     ],
     ids=["list", "iterator", "page", "awaited", "in_bulk"],
 )
-def test_peers_are_what_one_reading_gave(hundred: None, read: Any) -> None:
+def test_peers_are_what_one_reading_gave(four: None, read: Any) -> None:
     """However the objects are read."""
     queryset = Person.objects.fetch_mode(PEERS)
     found = read(queryset if "bulk" in str(read) else queryset.filter(company_id__in=["c000", "c001", "c002"]))
@@ -98,14 +110,14 @@ async def _listed(queryset: Any) -> list[Any]:
     return [each async for each in queryset]
 
 
-def test_the_objects_that_are_read_have_the_mode_too(hundred: None) -> None:
+def test_the_objects_that_are_read_have_the_mode_too(four: None) -> None:
     """So that a chain of references is one request a step."""
     found = list(people().fetch_mode(PEERS))
     assert found[0].company._state.fetch_mode is PEERS
     with assert_requests([]):
-        assert len({each.company.pk for each in found}) == 100
+        assert len({each.company.pk for each in found}) == 4
     companies = [each.company for each in found]
-    assert len(companies[0]._state.peers) == 100
+    assert len(companies[0]._state.peers) == 4
 
 
 def test_children_have_the_mode_of_their_parent() -> None:
@@ -118,7 +130,7 @@ def test_children_have_the_mode_of_their_parent() -> None:
     assert along.people.all()[0]._state.fetch_mode is RAISE
 
 
-def test_what_is_not_there_is_said_when_it_is_touched(hundred: None, table: Table) -> None:
+def test_what_is_not_there_is_said_when_it_is_touched(four: None, table: Table) -> None:
     """As without peers: ``DoesNotExist``, and no other object suffers."""
     key = {"pk": {"S": "COMPANY#c001"}, "sk": {"S": "#METADATA"}}
     table.call("DeleteItem", {"TableName": table.name, "Key": key})
@@ -131,12 +143,10 @@ def test_what_is_not_there_is_said_when_it_is_touched(hundred: None, table: Tabl
 
 def test_more_than_a_batch_takes_are_several_batches() -> None:
     """A BatchGetItem takes a hundred keys."""
-    Company.objects.bulk_create([Company(company_id=f"c{n:03}", name="C") for n in range(250)], update_conflicts=True)
-    everybody = [Person(company_id=f"c{n:03}", person_id=f"p{n:03}", name="P") for n in range(250)]
-    Person.objects.bulk_create(everybody, update_conflicts=True)
+    stored(201)
     found = list(people().fetch_mode(PEERS))
     with assert_requests(["BatchGetItem"] * 3):
-        assert len({each.company.pk for each in found}) == 250
+        assert len({each.company.pk for each in found}) == 201
 
 
 def test_a_reference_to_nothing_reads_nothing() -> None:
@@ -166,7 +176,7 @@ def test_both_sides_of_a_one_to_one_relation() -> None:
         _ = refused.restaurant
 
 
-def test_what_is_known_already_is_not_read(hundred: None) -> None:
+def test_what_is_known_already_is_not_read(four: None) -> None:
     """An object that was set, or read before, is kept."""
     first, second = people().fetch_mode(PEERS)[:2]
     first.company = Company(company_id="c000", name="Set")
@@ -175,7 +185,7 @@ def test_what_is_known_already_is_not_read(hundred: None) -> None:
     assert first.company.name == "Set"
 
 
-def test_peers_are_held_weakly(hundred: None) -> None:
+def test_peers_are_held_weakly(four: None) -> None:
     """What nobody holds is not read, and is not kept in memory."""
     found = list(people().fetch_mode(PEERS))
     kept = found[:2]
@@ -187,7 +197,7 @@ def test_peers_are_held_weakly(hundred: None) -> None:
     assert len(keys_of(sent[0])) == 2
 
 
-def test_an_object_is_pickled_and_copied_without_its_peers(hundred: None) -> None:
+def test_an_object_is_pickled_and_copied_without_its_peers(four: None) -> None:
     """It has its mode still, and reads for itself."""
     first = people().fetch_mode(PEERS)[:2][0]
     for again in (pickle.loads(pickle.dumps(first)), copy.copy(first), copy.deepcopy(first)):
@@ -196,7 +206,7 @@ def test_an_object_is_pickled_and_copied_without_its_peers(hundred: None) -> Non
             assert again.company.name == "Company 000"
 
 
-def test_a_pending_write_of_a_peer_does_not_keep_an_object_from_reading(hundred: None) -> None:
+def test_a_pending_write_of_a_peer_does_not_keep_an_object_from_reading(four: None) -> None:
     """In an ``atomic()`` block the object reads for itself then."""
     first, second = people().fetch_mode(PEERS)[:2]
     other = Company.objects.get(pk="c001")
@@ -211,7 +221,7 @@ def test_a_pending_write_of_a_peer_does_not_keep_an_object_from_reading(hundred:
 # refused
 
 
-def test_a_reference_that_is_not_read_is_refused(hundred: None) -> None:
+def test_a_reference_that_is_not_read_is_refused(four: None) -> None:
     """The error names it, and the ways out; nothing is sent."""
     first = people().fetch_mode(RAISE).first()
     with assert_requests([]), pytest.raises(FetchBlocked, match=r"Fetching of Person\.company blocked. It was"):
@@ -219,7 +229,7 @@ def test_a_reference_that_is_not_read_is_refused(hundred: None) -> None:
     assert issubclass(FetchBlocked, FieldError)
 
 
-def test_a_reference_that_was_read_is_not_refused(hundred: None) -> None:
+def test_a_reference_that_was_read_is_not_refused(four: None) -> None:
     """``select_related()`` reads it along."""
     with assert_requests(["Query", "BatchGetItem"]):
         found = list(people().fetch_mode(RAISE).select_related("company")[:3])
@@ -244,7 +254,7 @@ def test_one_touch_reads_what_was_left_out_of_all_objects(hundred: None) -> None
         assert {each.email for each in found} == {None}
 
 
-def test_what_was_left_out_is_refused(hundred: None) -> None:
+def test_what_was_left_out_is_refused(four: None) -> None:
     """By name; what was read can be used."""
     first = people().only("name").fetch_mode(RAISE).first()
     assert first.name == "Person 000"
@@ -252,7 +262,7 @@ def test_what_was_left_out_is_refused(hundred: None) -> None:
         _ = first.role
 
 
-def test_what_was_set_in_memory_stays(hundred: None) -> None:
+def test_what_was_set_in_memory_stays(four: None) -> None:
     """The rest is read around it."""
     first, second = people().only("name").fetch_mode(PEERS)[:2]
     second.role = "founder"
@@ -262,7 +272,7 @@ def test_what_was_set_in_memory_stays(hundred: None) -> None:
     assert Person.objects.get(pk=second.pk).role == "founder"
 
 
-def test_an_object_that_is_gone_says_so(hundred: None) -> None:
+def test_an_object_that_is_gone_says_so(four: None) -> None:
     """Its peers have what they asked for."""
     first, second = people().only("name").fetch_mode(PEERS)[:2]
     Person.objects.get(pk=second.pk).hard_delete()
@@ -281,14 +291,14 @@ def by_default() -> Iterator[None]:
         yield
 
 
-def test_a_setting_is_the_default(hundred: None, by_default: None) -> None:
+def test_a_setting_is_the_default(four: None, by_default: None) -> None:
     """Of every queryset that says nothing."""
     found = list(people())
     with assert_requests(["BatchGetItem"]):
-        assert len({each.company.pk for each in found}) == 100
+        assert len({each.company.pk for each in found}) == 4
 
 
-def test_a_queryset_says_something_else(hundred: None, by_default: None) -> None:
+def test_a_queryset_says_something_else(four: None, by_default: None) -> None:
     """It goes before the default, also where that would refuse."""
     found = list(people().fetch_mode(models.FETCH_ONE)[:2])
     with assert_requests(["GetItem"]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -16,8 +18,28 @@ from tests.docs import lookup_table as matrix
 CELLS = [(lookup, name) for lookup in matrix.LOOKUPS for name in matrix.COLUMNS]
 ANSWERED = [(lookup, name) for lookup, name in CELLS if matrix.cell(lookup, name) != "-"]
 REFUSED = [each for each in CELLS if each not in ANSWERED]
+
+
+def by_column(cells: list[tuple[str, str]]) -> Any:
+    """The lookups of these cells, column by column: a model is declared and filled once for all of its lookups."""
+    found: dict[str, list[str]] = {}
+    for lookup, name in cells:
+        found.setdefault(name, []).append(lookup)
+    return pytest.mark.parametrize(("name", "lookups"), found.items(), ids=found)
+
+
+@contextmanager
+def asking(lookup: str) -> Iterator[None]:
+    """Whatever fails in the block says which lookup it was."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"The lookup is {lookup}.")
+        raise
+
+
 #: What only a key with the canonical form answers.
-NEEDS_KEY = {("canonical", "text")}
+NEEDS_KEY = [matrix.CANONICAL]
 
 
 def fill(model: Any, name: str) -> None:
@@ -33,51 +55,76 @@ def requests(plan: Plan) -> int:
     return len(plan.conditions)
 
 
+def assert_answered(model: Any, lookup: str, name: str) -> None:
+    """By every key that answers the lookup just those objects are found that Python finds."""
+    expected = matrix.expected(lookup, name)
+    asked = [matrix.by_key(model, lookup, name, key) for key in matrix.KEYS]
+    assert any(queryset is not None for queryset in asked)
+    for queryset in filter(lambda queryset: queryset is not None, asked):
+        with assert_requests(requests(queryset._plan())) as sent:
+            found = sorted(obj.pk for obj in queryset)
+        assert found == expected, queryset.explain()
+        assert queryset.count() == len(expected)
+        if matrix.in_key(queryset):
+            read = sum(each.response["ScannedCount"] for each in sent if each.response)
+            assert read == len(expected), queryset.explain()
+
+
 @pytest.mark.usefixtures("table")
-@pytest.mark.parametrize(("lookup", "name"), ANSWERED)
-def test_an_answer_is_what_python_finds(lookup: str, name: str) -> None:
+@by_column([cell for cell in ANSWERED if cell not in NEEDS_KEY])
+def test_an_answer_is_what_python_finds(name: str, lookups: list[str]) -> None:
     """By every key that answers a lookup just those objects are found, and a key condition reads no others."""
+    with matrix.declared(name) as model:
+        fill(model, name)
+        for lookup in lookups:
+            with asking(lookup):
+                assert_answered(model, lookup, name)
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(("lookup", "name"), NEEDS_KEY)
+def test_an_answer_by_a_key_of_its_own_is_what_python_finds(lookup: str, name: str) -> None:
+    """A key that has the canonical form of a text."""
     with matrix.models_of(lookup, name) as model:
         fill(model, name)
-        expected = matrix.expected(lookup, name)
-        asked = [matrix.by_key(model, lookup, name, key) for key in matrix.KEYS]
-        assert any(queryset is not None for queryset in asked)
-        for queryset in filter(lambda queryset: queryset is not None, asked):
-            with assert_requests(requests(queryset._plan())) as sent:
-                found = sorted(obj.pk for obj in queryset)
-            assert found == expected, queryset.explain()
-            assert queryset.count() == len(expected)
-            if matrix.in_key(queryset):
-                read = sum(each.response["ScannedCount"] for each in sent if each.response)
-                assert read == len(expected), queryset.explain()
+        assert_answered(model, lookup, name)
 
 
 @pytest.mark.usefixtures("table")
-@pytest.mark.parametrize(("lookup", "name"), [cell for cell in ANSWERED if cell not in NEEDS_KEY])
-def test_a_missing_value_meets_no_lookup_and_every_negation(lookup: str, name: str) -> None:
+@by_column([cell for cell in ANSWERED if cell not in NEEDS_KEY])
+def test_a_missing_value_meets_no_lookup_and_every_negation(name: str, lookups: list[str]) -> None:
     """An object without the attribute is found by ``isnull`` and left out by all others; a negation is the rest."""
     with matrix.declared_nullable(name) as model:
         fill(model, name)
         model.objects.create(cell_id="none")
         everything = {obj.pk for obj in model.objects.all()}
-        expected = {"none"} if lookup == "isnull" else set(matrix.expected(lookup, name))
-        queryset = matrix.ask(model, lookup, name)
-        assert {obj.pk for obj in queryset} == expected
-        question = Q(*queryset.query.where.children)
-        assert {obj.pk for obj in model.objects.filter(~question)} == everything - expected
+        for lookup in lookups:
+            with asking(lookup):
+                expected = {"none"} if lookup == "isnull" else set(matrix.expected(lookup, name))
+                queryset = matrix.ask(model, lookup, name)
+                assert {obj.pk for obj in queryset} == expected
+                question = Q(*queryset.query.where.children)
+                assert {obj.pk for obj in model.objects.filter(~question)} == everything - expected
 
 
-@pytest.mark.parametrize(("lookup", "name"), REFUSED)
-def test_what_is_not_answered_is_refused_by_name(lookup: str, name: str) -> None:
+@by_column(REFUSED)
+def test_what_is_not_answered_is_refused_by_name(name: str, lookups: list[str]) -> None:
     """A cell without an answer is an error that names the attribute or the lookup, or it is a path into a document."""
     with matrix.declared(name) as model:
-        try:
-            queryset = matrix.ask(model, lookup, name)
-            queryset.explain()
-        except DynamoSingleError as error:
-            asked = matrix.LOOKUPS[lookup].conditions(matrix.COLUMNS[name])
-            words = {"value", *(f"'{suffix.partition('__')[0]}" for suffix in asked)}
-            assert any(word in str(error) for word in words), error
-        else:
-            assert name in ("map", "list"), queryset.explain()
-            assert "path=('" in repr(state_of(queryset).where)
+        for lookup in lookups:
+            with asking(lookup):
+                assert_refused(model, lookup, name)
+
+
+def assert_refused(model: Any, lookup: str, name: str) -> None:
+    """By name, or it is a path."""
+    try:
+        queryset = matrix.ask(model, lookup, name)
+        queryset.explain()
+    except DynamoSingleError as error:
+        asked = matrix.LOOKUPS[lookup].conditions(matrix.COLUMNS[name])
+        words = {"value", *(f"'{suffix.partition('__')[0]}" for suffix in asked)}
+        assert any(word in str(error) for word in words), error
+    else:
+        assert name in ("map", "list"), queryset.explain()
+        assert "path=('" in repr(state_of(queryset).where)
