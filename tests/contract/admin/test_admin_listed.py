@@ -150,7 +150,7 @@ def test_lists_within_a_map_have_rows_too(catalog: Pages) -> None:
     assert Receipt.objects.get(pk="r").data == {"steps": [{**TEA, "name": "Coffee"}, {"name": "Jam"}], "more": 1}
 
 
-#: What is typed, and what is said of it.
+#: What is typed, and the message about it.
 WRONG: list[tuple[dict[str, str], str]] = [
     ({"lines__1_1": "dear"}, "Row 2: Price: Enter a number."),
     ({"lines__1_0": ""}, "Row 2: Name: This field is required."),
