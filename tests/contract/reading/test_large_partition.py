@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from dynamo_single.orm.reading import growing
+from dynamo_single.orm.requests import compiler
 from dynamo_single.table import Request, Table
 from dynamo_single.table.limits import MAX_PAGE_ITEMS
 from dynamo_single.testing import capture_requests
@@ -28,9 +30,20 @@ def fill(table: Table, items: int) -> None:
         assert not answer["UnprocessedItems"]
 
 
-@pytest.mark.parametrize(("items", "requests"), [(25_000, 5), pytest.param(100_000, 15, marks=deep)])
-def test_looking_for_a_match_ends_where_there_is_none(table: Table, items: int, requests: int) -> None:
+@pytest.mark.parametrize(
+    ("items", "requests", "most"),
+    [
+        (2_500, 5, MAX_PAGE_ITEMS // 100),
+        pytest.param(25_000, 5, MAX_PAGE_ITEMS, marks=deep),
+        pytest.param(100_000, 15, MAX_PAGE_ITEMS, marks=deep),
+    ],
+)
+def test_looking_for_a_match_ends_where_there_is_none(
+    table: Table, monkeypatch: pytest.MonkeyPatch, items: int, requests: int, most: int
+) -> None:
     """Each way to look for one match gives none, and asks for no more items at once than a page can hold."""
+    for module in (growing, compiler):
+        monkeypatch.setattr(module, "MAX_PAGE_ITEMS", most)
     fill(table, items)
     rare = Order.objects.filter(customer="big", status="rare")
 
@@ -50,4 +63,4 @@ def test_looking_for_a_match_ends_where_there_is_none(table: Table, items: int, 
         with capture_requests() as sent:
             assert not question(), name
         assert len(sent) > requests, name
-        assert max(request.params.get("Limit", 0) for request in sent) == MAX_PAGE_ITEMS, name
+        assert max(request.params.get("Limit", 0) for request in sent) == most, name

@@ -37,7 +37,8 @@ def visits(table: Table, shards: int, number: int) -> None:
     """So many visits, one a second."""
     growth.begin_with(table, LAYOUT, shards)
     Visit.objects.bulk_create(
-        [Visit(visit_id=f"v{n:05}", at=BEGINNING + timedelta(seconds=n), page=PAGE) for n in range(number)]
+        [Visit(visit_id=f"v{n:05}", at=BEGINNING + timedelta(seconds=n), page=PAGE) for n in range(number)],
+        update_conflicts=True,
     )
     knowledge.schedule(LAYOUT)
 
@@ -62,17 +63,15 @@ def walk(queryset: Any, size: int) -> tuple[list[str], list[list[SentRequest]]]:
             return ids, requests
 
 
-@pytest.mark.parametrize("order", ["at", "-at"])
-def test_pages_of_a_hundred_over_eight_shards_read_less_than_twice_as_much(
-    table: Table, clock: Any, order: str
-) -> None:
-    """Items read for each that is given, and units beside those of one partition."""
-    visits(table, 8, 1000)
-    ids, requests = walk(Visit.objects.order_by(order), 100)
-    assert ids == sorted(ids, reverse=order == "-at")
-    assert len(ids) == 1000
-    assert read([each for sent in requests for each in sent]) <= 2 * 1000
-    assert all(read(sent) <= 2 * 100 for sent in requests)
+def test_pages_of_a_hundred_over_eight_shards_read_less_than_twice_as_much(table: Table, clock: Any) -> None:
+    """Items read for each that is given, in both orders."""
+    visits(table, 8, 500)
+    for order in ("at", "-at"):
+        ids, requests = walk(Visit.objects.order_by(order), 100)
+        assert ids == sorted(ids, reverse=order == "-at")
+        assert len(ids) == 500
+        assert read([each for sent in requests for each in sent]) <= 2 * 500
+        assert all(read(sent) <= 2 * 100 for sent in requests)
 
 
 def test_units_over_eight_shards_are_less_than_twice_those_of_one(table: Table, clock: Any) -> None:
@@ -88,9 +87,9 @@ def test_units_over_eight_shards_are_less_than_twice_those_of_one(table: Table, 
 
 def test_a_page_asks_each_shard_once_as_a_rule(table: Table, clock: Any) -> None:
     """And one again that has given its share."""
-    visits(table, 8, 800)
+    visits(table, 8, 400)
     _, requests = walk(Visit.objects.order_by("at"), 100)
-    assert sum(map(len, requests)) <= 8 * 8 + 8
+    assert sum(map(len, requests)) <= 4 * 8 + 4
 
 
 def test_a_finished_shard_is_not_asked_again(table: Table, clock: Any) -> None:
