@@ -103,7 +103,23 @@ class UnknownField(DynamoSingleError, FieldError):
 
 
 class InvalidValue(DynamoSingleError, ValueError):
-    """A value has the wrong type or form for its attribute."""
+    """A value has the wrong type or form for its attribute.
+
+    ``words`` says so for the people who fill in forms: a text, or what becomes one in the language that is active.
+    """
+
+    def __init__(self, *args: object, words: object = None) -> None:
+        super().__init__(*args)
+        self.words = words
+
+    def in_words(self) -> str:
+        """What forms say: the words of this error, or of the one that it was raised from; else its message."""
+        error: BaseException | None = self
+        while isinstance(error, InvalidValue):
+            if error.words is not None:
+                return str(error.words)
+            error = error.__cause__
+        return str(self)
 
 
 class UnreadableItem(InvalidValue):

@@ -76,7 +76,7 @@ class TooMuchWithFiles(Exception):
 def in_words(request: HttpRequest, refusal: Exception) -> str:
     """What was refused and what to do about it, for people; superusers read what programmers do as well.
 
-    Of a value that is refused the error itself says which one and why.
+    Of a value that is refused the error itself says why, in words for people where it has any.
     """
     logger.warning("%s was refused: %s", request.path, refusal)
     words = _taken(refusal) if isinstance(refusal, UniqueViolation) else _known(refusal)
@@ -91,6 +91,9 @@ def is_developer(user: Any) -> bool:
 
 
 def _known(refusal: Exception) -> str:
+    if isinstance(refusal, InvalidValue):
+        words = refusal.in_words()
+        return "" if words == str(refusal) else words
     return next((str(words) for kind, words in _WORDS if isinstance(refusal, kind)), "")
 
 

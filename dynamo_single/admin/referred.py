@@ -24,7 +24,7 @@ from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import what_is_asked
-from dynamo_single.orm.schema.fields.fields import IS_KNOWN
+from dynamo_single.orm.schema.fields.fetching import IS_KNOWN
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 F = TypeVar("F")

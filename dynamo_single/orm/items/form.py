@@ -42,6 +42,7 @@ from dynamo_single.orm.schema.attributes import Attribute, VersionAttribute
 from dynamo_single.orm.schema.attributes.operations import Operation
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.orm.schema.encoding.words import HAS_TO_HAVE_VALUE, words
 from dynamo_single.orm.schema.fields.files import FileField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import Twin
@@ -136,7 +137,8 @@ class ItemForm(Struct, frozen=True, eq=False):
             except InvalidValue as error:
                 raise InvalidValue(f"{self.label}: {error}") from error
             if value is None and not attribute.null and (before is None or attribute.attr_name in before):
-                raise MissingValue(f"{self.label}: {name} is missing: {self._remedy(name, before)}.")
+                message = f"{self.label}: {name} is missing: {self._remedy(name, before)}."
+                raise MissingValue(message, words=words(HAS_TO_HAVE_VALUE, name=attribute.field.verbose_name))
         return found
 
     def _remedy(self, name: str, before: Item | None) -> str:

@@ -28,6 +28,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.encoding.keys import NoIdentity, Template
 from dynamo_single.orm.schema.encoding.shards import Sharding, suffix
+from dynamo_single.orm.schema.encoding.words import HAS_TO_HAVE_VALUE, words
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout, Twin
@@ -169,7 +170,8 @@ def _index_key(model: type[DynamoModel], index_key: IndexKey, values: Values) ->
                 raise EmptyKeyPart(
                     f"{model._meta.label}: {name} is empty, and the key {index_key.key.name} on {index_key.index} "
                     f"needs it. Give {given} {another}, or declare {it} blank=True to leave objects without one out of "
-                    f"that index, or write {{{name}:first}} in the key to keep them in it."
+                    f"that index, or write {{{name}:first}} in the key to keep them in it.",
+                    words=words(HAS_TO_HAVE_VALUE, name=given),
                 )
             return None
     return _rendered(model, index_key.key, values)

@@ -380,7 +380,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         try:
             serialization.check_keys(self)
         except InvalidValue as error:
-            raise ValidationError(str(error), code="invalid_key") from error
+            raise ValidationError(error.in_words(), code="invalid_key") from error
 
     def _perform_unique_checks(self, unique_checks: object) -> dict[str, list[object]]:
         own_key = None if self._stored is None else serialization.stored_key(self)

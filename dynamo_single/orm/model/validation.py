@@ -73,7 +73,7 @@ def extracted_errors(obj: DynamoModel, excluded: Collection[str]) -> Errors:
             field.validate(value, obj)
             field.run_validators(value)
         except InvalidValue as error:
-            found.setdefault(attribute.source, []).append(ValidationError(str(error), code="invalid_value"))
+            found.setdefault(attribute.source, []).append(ValidationError(error.in_words(), code="invalid_value"))
         except ValidationError as error:
             said = [ValidationError(f"{attribute.path}: {message}", code="invalid") for message in error.messages]
             found.setdefault(attribute.source, []).extend(said)
@@ -146,8 +146,8 @@ def _of_rule(obj: DynamoModel, own_key: ItemKey | None, rule: Rule | None, place
     return None if key is None else _Question(place, key, answer)
 
 
-def _known(place: Place, error: Exception) -> _Question:
-    return _Question(place, None, lambda item: ValidationError(str(error), code="invalid_key"))
+def _known(place: Place, error: InvalidValue) -> _Question:
+    return _Question(place, None, lambda item: ValidationError(error.in_words(), code="invalid_key"))
 
 
 def _item(obj: DynamoModel, rule: Rule) -> NewItem:

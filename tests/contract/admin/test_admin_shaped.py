@@ -105,7 +105,7 @@ def test_a_row_changes_its_place_alone(catalog: Pages) -> None:
         ("Price", "dear", "Price: Enter a number."),
         ("Price", "1.234", "Price: Ensure that there are no more than 2 decimal places."),
         ("Sent", "soon", "Sent: Enter a valid date."),
-        ("Receiver / Name", "", "data__receiver__name is missing"),
+        ("Receiver / Name", "", "data__receiver__name: This has to have a value."),
         ("Further keys, as JSON", "{", "Enter valid JSON: see line 1, column 2."),
     ],
 )

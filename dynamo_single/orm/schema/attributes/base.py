@@ -20,6 +20,7 @@ from dynamo_single.exceptions import ConfigurationError, InvalidValue, Unreadabl
 from dynamo_single.orm.schema.attributes.djangos import check_options
 from dynamo_single.orm.schema.attributes.operations import Operation
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.encoding.words import expecting, gettext_noop
 from dynamo_single.orm.schema.fields.fetching import LeftOut, fetch
 from dynamo_single.orm.schema.fields.fields import DynamoField
 from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
@@ -210,13 +211,14 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         """A lookup's value in the same Python form, as fine as it was given."""
         return self.prepare(value)
 
-    #: What ``refuse`` says that the attribute takes.
-    expects: ClassVar[str] = "another kind of value"
+    #: What ``refuse`` says that the attribute takes; its words are looked up in Django's translations.
+    expects: ClassVar[str] = gettext_noop("another kind of value")
 
     def refuse(self, value: object) -> InvalidValue:
         """The error for a value of the wrong kind."""
         return InvalidValue(
-            f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {shown(value)}."
+            f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {shown(value)}.",
+            words=expecting(self.expects),
         )
 
     def encode(self, value: T) -> Any:

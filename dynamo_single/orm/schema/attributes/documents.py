@@ -11,6 +11,7 @@ from dynamo_single.later import Later
 from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, Null, T
 from dynamo_single.orm.schema.attributes.shapes import Elements, Shape
 from dynamo_single.orm.schema.encoding import values
+from dynamo_single.orm.schema.encoding.words import NESTED_TOO_DEEP, gettext_noop, words
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.orm.schema.fields.forms import number_member
 from dynamo_single.orm.schema.kinds import ModelField
@@ -65,7 +66,7 @@ class MapAttribute(DocumentAttribute[dict[str, Any], Null]):
     """
 
     attr_type = "M"
-    expects = "a dict"
+    expects = gettext_noop("a dict")
     python_types = (dict,)
 
     def __init__(
@@ -89,7 +90,7 @@ class ListAttribute(DocumentAttribute[list[Any], Null]):
     """
 
     attr_type = "L"
-    expects = "a list"
+    expects = gettext_noop("a list")
     python_types = (list, tuple)
 
     def __init__(
@@ -114,7 +115,7 @@ class JSONAttribute(Attribute[Any, Null]):
     """
 
     attr_type = "S"
-    expects = "a value that JSON can hold"
+    expects = gettext_noop("a value that JSON can hold")
     document = True
     field_class = fields.DocumentField
 
@@ -124,7 +125,10 @@ class JSONAttribute(Attribute[Any, Null]):
         text = simplejson.dumps(value, use_decimal=True, allow_nan=False, ensure_ascii=False, encoding=None)
         # Each level has a bracket, so that what has few of them need not be walked.
         if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deeper(value, MAX_JSON_DEPTH):
-            raise InvalidValue(f"{self.name}: the value is nested deeper than {MAX_JSON_DEPTH} levels.")
+            raise InvalidValue(
+                f"{self.name}: the value is nested deeper than {MAX_JSON_DEPTH} levels.",
+                words=words(NESTED_TOO_DEEP, levels=MAX_JSON_DEPTH),
+            )
         return self.decode(values.checked_text(text, path=self.name))
 
     def encode(self, value: object) -> str:
@@ -206,7 +210,7 @@ class UnicodeSetAttribute(SetAttribute[str, Absent]):
     """A set of texts."""
 
     attr_type = "SS"
-    expects = "a set of texts"
+    expects = gettext_noop("a set of texts")
     member_types = (str,)
 
 
@@ -214,7 +218,7 @@ class NumberSetAttribute(SetAttribute[Any, Absent]):
     """A set of numbers."""
 
     attr_type = "NS"
-    expects = "a set of numbers"
+    expects = gettext_noop("a set of numbers")
     member_types = (int, float, Decimal)
 
     def make_field(self) -> ModelField:
@@ -228,7 +232,7 @@ class BinarySetAttribute(SetAttribute[bytes, Absent]):
     """A set of byte strings."""
 
     attr_type = "BS"
-    expects = "a set of bytes"
+    expects = gettext_noop("a set of bytes")
     member_types = (bytes,)
 
     def __init__(

@@ -14,6 +14,7 @@ from dynamo_single.orm.schema.attributes.base import Attribute, Label
 from dynamo_single.orm.schema.attributes.following import FollowingAttribute
 from dynamo_single.orm.schema.attributes.references import StandIn, StoredAgain
 from dynamo_single.orm.schema.attributes.scalars import UnicodeAttribute
+from dynamo_single.orm.schema.encoding.words import words
 
 #: A place inside a document: keys of maps, and numbers of lists' elements.
 Steps = tuple[str | int, ...]
@@ -145,4 +146,5 @@ class ExtractedAttribute(FollowingAttribute, StoredAgain[Any]):
         try:
             return super().prepare(value)
         except InvalidValue as error:
-            raise InvalidValue(f"{error} It is extracted from {self.path}.") from error
+            said = words("%(path)s: %(text)s", path=self.path, text=error.in_words())
+            raise InvalidValue(f"{error} It is extracted from {self.path}.", words=said) from error

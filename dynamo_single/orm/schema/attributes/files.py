@@ -13,6 +13,7 @@ from django.db.models.fields.files import FieldFile, ImageFieldFile
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.schema.attributes.base import Attribute, Label
 from dynamo_single.orm.schema.encoding import values
+from dynamo_single.orm.schema.encoding.words import gettext_noop
 from dynamo_single.orm.schema.fields import files
 
 
@@ -25,7 +26,7 @@ class FileAttribute(Attribute[FieldFile]):
     """
 
     attr_type = "S"
-    expects = "a file, or the name of one in the storage"
+    expects = gettext_noop("a file, or the name of one in the storage")
     field_class: ClassVar[type[models.Field[Any, Any]]] = files.FileField
 
     def __init__(

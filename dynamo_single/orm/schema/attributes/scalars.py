@@ -16,6 +16,7 @@ from django.utils.functional import Promise
 from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.schema.attributes.base import Attribute, Label, Null
 from dynamo_single.orm.schema.encoding import ulids, values
+from dynamo_single.orm.schema.encoding.words import gettext_noop
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.orm.schema.kinds import ModelField
 
@@ -28,7 +29,7 @@ class UnicodeAttribute(Attribute[str, Null]):
 
     attr_type = "S"
     key_kind = "text"
-    expects = "text (str)"
+    expects = gettext_noop("text (str)")
     field_class: ClassVar[type[models.Field[Any, Any]]] = fields.TextField
 
     def __init__(
@@ -134,7 +135,7 @@ class UUIDAttribute(Attribute[uuid.UUID, Null]):
 
     attr_type = "S"
     key_kind = "uuid"
-    expects = "a UUID"
+    expects = gettext_noop("a UUID")
     field_class = fields.UUIDField
 
     def clean(self, value: object) -> uuid.UUID:
@@ -159,7 +160,7 @@ class IntegerAttribute(Attribute[int, Null]):
 
     attr_type = "N"
     key_kind: str | None = "number"
-    expects = "a whole number"
+    expects = gettext_noop("a whole number")
     field_class = fields.IntegerField
     rounds = True
 
@@ -198,7 +199,7 @@ class NumberAttribute(Attribute[float, Null]):
 
     attr_type = "N"
     key_kind = "number"
-    expects = "a number"
+    expects = gettext_noop("a number")
     field_class = fields.NumberField
 
     def clean(self, value: object) -> float:
@@ -225,7 +226,7 @@ class DecimalAttribute(Attribute[Decimal, Null]):
 
     attr_type = "N"
     key_kind = "number"
-    expects = "a decimal number"
+    expects = gettext_noop("a decimal number")
     field_class = fields.DecimalField
 
     def __init__(
@@ -269,7 +270,7 @@ class BooleanAttribute(Attribute[bool, Null]):
 
     attr_type = "BOOL"
     key_kind = "boolean"
-    expects = "True or False"
+    expects = gettext_noop("True or False")
     field_class = fields.BooleanField
 
     def clean(self, value: object) -> bool:
@@ -295,7 +296,7 @@ class BinaryAttribute(Attribute[bytes, Null]):
     """Bytes. Not editable in forms unless asked for, as in Django."""
 
     attr_type = "B"
-    expects = "bytes"
+    expects = gettext_noop("bytes")
     field_class = fields.BinaryField
 
     def __init__(

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Field
+from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, MissingValue
 from dynamo_single.orm.schema.attributes.base import NOT_PROVIDED, Attribute
@@ -18,6 +19,7 @@ from dynamo_single.orm.schema.attributes.extracted import Steps
 from dynamo_single.orm.schema.attributes.scalars import IntegerAttribute
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.encoding.words import expecting, words_at
 
 
 class Shape:
@@ -40,7 +42,8 @@ class Shape:
         """Raise ``InvalidValue`` for the first place that holds what it may not, ``MissingValue`` for one that lacks
         what it needs; ``said`` is what messages call the map."""
         if not isinstance(value, Mapping):
-            raise InvalidValue(f"{said} is a map, and cannot be {type(value).__name__} {shown(value)}.")
+            message = f"{said} is a map, and cannot be {type(value).__name__} {shown(value)}."
+            raise InvalidValue(message, words=words_at(said, _("This has to be a map.")))
         for name, member in self.members.items():
             _check(member, value.get(name), f"{said}__{name}")
 
@@ -85,7 +88,8 @@ class Elements:
         """Raise ``InvalidValue`` or ``MissingValue`` for the first element that is not as declared; ``said`` is what
         messages call the list."""
         if not isinstance(value, list | tuple):
-            raise InvalidValue(f"{said} is a list, and cannot be {type(value).__name__} {shown(value)}.")
+            message = f"{said} is a list, and cannot be {type(value).__name__} {shown(value)}."
+            raise InvalidValue(message, words=words_at(said, _("This has to be a list.")))
         for number, each in enumerate(value):
             self._check(each, f"{said}__{number}")
 
@@ -188,10 +192,12 @@ def _check(member: Attribute | Shape, value: object, said: str) -> None:
         return
     if value is None:
         if not member.null:
-            raise MissingValue(f"{said} is missing: it takes {member.expects}, or null=True.")
+            message = f"{said} is missing: it takes {member.expects}, or null=True."
+            raise MissingValue(message, words=words_at(said, _("This has to have a value.")))
         return
     if not _is_stored_alike(member, value, said):
-        raise InvalidValue(f"{said} takes {member.expects}, not {type(value).__name__} {shown(value)}.")
+        message = f"{said} takes {member.expects}, not {type(value).__name__} {shown(value)}."
+        raise InvalidValue(message, words=expecting(member.expects, said))
     within: Shape | Elements | None = getattr(member, "shape", None)
     if within is not None:
         within.check(value, said)
@@ -201,7 +207,8 @@ def _check(member: Attribute | Shape, value: object, said: str) -> None:
         (member.field.validate if within is None else partial(Field.validate, member.field))(prepared, None)
         member.field.run_validators(prepared)
     except ValidationError as error:
-        raise InvalidValue(f"{said}: {' '.join(error.messages)}") from error
+        reasons = " ".join(error.messages)  # Django's, in the language that is active
+        raise InvalidValue(f"{said}: {reasons}", words=words_at(said, "%(reasons)s", reasons=reasons)) from error
 
 
 def _is_stored_alike(attribute: Attribute, value: object, said: str) -> bool:

@@ -13,6 +13,7 @@ from django.db import models
 
 from dynamo_single.orm.schema.attributes.base import Label, Null
 from dynamo_single.orm.schema.attributes.scalars import UnicodeAttribute
+from dynamo_single.orm.schema.encoding.words import gettext_noop
 from dynamo_single.orm.schema.fields import texts
 
 
@@ -49,7 +50,7 @@ class IPAddressAttribute(UnicodeAttribute[Null]):
     IPv6 address is stored in its shortest form. Addresses sort as texts: ``10.0.0.10`` is below ``10.0.0.9``.
     """
 
-    expects = "an IP address"
+    expects = gettext_noop("an IP address")
     field_class = texts.IPAddressField
 
     def __init__(

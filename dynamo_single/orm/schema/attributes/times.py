@@ -18,6 +18,7 @@ from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, N
 from dynamo_single.orm.schema.attributes.scalars import exact_number
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.encoding.values import MICROSECOND
+from dynamo_single.orm.schema.encoding.words import gettext_noop
 from dynamo_single.orm.schema.fields import fields, times
 from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_DIGITS
@@ -40,7 +41,7 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
 
     attr_type = "N"
     key_kind = "timestamp"
-    expects = "a date and time"
+    expects = gettext_noop("a date and time")
     field_class = fields.TimestampField
     rounds = True
     unit = MILLISECOND
@@ -154,7 +155,7 @@ class DateAttribute(Attribute[datetime.date, Null]):
 
     attr_type = "S"
     key_kind = "date"
-    expects = "a date"
+    expects = gettext_noop("a date")
     field_class = fields.DateField
 
     def __init__(
@@ -195,7 +196,7 @@ class TimeAttribute(Attribute[datetime.time, Null]):
 
     attr_type = "S"
     key_kind = "time"
-    expects = "a time of day without a zone"
+    expects = gettext_noop("a time of day without a zone")
     field_class = times.TimeField
 
     def __init__(
@@ -233,7 +234,7 @@ class DurationAttribute(Attribute[datetime.timedelta, Null]):
 
     attr_type = "N"
     key_kind = "duration"
-    expects = "a duration"
+    expects = gettext_noop("a duration")
     field_class = times.DurationField
 
     def clean(self, value: object) -> datetime.timedelta:

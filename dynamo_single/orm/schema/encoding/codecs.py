@@ -17,11 +17,13 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import clock
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import checked_text, seconds, split_number
+from dynamo_single.orm.schema.encoding.words import Words, words
 
 #: What stands for a character that may not stand in a key as it is; no literal of a template may contain it.
 ESCAPE = "$"
@@ -167,11 +169,17 @@ def _padded(width: int, value: Any) -> str:
     negative, digits, exponent = split_number(value)
     if negative or len(digits) > exponent + 1:
         raise InvalidValue(
-            f"{shown(value)} does not fit the key format 0{width}d, which holds whole numbers from 0 up."
+            f"{shown(value)} does not fit the key format 0{width}d, which holds whole numbers from 0 up.",
+            words=_fitting(width),
         )
     if digits and exponent >= width:
-        raise InvalidValue(f"{shown(value)} does not fit the key format 0{width}d, which ends at {'9' * width}.")
+        message = f"{shown(value)} does not fit the key format 0{width}d, which ends at {'9' * width}."
+        raise InvalidValue(message, words=_fitting(width))
     return (digits.ljust(exponent + 1, "0") if digits else "0").zfill(width)
+
+
+def _fitting(width: int) -> Words:
+    return words(_("The number has to be a whole one from 0 to %(most)s."), most="9" * width)
 
 
 def _boolean(value: object) -> str:
@@ -196,7 +204,8 @@ def _timestamp(value: object) -> str:
     try:
         moment = clock.in_utc(value)
     except OverflowError as error:
-        raise InvalidValue(f"{shown(value)} is outside the years 1 to 9999 in UTC.") from error
+        message = f"{shown(value)} is outside the years 1 to 9999 in UTC."
+        raise InvalidValue(message, words=words(_("This is outside of the years 1 to 9999."))) from error
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

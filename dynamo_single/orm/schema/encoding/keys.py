@@ -12,6 +12,7 @@ from string import Formatter
 from typing import Any
 
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
@@ -29,6 +30,7 @@ from dynamo_single.orm.schema.encoding.codecs import (
 from dynamo_single.orm.schema.encoding.identity import NoIdentity, join_identity, split_identity
 from dynamo_single.orm.schema.encoding.patterns import Pattern
 from dynamo_single.orm.schema.encoding.shards import MARK, Shards
+from dynamo_single.orm.schema.encoding.words import HAS_TO_HAVE_VALUE, words
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 __all__ = [
@@ -206,7 +208,13 @@ class Template(Struct, frozen=True):
         if limit is not None and (size := len(key) if key.isascii() else len(key.encode())) > limit:
             raise InvalidValue(
                 f"The key {self.source!r} would have {size} bytes; DynamoDB takes {limit} there. "
-                f"Shorten {', '.join(self.variables)}."
+                f"Shorten {', '.join(self.variables)}.",
+                words=words(
+                    _("A key of it would have %(size)d bytes; %(limit)d can be stored. Make this shorter: %(names)s."),
+                    size=size,
+                    limit=limit,
+                    names=", ".join(self.variables),
+                ),
             )
         return key
 
@@ -243,7 +251,8 @@ class Template(Struct, frozen=True):
             if not written:
                 raise EmptyKeyPart(
                     f"{part.name} is {'missing' if value is None else 'empty'}, and the key {self.source!r} needs it. "
-                    f"Give {part.name} a value first."
+                    f"Give {part.name} a value first.",
+                    words=words(HAS_TO_HAVE_VALUE, name=part.name),
                 )
             text += part.literal + written
         return text + self.pattern.literals[count]

@@ -13,8 +13,11 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.encoding.words import NESTED_TOO_DEEP, Words, words, words_at
 from dynamo_single.table.items import AttributeValue, StoredValue
 from dynamo_single.table.limits import MAX_DEPTH, MAX_DIGITS, MAX_EXPONENT
 
@@ -102,10 +105,16 @@ def split_number(value: Number, *, path: str = "value") -> tuple[bool, str, int]
         raise InvalidValue(f"{path}: {shown(value)} is not a number; give an int, a float or a Decimal.")
     if isinstance(value, int) and abs(value) >= 10 ** (MAX_EXPONENT + 1):
         # Checked before it is written out: Python refuses to print integers of thousands of digits.
-        raise InvalidValue(f"{path}: the number is too large; DynamoDB stores numbers up to 9.99E+{MAX_EXPONENT}.")
+        raise InvalidValue(
+            f"{path}: the number is too large; DynamoDB stores numbers up to 9.99E+{MAX_EXPONENT}.",
+            words=_out_of_range(path),
+        )
     number = Decimal(repr(value)) if type(value) is float else Decimal(value)
     if not number.is_finite():
-        raise InvalidValue(f"{path}: {shown(value)} cannot be stored; DynamoDB has no NaN and no infinity. Use None.")
+        raise InvalidValue(
+            f"{path}: {shown(value)} cannot be stored; DynamoDB has no NaN and no infinity. Use None.",
+            words=words_at(path, _("This is no number that can be stored.")),
+        )
     text = str(number)
     written = text.lstrip("-").replace(".", "", 1) if "E" not in text else "".join(map(str, number.as_tuple().digits))
     digits = written.strip("0")
@@ -115,13 +124,24 @@ def split_number(value: Number, *, path: str = "value") -> tuple[bool, str, int]
     if len(digits) > MAX_DIGITS:
         raise InvalidValue(
             f"{path}: {shown(value)} has {len(digits)} significant digits; DynamoDB stores {MAX_DIGITS}. "
-            "Round it first, or store it as text."
+            "Round it first, or store it as text.",
+            words=words_at(
+                path,
+                _("This number has %(count)d digits; %(most)d can be stored. Round it."),
+                count=len(digits),
+                most=MAX_DIGITS,
+            ),
         )
     if not MIN_EXPONENT <= exponent <= MAX_EXPONENT:
         raise InvalidValue(
-            f"{path}: {shown(value)} is out of range, which is 1E{MIN_EXPONENT} to 9.99E+{MAX_EXPONENT} and negatives."
+            f"{path}: {shown(value)} is out of range, which is 1E{MIN_EXPONENT} to 9.99E+{MAX_EXPONENT} and negatives.",
+            words=_out_of_range(path),
         )
     return number.is_signed(), digits, exponent
+
+
+def _out_of_range(path: str) -> Words:
+    return words_at(path, _("This number is too large, or too close to zero, to be stored."))
 
 
 def short_integer(value: object) -> int | None:
@@ -147,7 +167,8 @@ def checked_text(value: str, *, path: str = "value") -> str:
     except UnicodeEncodeError as error:
         raise InvalidValue(
             f"{path}: {text!r} has a lone surrogate at position {error.start}, which has no UTF-8 form. "
-            "Decode the text properly, or store it as bytes."
+            "Decode the text properly, or store it as bytes.",
+            words=words_at(path, _("Character %(number)d of this text cannot be stored."), number=error.start + 1),
         ) from error
     return text
 
@@ -217,7 +238,10 @@ def _to_attribute_value(value: object, path: str, depth: int) -> AttributeValue:
         return _set(value, path)
     if isinstance(value, Mapping | list | tuple):
         if depth == MAX_DEPTH:
-            raise InvalidValue(f"{path}: the document is nested deeper than {MAX_DEPTH} levels, DynamoDB's limit.")
+            raise InvalidValue(
+                f"{path}: the document is nested deeper than {MAX_DEPTH} levels, DynamoDB's limit.",
+                words=words(NESTED_TOO_DEEP, levels=MAX_DEPTH),
+            )
         if isinstance(value, Mapping):
             return {"M": _map(value, path, depth + 1)}
         elements = enumerate(value)
@@ -234,7 +258,10 @@ def _map(value: Mapping[object, object], path: str, depth: int) -> dict[str, Att
         if not isinstance(name, str):
             raise InvalidValue(f"{path}: the key {shown(name)} is not text; DynamoDB's maps have text keys only.")
         if not name:
-            raise InvalidValue(f"{path}: a map has an empty key, which DynamoDB refuses; give it a name.")
+            raise InvalidValue(
+                f"{path}: a map has an empty key, which DynamoDB refuses; give it a name.",
+                words=words_at(path, _("A map has an empty key. Give it a name.")),
+            )
         step = f".{name}" if _PLAIN_NAME.fullmatch(name) else f"[{name!r}]"
         entries[checked_text(name, path=path)] = _to_attribute_value(element, path + step, depth)
     return entries
@@ -243,7 +270,8 @@ def _map(value: Mapping[object, object], path: str, depth: int) -> dict[str, Att
 def _set(value: AbstractSet[Any], path: str) -> AttributeValue:
     if not value:
         raise InvalidValue(
-            f"{path}: DynamoDB has no empty set; leave the attribute out (None), or use a list, which may be empty."
+            f"{path}: DynamoDB has no empty set; leave the attribute out (None), or use a list, which may be empty.",
+            words=words_at(path, _("A set cannot be empty.")),
         )
     if all(isinstance(element, str) for element in value):
         return {"SS": sorted(checked_text(element, path=path) for element in value)}
@@ -252,7 +280,10 @@ def _set(value: AbstractSet[Any], path: str) -> AttributeValue:
     if all(isinstance(element, int | float | Decimal) and not isinstance(element, bool) for element in value):
         # 0.1 and Decimal("0.1") are two members to Python and one number to DynamoDB, which refuses duplicates.
         return {"NS": sorted({number_to_text(element, path=path) for element in value}, key=Decimal)}
-    raise InvalidValue(f"{path}: a set holds only text, only numbers or only bytes; use a list for a mixture.")
+    raise InvalidValue(
+        f"{path}: a set holds only text, only numbers or only bytes; use a list for a mixture.",
+        words=words_at(path, _("A set holds only texts, only numbers or only binary values.")),
+    )
 
 
 def _text_size(text: str) -> int:

@@ -199,3 +199,14 @@ def in_mode_of(instance: Any, queryset: Any) -> Any:
     if instance is None or not hasattr(queryset, "fetch_mode") or mode_of(instance) is queryset._fetch_mode:
         return queryset
     return queryset.fetch_mode(mode_of(instance))
+
+
+#: The name in the state of an object, while a form checks it, of what says whether the object that a field refers to is
+#: known to be there: a function of the field and the key.
+IS_KNOWN = "_dynamo_single_is_known"
+
+
+def is_known(instance: Any, field: object, key: object) -> bool:
+    """Whether who checks an object knows that what it refers to is there, as it has just been read; sends nothing."""
+    asked = getattr(instance._state, IS_KNOWN, None)
+    return asked is not None and bool(asked(field, key))

@@ -26,7 +26,7 @@ from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.schema.encoding.keys import join_identity, split_identity
 from dynamo_single.orm.schema.fields.binary import BinaryFormField
 from dynamo_single.orm.schema.fields.columns import column_of
-from dynamo_single.orm.schema.fields.fetching import ForwardDescriptor
+from dynamo_single.orm.schema.fields.fetching import ForwardDescriptor, is_known
 from dynamo_single.orm.schema.fields.fixtures import FixtureDecoder, from_fixture, to_fixture
 from dynamo_single.orm.schema.fields.forms import (
     DocumentFormField,
@@ -41,10 +41,6 @@ from dynamo_single.orm.schema.kinds import ModelField
 
 if TYPE_CHECKING:
     from dynamo_single.orm.schema.attributes import Attribute
-
-#: The name in the state of an object, while a form checks it, of what says whether the object that a field refers to is
-#: known to be there: a function of the field and the key.
-IS_KNOWN = "_dynamo_single_is_known"
 
 
 class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run time
@@ -94,7 +90,7 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
         try:
             self.attribute.check_whole(self.attribute.prepare(value))
         except InvalidValue as error:
-            raise ValidationError(str(error), code="invalid_value") from error
+            raise ValidationError(error.in_words(), code="invalid_value") from error
 
     def db_type(self, connection: object) -> None:
         """No column in any SQL database."""
@@ -292,9 +288,8 @@ class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[
         return self.attribute.prepare(value)
 
     def validate(self, value: object, model_instance: Any) -> None:
-        """Django's, which reads the other object; not where a form has just read it, and says so by ``IS_KNOWN``."""
-        is_known = getattr(model_instance._state, IS_KNOWN, None)
-        if value is None or is_known is None or not is_known(self, value):
+        """Django's, which reads the other object; not where a form has just read it."""
+        if value is None or not is_known(model_instance, self, value):
             super().validate(value, model_instance)
             return
         models.Field.validate(self, value, model_instance)

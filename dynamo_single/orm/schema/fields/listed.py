@@ -293,5 +293,5 @@ def tried(make: Callable[[Any], Any], given: Any, said: str, errors: list[Any]) 
     except ValidationError as error:
         errors += [ValidationError(f"{said}{message}", "invalid") for message in error.messages]
     except InvalidValue as error:
-        errors.append(ValidationError(f"{said}{error}", "invalid"))
+        errors.append(ValidationError(f"{said}{error.in_words()}", "invalid"))
     return None
