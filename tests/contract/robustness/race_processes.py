@@ -10,8 +10,11 @@ from pathlib import Path
 
 from dynamo_single.table import Table
 from tests import children
+from tests.deep import examples
 
 ROOT = Path(__file__).resolve().parents[3]
+#: How often each process adds to a number, and how many addresses, and accounts elsewhere, all of them want.
+SUMS, WANTED = examples(30, 60), examples(6, 12)
 
 
 def started(table: Table, number: int) -> children.Dialogue:

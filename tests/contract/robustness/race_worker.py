@@ -37,12 +37,15 @@ from tests.catalog.clubs import Club  # noqa: E402
 from tests.catalog.models import Member, Order  # noqa: E402
 from tests.catalog.seats import Seat  # noqa: E402
 from tests.catalog.stocks import Ledger, Stock  # noqa: E402
+from tests.contract.robustness.race_processes import SUMS, WANTED  # noqa: E402
 from tests.deep import examples  # noqa: E402
 
 #: How people log in while they race for it.
 WAYS = {"LOGIN_WITH": ["email", "phone", "google"]}
 #: How often each process tries to have the same value, and how often it renames something.
 SAME, RENAMES = examples(16, 64), examples(30, 60)
+#: How often each one takes a place.
+TAKEN = examples(25, 50)
 #: What a race may be lost by.
 LOST = (UniqueViolation, AlreadyExists, StaleObject, ConditionNotMet)
 
@@ -140,7 +143,7 @@ def restored_and_created(process: int) -> list[int]:
 
 def counted(process: int) -> int:
     """Add one to a number in three ways; how often."""
-    for number in range(60):
+    for number in range(SUMS):
         if number % 3 == 0:
             Stock.objects.filter(code="s").update(qty=F("qty") + 1)
         elif number % 3 == 1:
@@ -149,7 +152,7 @@ def counted(process: int) -> int:
         else:
             with transactions.atomic():
                 loaded(Stock, "s", qty=F("qty") + 1).save()
-    return 60
+    return SUMS
 
 
 def appended(process: int) -> list[str]:
@@ -234,7 +237,7 @@ def seats_taken(process: int) -> int:
         status = chosen.choice(("taken", "free"))
         loaded(Seat, str(chosen.randrange(6)), guest=f"g{chosen.randrange(4)}", status=status).save()
 
-    return sum(attempt(take, UniqueViolation, StaleObject) for _ in range(50))
+    return sum(attempt(take, UniqueViolation, StaleObject) for _ in range(TAKEN))
 
 
 def bulk_created(process: int) -> int:
@@ -280,7 +283,7 @@ def endless(process: int) -> None:
 def ways_wanted(process: int) -> list[str]:
     """Make a user who wants identifiers that all want; those that became this user's, in the order of getting them."""
     chosen = random.Random(process)
-    wanted = [*(("email", f"{n}@example.org") for n in range(12)), *(("google", f"{n}") for n in range(12))]
+    wanted = [(kind, f"{n}{host}") for kind, host in (("email", "@example.org"), ("google", "")) for n in range(WANTED)]
     chosen.shuffle(wanted)
     with override_settings(ACCOUNTS=WAYS):
         user: Any = User.objects.create_user(f"racer{process}", f"racer{process}@example.org", "secret")

@@ -34,7 +34,10 @@ from tests.contract.robustness.crashing import (
     user,
 )
 from tests.contract.robustness.race_processes import answer, processes
+from tests.deep import examples
 
+#: How often each process writes all kinds of things before it is killed.
+ROUNDS = examples(2, 4)
 WRITES = {"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"}
 
 
@@ -117,7 +120,7 @@ def test_processes_that_are_killed(table: Table) -> None:
     user(130)  # the processes write transactions of DynamoDB's size
     some_members()
     with processes(table, "endless", 3) as racers:
-        for _ in range(4):
+        for _ in range(ROUNDS):
             for racer in racers:
                 assert answer(racer) == "still here\n"
         for racer in racers:

@@ -14,7 +14,7 @@ from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
 from tests.catalog.models import Member, Order
 from tests.catalog.seats import Seat
 from tests.catalog.stocks import Ledger, Stock
-from tests.contract.robustness.race_processes import answer, started, tell
+from tests.contract.robustness.race_processes import SUMS, WANTED, answer, started, tell
 from tests.contract.tables import assert_consistent, claims
 from tests.deep import examples
 
@@ -115,7 +115,7 @@ def test_concurrent_sums_are_exact(racers: Racers, table: Table) -> None:
     """No addition is lost, whether it is a queryset's, an object's or a transaction's."""
     Stock.objects.create(code="s", qty=5)
     added = sum(racers.run("counted"))
-    assert Stock.objects.get(code="s").qty == 5 + added == 5 + 60 * PROCESSES
+    assert Stock.objects.get(code="s").qty == 5 + added == 5 + SUMS * PROCESSES
     assert_consistent()
 
 
@@ -225,7 +225,7 @@ def test_each_identifier_that_users_want_at_once_is_one_users(racers: Racers, ta
     settings.ACCOUNTS = WAYS
     outcomes = racers.run("ways_wanted")
     won = {identifier: f"racer{process}" for process, outcome in enumerate(outcomes) for identifier in outcome}
-    assert sum(map(len, outcomes)) == len(won) == 12 + 12 + 2
+    assert sum(map(len, outcomes)) == len(won) == 2 * WANTED + 2
     for identifier, name in won.items():
         if identifier.isdigit():
             assert User.objects.get_by_identity("google", identifier).username == name
