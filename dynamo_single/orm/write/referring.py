@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from django.db import router
@@ -18,9 +19,19 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 _VISIBILITIES: tuple[Visibility, ...] = ("all", "live", "deleted")
 
 
-def references_to(model: type[DynamoModel]) -> Iterator[tuple[Any, bool]]:
+def references_to(model: type[DynamoModel]) -> tuple[tuple[Any, bool], ...]:
     """The references to a model, and whether a key has to find them: those of ``Children``, and with an ``on_delete``;
     what follows from an object follows it."""
+    return _references_to(model, registry.generation)
+
+
+@lru_cache(maxsize=1024)
+def _references_to(model: type[DynamoModel], generation: int) -> tuple[tuple[Any, bool], ...]:
+    """They are asked for with each object of a family that moves, and looked for among all fields of all models."""
+    return tuple(_found_references(model))
+
+
+def _found_references(model: type[DynamoModel]) -> Iterator[tuple[Any, bool]]:
     owned = {children.field for children in declared(model)}
     for other in registry.all_models():
         fields: list[Any] = list(other._meta.concrete_fields)

@@ -14,7 +14,9 @@ from django.db.models import F, Q, UniqueConstraint
 
 from dynamo_single import models, transactions
 from dynamo_single.exceptions import DynamoSingleError
-from dynamo_single.verification import verify
+from dynamo_single.table import Table
+from tests.contract.clubs import items
+from tests.contract.robustness.crashing import Verifier
 from tests.deep import examples
 from tests.unit.declaring import declare, forgotten
 
@@ -234,13 +236,13 @@ class World:
 
 
 @pytest.mark.parametrize("seed", range(RUNS))
-def test_everything_follows(seed: int, declared: dict[str, Any]) -> None:
-    world = World(seed, declared)
+def test_everything_follows(table: Table, seed: int, declared: dict[str, Any]) -> None:
+    world, findings = World(seed, declared), Verifier()
     refused = 0
     for _ in range(STEPS):
         try:
             world.step()
         except DynamoSingleError:
             refused += 1
-        assert [str(finding) for finding in verify()] == []
+        assert [str(finding) for finding in findings(items(table))] == []
     assert refused < STEPS / 2

@@ -9,6 +9,8 @@ import pytest
 from django.db.models import CASCADE
 
 from dynamo_single.orm.schema import referrers, registry
+from dynamo_single.orm.write.referring import references_to
+from tests.catalog.clubs import Club
 
 
 def test_each_model_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,3 +27,14 @@ def test_each_model_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> N
     found = [referrers.referrers(model, CASCADE) for model in registry.all_models()]
     assert any(found)
     assert set(looked.values()) == {1}
+
+
+def test_what_moves_along_is_looked_for_once() -> None:
+    """It is asked for with each object of a family; where there are other models, it is looked for again."""
+    found = references_to(Club)
+    assert found
+    assert references_to(Club) is found
+    registry.changed()
+    again = references_to(Club)
+    assert again is not found
+    assert again == found
