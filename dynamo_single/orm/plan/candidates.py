@@ -170,7 +170,10 @@ def _by_range(
     shards = () if key.sharding is None else places(key.sharding, query, constraints)
     if len(partitions) * len(shards) > MAX_PARTITIONS:
         count = f"{len(partitions)} partitions of {len(shards)} shards"
-        raise Unfit(f"{count} would have to be read; the limit is {MAX_PARTITIONS} shards")
+        raise Unfit(
+            f"{count} would have to be read; the limit is {MAX_PARTITIONS} shards: ask for "
+            f"{MAX_PARTITIONS // len(shards)} partitions at a time"
+        )
     single = all(map(constraints.fixed, query.layout.identity))
     if single or not query.ordering:
         served = Served(partitions=tuple(partitions), single=single)

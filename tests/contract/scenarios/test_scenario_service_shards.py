@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dynamo_single import clock
-from dynamo_single.exceptions import AlreadyExists
+from dynamo_single.exceptions import AlreadyExists, NoAccessPattern
 from dynamo_single.orm.filled import growth, knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Table, get_table
@@ -207,3 +207,16 @@ def test_a_growth_later_a_creation_checks_three_keys() -> None:
         for kind, action in each.items()
     ]
     assert keys == [("Put", "email!0"), ("ConditionCheck", "email"), ("ConditionCheck", "email!12")]
+
+
+def test_partitions_of_many_shards_are_read_within_a_bound(service: Table) -> None:
+    """Each shard of each partition is a Query, 10,000 at most; the error says how many partitions there may be."""
+    growth.begin_with(service, registry.layout_of(ServiceEmail), 64)
+    users = [f"u{number}" for number in range(157)]
+    found = ServiceEmail.objects.using_index("by_user")
+    assert found.filter(user__in=users[:156]).explain().endswith("and 9981 more like these")
+    with assert_requests(0), pytest.raises(NoAccessPattern) as raised:
+        list(found.filter(user__in=users))
+    assert "157 partitions of 64 shards would have to be read; the limit is 10000 shards: ask for 156" in str(
+        raised.value
+    )
