@@ -124,23 +124,27 @@ def _check_shards(model: type[DynamoModel]) -> Iterator[Error]:
     if model._options.shards is None or not model._options.primary.sharded:
         return
     for children in declared(model):
-        yield _unsharded(model, f"{children.name} are its children", "Ask them by a key of an index: filter() does.")
+        yield _unsharded(
+            model, f"{children.name} are its children", "Leave the Children out, and ask the reference's manager."
+        )
     with suppress(ConfigurationError):  # E003 says so of the other model
         for copy in registry.copied_from(model):
             text = f"{copy.field.model._meta.label}.{copy.name} is copied from it"
-            yield _unsharded(model, text, "Read it along with select_related(), or keep the primary key unsharded.")
+            yield _unsharded(model, text, "Read it along with select_related().")
     for other in registry.all_models():
         for field in other._meta.concrete_fields:
             on_delete = getattr(field.remote_field, "on_delete", DO_NOTHING)
             if field.related_model is model and on_delete is not DO_NOTHING:
                 text = f"{other._meta.label}.{field.name} has an on_delete"
-                yield _unsharded(model, text, "Leave on_delete out, or keep the primary key unsharded.")
+                yield _unsharded(model, text, "Leave on_delete out, and delete those objects by yourself.")
     if model.derived_from or model.derived_by:
-        yield _unsharded(model, "objects are derived from it, or it from others", "Keep its primary key unsharded.")
+        yield _unsharded(model, "objects are derived from it, or it from others", "Save those objects by themselves.")
 
 
 def _unsharded(model: type[DynamoModel], what: str, hint: str) -> Error:
-    return _error(model, "E024", f"The primary key of {model._meta.label} is sharded, and {what}.", hint)
+    why = "a write of these has to name its item, and its shard follows from its time, which they do not have"
+    way = f"{hint} Or let keys on indexes alone be sharded=True, and the primary key's partition have its identity."
+    return _error(model, "E024", f"The primary key of {model._meta.label} is sharded, and {what}: {why}.", way)
 
 
 def _check_names(model: type[DynamoModel]) -> Iterator[Error]:
