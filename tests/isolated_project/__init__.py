@@ -3,6 +3,6 @@
 from tests.deep import examples
 
 #: How many tests write the same keys.
-MANY = examples(60, 200)
+MANY = examples(30, 200)
 #: How many of them each of eight test classes has.
 OF_A_CLASS = examples(8, 25)

@@ -134,7 +134,9 @@ def restored_and_created(process: int) -> list[int]:
     won = []
     for number in range(15):
         if process % 2:
-            done = attempt(lambda n=number: Member.deleted_objects.get(pk=f"old{n}").restore(), UniqueViolation)
+            # Another process may have brought it back.
+            lost = (UniqueViolation, Member.DoesNotExist)
+            done = attempt(lambda n=number: Member.deleted_objects.get(pk=f"old{n}").restore(), *lost)
         else:
             done = attempt(lambda n=number: Member.objects.create(email=f"{n}@example.org"), UniqueViolation)
         won += [number] if done and not process % 2 else []
