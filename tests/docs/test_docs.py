@@ -123,6 +123,23 @@ def engine_url() -> object:
         yield engine.endpoint_url
 
 
+@pytest.fixture(scope="module")
+def running(
+    templates: dict[str, Path], prepared: str, tmp_path_factory: pytest.TempPathFactory, engine_url: str
+) -> Iterator[project.Project]:
+    """A ready project whose Python session goes on from test to test."""
+    folder = tmp_path_factory.mktemp("running") / "mysite"
+    with project.make(templates["ready"], folder, engine_url, prepared) as found:
+        yield found
+
+
+@pytest.fixture
+def session(running: project.Project) -> project.Project:
+    """That project, in which nothing went wrong yet."""
+    running.mistakes.clear()
+    return running
+
+
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
@@ -137,22 +154,20 @@ def engine_url() -> object:
         ("if", "invalid syntax"),
     ],
 )
-def test_a_wrong_result_is_found(scratch: project.Project, text: str, mistake: str) -> None:
+def test_a_wrong_result_is_found(session: project.Project, text: str, mistake: str) -> None:
     """A value, an output or an error other than the one shown is a mistake with its line."""
-    with scratch:
-        scratch.run(block_of(text, "python"))
-    (found,) = scratch.mistakes
+    session.run(block_of(text, "python"))
+    (found,) = session.mistakes
     assert mistake in found
 
 
 @pytest.mark.parametrize(
     "text", ["1 + 1  # -> 2", "print('a\\nb')\n# -> a\n# -> b", "1 / 0  # -> ZeroDivisionError: ... zero", "None"]
 )
-def test_a_right_result_passes(scratch: project.Project, text: str) -> None:
+def test_a_right_result_passes(session: project.Project, text: str) -> None:
     """A value, an output or an error that is as shown passes."""
-    with scratch:
-        scratch.run(block_of(text, "python"))
-    assert scratch.mistakes == []
+    session.run(block_of(text, "python"))
+    assert session.mistakes == []
 
 
 @pytest.mark.parametrize(
