@@ -86,7 +86,7 @@ def _without_type(subject: Subject, values: dict[str, object], expected: NewItem
         *(_deciding(subject.model, key.index) for key in registry.layout_of(subject.model).indexes)
     )
     repair = Update(subject.key, set=change, remove=removed, condition=as_read(subject.item, deciding))
-    text = _("It has no itemType, and by its id it is a record of %(label)s.")
+    text = _("It has no itemType, so that no list has it, and by its id it is a record of %(label)s.")
     return Finding("record without type", subject.key, sentence(text, label=subject.model._meta.label), (repair,))
 
 

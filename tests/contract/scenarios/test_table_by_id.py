@@ -251,6 +251,18 @@ def test_records_that_something_else_has_written_are_taken_over_by_a_rebuild(goo
     assert (found.pk, found.created_by_id) == (OLD, "user-1")
 
 
+def test_records_that_something_else_has_written_are_reported_by_their_model(goods: Any, kept: Table) -> None:
+    """No list has them, and nobody is told of that who only lists."""
+    put(kept, WRITTEN)
+    assert list(goods.objects.filter(author="a")) == list(goods.objects.all()) == []
+    out = io.StringIO()
+    with pytest.raises(CommandError, match="1 findings"):
+        call_command("dynamo_verify", "--alias", "products", stdout=out)
+    (line,) = out.getvalue().splitlines()
+    assert line.startswith(f"record without type: {OLD} ")
+    assert line.endswith("It has no itemType, so that no list has it, and by its id it is a record of catalog.Goods.")
+
+
 def test_one_with_a_unique_value_takes_a_second_rebuild(goods: Any, kept: Table) -> None:
     put(kept, {**WRITTEN, "isbn": {"S": "1"}})
     with pytest.raises(CommandError, match="Run it again"):
