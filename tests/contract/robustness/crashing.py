@@ -10,7 +10,11 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+import pytest
+
 from dynamo_single.isolation import contents
+from dynamo_single.orm.effects import spreading
+from dynamo_single.orm.write import cascade
 from dynamo_single.table import get_table
 from dynamo_single.table.limits import MAX_ACTIONS
 from dynamo_single.testing import intercept
@@ -28,6 +32,14 @@ Step = Callable[[], Any]
 ROOM = examples(15, MAX_ACTIONS)
 #: More holders, or children, than one transaction takes.
 MANY = examples(20, 130)
+
+
+def lower_limits(patch: pytest.MonkeyPatch) -> None:
+    """Let deletions, restorations and copies go on in another transaction after ``ROOM`` actions."""
+    along = spreading.MAX_ACTIONS - spreading.MAX_ALONG
+    patch.setattr(cascade, "MAX_ACTIONS", ROOM)
+    patch.setattr(spreading, "MAX_ACTIONS", ROOM)
+    patch.setattr(spreading, "MAX_ALONG", ROOM - along)
 
 
 class Crash(BaseException):

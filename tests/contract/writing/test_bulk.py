@@ -18,11 +18,14 @@ from dynamo_single.testing import assert_requests, intercept, refusal, refuse
 from tests.catalog.chat import ChatMembership, ChatServer, ChatUser
 from tests.catalog.models import Order, Sample
 from tests.contract.tables import assert_consistent
+from tests.deep import examples
 
 pytestmark = pytest.mark.usefixtures("table")
 
 #: Ten of them are a page of a Query or Scan, which has a megabyte.
 LARGE = "x" * 100_000
+#: More objects than any batch, page or number of threads takes at once.
+MANY = examples(250, 1000)
 
 
 @pytest.fixture(autouse=True)
@@ -172,16 +175,16 @@ def test_handlers_of_signals_are_called_in_the_callers_thread() -> None:
     assert threads == {threading.get_ident()}
 
 
-def test_a_thousand_objects() -> None:
+def test_very_many_objects() -> None:
     """Created, updated and deleted: every one of them, with one request each."""
-    made = Sample.objects.bulk_create(samples(1000, text="new"))
-    assert Sample.objects.count() == 1000
+    made = Sample.objects.bulk_create(samples(MANY, text="new"))
+    assert Sample.objects.count() == MANY
     for number, obj in enumerate(made):
         obj.integer = number
-    with assert_requests(1000):
-        assert Sample.objects.bulk_update(made, ["integer"]) == 1000
-    assert sorted(Sample.objects.values_list("integer", flat=True)) == list(range(1000))
-    assert Sample.objects.all().delete() == (1000, {"catalog.Sample": 1000})
+    with assert_requests(MANY):
+        assert Sample.objects.bulk_update(made, ["integer"]) == MANY
+    assert sorted(Sample.objects.values_list("integer", flat=True)) == list(range(MANY))
+    assert Sample.objects.all().delete() == (MANY, {"catalog.Sample": MANY})
     assert Sample.objects.count() == 0
 
 

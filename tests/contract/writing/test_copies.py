@@ -27,9 +27,14 @@ from dynamo_single.table.table import Table
 from dynamo_single.table.transport import refusal
 from dynamo_single.testing import assert_requests
 from tests.catalog.chat import ChatInvitation, ChatMembership, ChatProfile, ChatServer, ChatUser
-from tests.deep import deep
+from tests.contract.robustness.crashing import ROOM, lower_limits
+from tests.deep import deep, examples
 
 pytestmark = pytest.mark.usefixtures("table")
+
+#: Copies that three transactions of ``ROOM`` actions write.
+MANY = examples(34, 220)
+assert 2 < MANY / (ROOM - 1) < 3
 
 #: What a rename of a user sends before and after its write: memberships live and deleted, invitations, profiles.
 LOOKS = ["Query"] * 4
@@ -350,12 +355,13 @@ def crash_at(number: int, *, sent: bool) -> Iterator[list[int]]:
 
 
 @pytest.mark.parametrize(
-    ("number_of_copies", "sent"), [(5, False), (5, True), pytest.param(220, False, marks=deep), (220, True)]
+    ("number_of_copies", "sent"), [(5, False), (5, True), pytest.param(MANY, False, marks=deep), (MANY, True)]
 )
 def test_a_crash_is_completed_by_saving_again(
-    number_of_copies: int, john: ChatUser, table: Table, *, sent: bool
+    number_of_copies: int, john: ChatUser, table: Table, monkeypatch: pytest.MonkeyPatch, *, sent: bool
 ) -> None:
     """Wherever the process dies, another one that renames in the same way leaves every copy right, and no mark."""
+    lower_limits(monkeypatch)
     profiles(john, number_of_copies)
     name = 0
     crashed = True

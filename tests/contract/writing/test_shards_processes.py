@@ -1,7 +1,7 @@
 """Several processes that write one sharded model: clocks that are wrong, and schedules as known some time ago.
 
 What they may be wrong by is what an entry of a schedule waits for: five minutes each, and five minutes between two
-looks at the table. ``SHARDS_EXAMPLES`` sets how many histories are tried (30 in a normal run, 300 in a deep one).
+looks at the table. ``SHARDS_EXAMPLES`` sets how many histories are tried (20 in a normal run, 300 in a deep one).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.contract.tables import everything
 from tests.deep import examples
 from tests.ready import table_ready
 
-EXAMPLES = examples(30, 300, "SHARDS_EXAMPLES")
+EXAMPLES = examples(20, 300, "SHARDS_EXAMPLES")
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 LAYOUT = registry.layout_of(Visit)
