@@ -68,8 +68,12 @@ class DynamoAdminSite(TableSite):
         found = [app for app in apps if app["models"]]
         if app_label:
             return found
-        log = [(_("Log"), "dynamodb_log", logbook.PERMISSION)] if is_in_dynamodb() else []
-        return [*found, *tables.entries(self, request, log)]
+        more: list[tuple[str, str, str | None]] = []
+        if is_in_dynamodb():
+            more.append((_("Log"), "dynamodb_log", logbook.PERMISSION))
+        if jobs.may_have_jobs(self, request):
+            more.append((_("Jobs"), "dynamodb_jobs", None))
+        return [*found, *tables.entries(self, request, more)]
 
     def password_change(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         """One's own password; ``password_change_form`` is an attribute of Django's site since 6.0."""

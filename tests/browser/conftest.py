@@ -147,7 +147,7 @@ def paths(signed_in: Page, admin: Any) -> list[str]:
         *("directory/company/?q=acme&scan=", "directory/company/?nothing=1", "directory/company/old/delete/"),
         *("password_change/", f"accounts/user/{admin.pk}/password/", "accounts/group/add/"),
         *(f"directory/company/{path}/" for path in ("add", "acme/change", "acme/delete", "acme/history", "old/change")),
-        f"dynamodb/jobs/{job.job_id}/",
+        *("dynamodb/jobs/", f"dynamodb/jobs/{job.job_id}/"),
         *("dynamodb/table/", "dynamodb/table/?pk=COMPANY%23acme", "dynamodb/table/?begins=COMP"),
         "dynamodb/item/?pk=COMPANY%23acme&sk=PEOPLE%23ann",
         *("dynamodb/patterns/", "dynamodb/health/?check=", "dynamodb/log/", "directory/person/add/"),

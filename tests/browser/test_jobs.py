@@ -54,6 +54,15 @@ def test_many_selected_objects_become_a_job(job: Page) -> None:
     expect(job.locator("#content h1")).to_have_text("Delete 500 companies")
 
 
+def test_a_job_that_was_left_is_found_by_the_index(reloaded: Page) -> None:
+    """It says how far it is."""
+    reloaded.goto("/admin/")
+    reloaded.locator("#content").get_by_role("link", name="Jobs").click()
+    expect(reloaded.locator(".dynamo-items tbody td").first).to_have_text("100 done, 400 left")
+    reloaded.get_by_role("link", name="Delete 500 companies").click()
+    expect(reloaded.get_by_role("button", name="Carry on")).to_be_visible()
+
+
 def test_both_answers_to_the_question_are_buttons_of_one_height(job: Page) -> None:
     """The way back is not smaller than the way on."""
     buttons = job.locator("#job-form [type=submit], #job-form .cancel-link")

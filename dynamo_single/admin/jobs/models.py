@@ -17,11 +17,12 @@ TOLD = 100
 class AdminJob(models.Model):
     """An action on objects of one model, by their keys; ``position`` is how many of them are done.
 
-    A user's jobs are one partition. DynamoDB deletes a job some time after it expires.
+    A user's jobs are one partition, in the order in which they were begun. DynamoDB deletes a job some time after it
+    expires.
     """
 
     user_key = models.UnicodeAttribute(_("user"))
-    job_id = models.IdAttribute(kind="nanoid")
+    job_id = models.IdAttribute(kind="ulid")
     label = models.UnicodeAttribute(_("model"))
     action = models.UnicodeAttribute(_("action"))
     keys: Any = models.JSONAttribute(_("objects"))
@@ -44,6 +45,11 @@ class AdminJob(models.Model):
     def total(self) -> int:
         """How many objects there are."""
         return len(self.keys)
+
+    @property
+    def left(self) -> int:
+        """How many of them are not done yet."""
+        return max(self.total - self.position, 0)
 
     @property
     def is_done(self) -> bool:

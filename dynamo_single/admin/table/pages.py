@@ -18,13 +18,13 @@ def urls(site: TableSite) -> list[URLPattern]:
 
 
 def entries(
-    site: TableSite, request: HttpRequest, more: Sequence[tuple[str, str, str]] = ()
+    site: TableSite, request: HttpRequest, more: Sequence[tuple[str, str, str | None]] = ()
 ) -> list[dict[str, object]]:
     """What the admin's index lists of them, as a further app: those that the user has the permission of.
 
-    ``more`` are other pages that stand there: name, view and permission.
+    ``more`` are other pages that stand there: name, view and permission, ``None`` where that was asked for already.
     """
-    pages = (
+    pages: tuple[tuple[str, str, str | None], ...] = (
         (_("Table"), "dynamodb_table", permissions.TABLE),
         (_("Access patterns"), "dynamodb_patterns", permissions.PATTERNS),
         (_("Health"), "dynamodb_health", permissions.HEALTH),
@@ -40,7 +40,7 @@ def entries(
             "view_only": True,
         }
         for name, view, permission in pages
-        if permissions.allows(request, permission)
+        if permission is None or permissions.allows(request, permission)
     ]
     if not found:
         return []

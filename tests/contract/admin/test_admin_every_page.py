@@ -79,6 +79,7 @@ SENT: dict[str, list[str]] = {
     "dynamodb_health": ["DescribeTable", "DescribeTimeToLive", "GetItem"],
     "dynamodb_log": ["Query"],
     "dynamodb_job": READ,
+    "dynamodb_jobs": ["Query"],
     "auth_user_password_change": READ,
 }
 #: What those of each model send: its list, the page to add, an object's page, and the question before its deletion.

@@ -15,7 +15,7 @@ from dynamo_single.costs import measure_requests
 from dynamo_single.testing import moved_time
 from project.directory.admin import CompanyAdmin
 from project.directory.models import Company, Person
-from tests.contract.conftest import Pages, text_of
+from tests.contract.conftest import Pages, link, text_of
 
 LIST = "directory/company/"
 DELETE = ("directory.view_company", "directory.delete_company")
@@ -234,3 +234,59 @@ def test_all_of_a_list_becomes_a_job(pages: Pages, companies: list[Any]) -> None
     path = str(answer["location"]).removeprefix("/admin/")
     carried_out(pages, path)
     assert Company.objects.count() == 0
+
+
+JOBS = "dynamodb/jobs/"
+
+
+def test_a_job_that_was_left_is_found_again(pages: Pages, companies: list[Any]) -> None:
+    """In the list of one's jobs, newest first, which the index leads to: one Query."""
+    first, second = job_of(pages), job_of(pages, count=3)
+    pages.post(first)
+    assert f'href="/admin/{JOBS}"' in pages.get("").content.decode()
+    page = pages.get(JOBS, sends=["Query"])
+    assert [address for _, _, address in page.context["jobs"]] == [f"/admin/{second}", f"/admin/{first}"]
+    shown = text_of(page)
+    assert "Delete 3 companies Not begun" in shown
+    assert "Delete 5 companies 2 done, 3 left" in shown
+
+
+def test_the_list_has_what_is_done_and_what_was_refused(pages: Pages) -> None:
+    """A job of other code has no page, and no link."""
+    expires = "2099-01-01T00:00:00Z"
+    own = {"user_key": str(pages.user.pk), "expires_at": expires, "action": "delete", "keys": ["a"], "position": 1}
+    AdminJob.objects.create(label="directory.company", failed=1, **own)
+    AdminJob.objects.create(label="directory.gone", **own)
+    page = pages.get(JOBS)
+    assert "Delete 1 companies Done; 1 refused" in text_of(page)
+    assert "directory.gone Done" in text_of(page)
+    assert [bool(name) for _, name, _ in page.context["jobs"]] == [False, True]
+
+
+def test_nobody_sees_the_jobs_of_others(pages: Pages, staff: Any, companies: list[Any]) -> None:
+    """Nor those of a day ago."""
+    job_of(pages)
+    assert "You have begun no jobs" in text_of(staff(*DELETE).get(JOBS))
+    with moved_time(timedelta(days=2)):
+        pages.client.force_login(pages.user)
+        assert "You have begun no jobs" in text_of(pages.get(JOBS))
+
+
+def test_the_list_is_for_those_who_may_have_jobs(staff: Any) -> None:
+    """To others the index has no link, and the page is forbidden."""
+    pages = staff("directory.view_company")
+    assert JOBS not in pages.get("").content.decode()
+    assert pages.get(JOBS).status_code == 403
+
+
+def test_many_jobs_come_page_by_page(pages: Pages) -> None:
+    """Twenty at a time; a cursor of somebody else's, or none at all, is refused."""
+    own = {"user_key": str(pages.user.pk), "expires_at": "2099-01-01T00:00:00Z", "action": "delete", "keys": ["a"]}
+    for _ in range(25):
+        AdminJob.objects.create(label="directory.company", **own)
+    first = pages.get(JOBS)
+    second = pages.get(f"{JOBS}{link(first, 'next')}", sends=["Query"])
+    assert (len(first.context["jobs"]), len(second.context["jobs"])) == (20, 5)
+    assert pages.get(f"{JOBS}{link(second, 'prev')}").context["jobs"][0][0] == first.context["jobs"][0][0]
+    assert pages.get(f"{JOBS}?cursor=x").status_code == 400
+    assert pages.post(JOBS).status_code == 405

@@ -169,6 +169,7 @@ THINGS: Mapping[str, Callable[[Pages, World], bool]] = {
     "check": opens("dynamodb/health/?check="),
     "item": opens("dynamodb/item/?pk=SOME&sk=ITEM"),
     "log": opens("dynamodb/log/"),
+    "jobs": opens("dynamodb/jobs/"),
     "adds": adds,
     "changes": changes,
     "changes in trash": changes_in_trash,
@@ -193,9 +194,9 @@ OPENED: Mapping[str, set[str]] = {
     "directory.view_company": LOOKING,
     "directory.change_company": {*LOOKING, "changes"},
     "directory.add_company": {"app", "add form", "adds"},
-    "directory.delete_company": {"app", "question", "deletes", "job deletes"},
-    "directory.restore_company": {"restores", "job restores"},
-    "directory.hard_delete_company": {"question for good", "purges", "job purges"},
+    "directory.delete_company": {"app", "question", "deletes", "job deletes", "jobs"},
+    "directory.restore_company": {"restores", "job restores", "jobs"},
+    "directory.hard_delete_company": {"question for good", "purges", "job purges", "jobs"},
     "directory.view_person": {"app"},
     "directory.change_person": {"app"},
     "dynamo_single.view_table": {"table", "partition", "beginnings", "item"},
@@ -217,7 +218,7 @@ def test_no_page_of_the_site_is_left_out() -> None:
     """A page that is added is tried above, or below by whoever may log in."""
     tried = {"index", "login", "logout", "password_change", "password_change_done", "jsi18n", "view_on_site"}
     tried |= {"autocomplete", "app_list", "dynamodb_table", "dynamodb_item", "dynamodb_patterns", "dynamodb_log"}
-    tried |= {"dynamodb_patterns_svg", "dynamodb_health", "dynamodb_job"}
+    tried |= {"dynamodb_patterns_svg", "dynamodb_health", "dynamodb_job", "dynamodb_jobs"}
     assert {each.name for each in admin.site.get_urls() if getattr(each, "name", None)} == tried
     tried = {f"directory_company_{page}" for page in ("changelist", "add", "change", "delete", "history", "restore")}
     assert {each.name for each in admin.site.get_model_admin(Company).get_urls() if each.name} == tried
@@ -240,7 +241,7 @@ def everything(world: World) -> list[str]:
     paths = ["", "password_change/", "jsi18n/", "directory/", COMPANY, f"{COMPANY}add/", AUTOCOMPLETE]
     paths += [f"{COMPANY}{world.live.pk}/{page}/" for page in ("change", "delete", "history", "restore")]
     paths += [f"dynamodb/{page}" for page in ("table/", "item/?pk=a&sk=b", "patterns/", "patterns.svg", "health/")]
-    return [*paths, "dynamodb/jobs/x/", "r/1/x/"]
+    return [*paths, "dynamodb/jobs/", "dynamodb/jobs/x/", "r/1/x/"]
 
 
 @pytest.mark.parametrize("who", ["a visitor", "no staff", "not active"])

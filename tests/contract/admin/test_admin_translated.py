@@ -98,7 +98,12 @@ def paths(pages: Pages) -> list[str]:
         *("", "directory/company/", "directory/company/?trash=yes", "directory/company/?q=acme"),
         *("directory/company/?q=acme&scan=", "directory/company/?nothing=1", "directory/company/old/delete/"),
         *(f"directory/company/{path}/" for path in ("add", "acme/change", "acme/delete", "acme/history", "old/change")),
-        *("directory/person/?trash=yes", f"dynamodb/jobs/{job.job_id}/", "dynamodb/table/?pk=COMPANY%23acme"),
+        *(
+            "directory/person/?trash=yes",
+            f"dynamodb/jobs/{job.job_id}/",
+            "dynamodb/jobs/",
+            "dynamodb/table/?pk=COMPANY%23acme",
+        ),
         *("dynamodb/table/", "dynamodb/table/?begins=COMP", "dynamodb/item/?pk=COMPANY%23acme&sk=PEOPLE%23ann"),
         *("dynamodb/health/?check=", "dynamodb/log/", "dynamodb/table/?index=gs9&pk=1"),
     ]
