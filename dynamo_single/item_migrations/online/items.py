@@ -126,14 +126,15 @@ def _tried(sender: Sender, work: Work, item: Item, others: Others) -> Outcome:
 
 def _again(sender: Sender, work: Work, key: ItemKey, item: Item) -> tuple[Item, Mapping[ItemKey, Item]] | None:
     """An item as it is now with the others that it has to do with as of the same moment; ``None`` if it is no more."""
-    wanted: list[ItemKey] = []
+    further = dict.fromkeys((key, *work.task.wanted(item)))
     for _ in range(ATTEMPTS):
-        wanted = list(dict.fromkeys((key, *work.task.wanted(item))))
-        found = sender.at_once(wanted)
+        wanted = further
+        found = sender.at_once(list(wanted))
         if key not in found or not matches(work.task.items, found[key]):
             return None
         item = found[key]
-        if set(work.task.wanted(item)) <= set(wanted):
+        further = dict.fromkeys((key, *work.task.wanted(item)))
+        if further.keys() <= wanted.keys():
             work.task.ahead([item], sender.write)
             return item, found
     raise InvalidValue("What it has to do with was written by others each time it was read.")

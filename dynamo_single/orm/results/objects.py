@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db.models import Model
 from msgspec.structs import replace
@@ -30,13 +30,15 @@ from dynamo_single.orm.reading import plans, single, streams
 from dynamo_single.orm.reading.shards import sort_of, with_texts
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.results import held, joined_order, related, sorting
-from dynamo_single.orm.results.state import QueryState
+from dynamo_single.orm.results.state import QueryState, Window
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.table.flow import Pages
 from dynamo_single.table.items import Response
 from dynamo_single.table.pages import TypedAnswer, untyped
+
+T = TypeVar("T")
 
 #: Results, some at a time.
 Results = AsyncGenerator[Iterable[Any], None]
@@ -221,25 +223,18 @@ def page_reader(state: QueryState, plan: Plan) -> PageReader | None:
     return hydration.page_reader(state.model, plan.projection)
 
 
-async def _of_keys(state: QueryState, plan: Plan) -> Results:
+def _of_keys(state: QueryState, plan: Plan) -> Results:
     """The objects of several primary keys, from the beginning to the end of the slice."""
-    window, passed = state.window, 0
 
     def object_of(found: tuple[ItemKey, object]) -> Model:
         return tell(state, batches.made(state.model, found[1]))
 
-    async with aclosing(batches.pages(state.model, state.table, plan, stop=window.stop)) as pages:
-        async for page in pages:
-            wanted = window.after(passed)
-            passed += len(page)
-            yield map(object_of, page[wanted])
-            if window.stop is not None and passed >= window.stop:
-                return
+    pages = partial(batches.pages, state.model, state.table, plan, stop=state.window.stop)
+    return _in_window(pages, state.window, object_of)
 
 
-async def _of_shards(state: QueryState, plan: Plan, made_by: PageReader) -> Results:
+def _of_shards(state: QueryState, plan: Plan, made_by: PageReader) -> Results:
     """What a plan of several shards finds, from the beginning to the end of the slice: each answer is made at once."""
-    window, passed = state.window, 0
 
     def found_in(answer: Response) -> Sequence[tuple[str, object]]:
         made = None
@@ -253,7 +248,14 @@ async def _of_shards(state: QueryState, plan: Plan, made_by: PageReader) -> Resu
     def object_of(found: object) -> Model:
         return tell(state, batches.made(state.model, found))
 
-    async with aclosing(plans.of_shards(state.table, plan, made_by.form, found_in, stop=window.stop)) as pages:
+    pages = partial(plans.of_shards, state.table, plan, made_by.form, found_in, stop=state.window.stop)
+    return _in_window(pages, state.window, object_of)
+
+
+async def _in_window(found: Callable[[], Pages[T]], window: Window, object_of: Callable[[T], Model]) -> Results:
+    """The objects of what is found, from the beginning to the end of the slice."""
+    passed = 0
+    async with aclosing(found()) as pages:
         async for page in pages:
             wanted = window.after(passed)
             passed += len(page)
