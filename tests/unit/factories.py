@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from dynamo_single.orm.conditions.terms import EVERYTHING, And, Compare, Condition, Order
 from dynamo_single.orm.plan.plan import Query
 from dynamo_single.orm.schema.encoding.keys import Template, codec_for
 from dynamo_single.orm.schema.encoding.values import to_attribute_value
 from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, AttributeValue, ModelLayout
+
+T = TypeVar("T")
 
 #: The kind that a key codec wants, and the type that DynamoDB stores.
 TYPES = {
@@ -39,6 +41,11 @@ def serialize(value: Any) -> AttributeValue:
     if value is None or isinstance(value, str | int | float | Decimal | bool | bytes | list | dict | set | frozenset):
         return to_attribute_value(value)
     return {"S": str(value)}
+
+
+def in_tens(found: Sequence[T]) -> list[Sequence[T]]:
+    """Ten of them at a time: one test for each would cost more than what it asks."""
+    return [found[start : start + 10] for start in range(0, len(found), 10)]
 
 
 @dataclass

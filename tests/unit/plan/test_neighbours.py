@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cache, partial
 from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from dynamo_single import models
@@ -30,7 +31,7 @@ from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from project.directory.models import Company, Person
 from tests.deep import examples
 from tests.unit.declaring import declare, forgotten
-from tests.unit.factories import Space, ask
+from tests.unit.factories import Space, ask, in_tens
 from tests.unit.plan import character_by_character as oracle
 
 #: Texts that are like the literals below, so that what depends on the values goes both ways.
@@ -49,29 +50,46 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
 }
 
 
+#: What a query says of an attribute. Strategies that are made for each draw would be checked for each draw.
+OPERATORS = ("exact", "exact", "exact", "in", "lt", "lte", "gt", "gte", "range", "range", "")
+operators, operators_of_text = st.sampled_from(OPERATORS), st.sampled_from((*OPERATORS, "startswith"))
+LISTS = {kind: st.lists(values, min_size=1, max_size=3) for kind, values in VALUES.items()}
+
 #: Templates of partitions; most make some of the keys of most others.
 PARTITIONS = ["A", "A", "{p}", "{p}", "A#{p}", "{p}#{q}", "{p}_{q}", "A_{q}", "UNIQUE#{p}", "UNI{p}#{q}", "{p}#A"]
+
+
+#: The parts of a template of a sort key: how it begins, how many values it has, what follows each, and how it ends.
+beginnings = st.sampled_from(["", "", "A#", "A", "A_", "#", "#X#", "x#"])
+placeholders = st.sampled_from([0, 1, 1, 2, 2])
+separators = st.sampled_from(["#", "#", "_", " ", "#X#", "_A#"])
+endings = st.sampled_from(["", "A", "x"])
 
 
 @st.composite
 def templates(draw: st.DrawFn) -> str:
     """Draw the source of the template of a sort key."""
-    source = draw(st.sampled_from(["", "", "A#", "A", "A_", "#", "#X#", "x#"]))
-    for name in ("a", "b")[: draw(st.sampled_from([0, 1, 1, 2, 2]))]:
-        source += f"{{{name}}}" + draw(st.sampled_from(["#", "#", "_", " ", "#X#", "_A#"]))
-    source += draw(st.sampled_from(["", "A", "x"]))
+    source = draw(beginnings)
+    for name in ("a", "b")[: draw(placeholders)]:
+        source += f"{{{name}}}" + draw(separators)
+    source += draw(endings)
     if draw(st.booleans()) and source.endswith(("#", "_", " ")):
         source = source.rstrip("#_ ")
     return source or "{a}"
+
+
+partitions = st.sampled_from(PARTITIONS)
+sort_keys = templates()
+kinds_of_values = st.sampled_from(["text", "text", "text", "text", *VALUES])
 
 
 @st.composite
 def spaces(draw: st.DrawFn) -> tuple[ModelLayout, ...]:
     """Draw the models of a table, of which many keys can meet."""
     space = Space()
-    kinds = {name: draw(st.sampled_from(["text", "text", "text", "text", *VALUES])) for name in "pqab"}
+    kinds = {name: draw(kinds_of_values) for name in "pqab"}
     for number in range(draw(st.integers(1, 3))):
-        pairs = [(draw(st.sampled_from(PARTITIONS)), draw(templates())) for _ in range(4)]
+        pairs = [(draw(partitions), draw(sort_keys)) for _ in range(4)]
         indexes = {f"key{place}": ("gs1", *pair) for place, pair in enumerate(pairs[1:3])}
         trash = ("gs1", *pairs[3]) if draw(st.booleans()) else None
         space.model(f"x.M{number}", kinds, pairs[0], indexes, trash=trash)
@@ -81,14 +99,22 @@ def spaces(draw: st.DrawFn) -> tuple[ModelLayout, ...]:
 @st.composite
 def comparisons(draw: st.DrawFn, name: str, kind: str) -> Compare | None:
     """Draw what a query says of one attribute."""
-    operators = ["exact", "exact", "exact", "in", "lt", "lte", "gt", "gte", "range", "range", ""]
-    operator = draw(st.sampled_from([*operators, "startswith"] if kind == "text" else operators))
+    operator = draw(operators_of_text if kind == "text" else operators)
     values = VALUES[kind]
     if operator == "in":
-        return Compare(name, operator, tuple(draw(st.lists(values, min_size=1, max_size=3))))
+        return Compare(name, operator, tuple(draw(LISTS[kind])))
     if operator == "range":
         return Compare(name, operator, (draw(values), draw(values)))
     return Compare(name, operator, draw(values)) if operator else None
+
+
+asked_of = cache(comparisons)
+
+
+@cache
+def whole_or_asked_of(name: str, kind: str) -> st.SearchStrategy[Compare | None]:
+    """One value of an attribute, or whatever a query says of it."""
+    return VALUES[kind].map(partial(Compare, name, "exact")) | comparisons(name, kind)
 
 
 def readings(candidate: Candidate) -> Iterator[KeyRange]:
@@ -112,6 +138,9 @@ def candidates(layout: ModelLayout, key: AccessKey, where: Condition) -> Iterato
             yield weigh(key, Query(layout, where), constraints, shares)
 
 
+SPACES = spaces()
+
+
 def compare_decisions(layout: ModelLayout, where: Condition) -> None:
     """Every key of a model decides of a query's ranges as the characters do."""
     for key in (layout.primary, *layout.index_keys):
@@ -131,9 +160,9 @@ def compare_decisions(layout: ModelLayout, where: Condition) -> None:
 @given(st.data())
 def test_decisions_are_those_of_the_characters(data: st.DataObject) -> None:
     """For any templates and any values, each range is shared by the rule exactly if its characters say so."""
-    for layout in data.draw(spaces()):
+    for layout in data.draw(SPACES):
         kinds = {name: info.type for name, info in layout.attributes.items() if name in "pqab"}
-        drawn = [data.draw(comparisons(name, _kind(layout, name))) for name in kinds]
+        drawn = [data.draw(asked_of(name, _kind(layout, name))) for name in kinds]
         compare_decisions(layout, And(tuple(each for each in drawn if each is not None)))
 
 
@@ -145,25 +174,23 @@ def _kind(layout: ModelLayout, name: str) -> str:
     return "text"
 
 
-@pytest.mark.parametrize("model", registry.all_models(), ids=lambda model: model._meta.label)
+@pytest.mark.parametrize("group", in_tens(registry.all_models()), ids=lambda group: group[0]._meta.label)
 @settings(max_examples=examples(3, 15), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_real_models_decide_as_their_characters(model: Any, data: st.DataObject) -> None:
+def test_real_models_decide_as_their_characters(group: Sequence[Any], data: st.DataObject) -> None:
     """The same holds of every declared model, among all the models of its table."""
-    layout = registry.layout_of(model)
-    keys = (layout.primary, *layout.index_keys)
-    kinds = {part.name: part.bound.kind for key in keys for part in (*key.partition.parts, *key.sort.parts)}
-    terms: list[Condition] = []
-    for name, kind in kinds.items():
-        whole = st.builds(Compare, st.just(name), st.just("exact"), VALUES[kind])
-        drawn = data.draw(whole | comparisons(name, kind))
-        terms += [] if drawn is None else [drawn]
-    with suppress(InvalidValue):
-        compare_decisions(layout, And(tuple(terms)))
+    for model in group:
+        layout = registry.layout_of(model)
+        note(layout.label)
+        keys = (layout.primary, *layout.index_keys)
+        kinds = {part.name: part.bound.kind for key in keys for part in (*key.partition.parts, *key.sort.parts)}
+        drawn = [data.draw(whole_or_asked_of(name, kind)) for name, kind in kinds.items()]
+        with suppress(InvalidValue):
+            compare_decisions(layout, And(tuple(each for each in drawn if each is not None)))
 
 
 @settings(max_examples=examples(100, 400))
-@given(templates() | st.sampled_from(PARTITIONS), templates() | st.sampled_from(PARTITIONS), texts)
+@given(sort_keys | partitions, sort_keys | partitions, texts)
 def test_templates_read_as_their_characters(first: str, second: str, text: str) -> None:
     """Which texts a template makes, and whether two make one, is what following each character says."""
     one, other = Template.parse(first), Template.parse(second)
