@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop as _
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import InvalidValue, NotSupported, SchemaVersionError, StaleObject
+from dynamo_single.exceptions import InvalidValue, ItemTooLarge, NotSupported, SchemaVersionError, StaleObject
 from dynamo_single.orm.effects.recounting import recount
 from dynamo_single.orm.effects.sending import carry_out
 from dynamo_single.orm.filled import knowledge
@@ -36,7 +36,7 @@ from dynamo_single.table.table import Table, get_table
 from dynamo_single.verification import cascades, child_counters, claims, copies, derived, items, moves
 from dynamo_single.verification.findings import Checks, Finding, Subject, present
 
-__all__ = ["RIGHT", "Examined", "Finding", "Outcome", "attempt", "examine", "repair", "verify"]
+__all__ = ["REFUSED", "RIGHT", "Examined", "Finding", "Outcome", "attempt", "examine", "repair", "verify"]
 
 CHECKS: Final[tuple[Checks, ...]] = (items, claims, derived, copies, cascades)
 #: Checks that send requests of their own, since a key does not find what they look at: counting, for example.
@@ -106,6 +106,8 @@ def examine(table: Table, *, limit: int, after: Mapping[str, object] | None = No
 
 #: What became of a repair: nobody has to do anything any more where it was ``done``, or what was found was ``right``.
 Outcome = Literal["done", "right", "left"]
+#: Why one item cannot be repaired, though others can: it takes no more, or what follows from it cannot be read.
+REFUSED: Final = (InvalidValue, ItemTooLarge, SchemaVersionError)
 #: What commands say of the second.
 RIGHT: Final = "It is right: nobody wrote what it counts while it was counted again."
 

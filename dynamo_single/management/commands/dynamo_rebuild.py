@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo_single.costs import measure_requests
-from dynamo_single.exceptions import InvalidValue, SchemaVersionError, StaleObject
+from dynamo_single.exceptions import StaleObject
 from dynamo_single.management.base import TableCommand
 from dynamo_single.management.commands.dynamo_verify import model_of
 from dynamo_single.orm.effects.together import effects_of
@@ -22,7 +22,7 @@ from dynamo_single.orm.write import following
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table
 from dynamo_single.verification.findings import Subject
-from dynamo_single.verification.walk import RIGHT, Finding, attempt, verify
+from dynamo_single.verification.walk import REFUSED, RIGHT, Finding, attempt, verify
 
 
 class Command(TableCommand):
@@ -66,8 +66,8 @@ class Command(TableCommand):
             outcome = attempt(finding, table)
             if outcome == "left" and finding.kind in ("copies due", "move due") and _completed(table, finding):
                 outcome = "done"
-        except (InvalidValue, SchemaVersionError) as error:
-            # Something that follows from it cannot be read: the rest of the table is rebuilt all the same.
+        except REFUSED as error:
+            # The rest of the table is rebuilt all the same.
             outcome, why = "left", f" {error}"
         counts["written" if outcome == "done" else outcome] += 1
         said = {"done": "", "right": f" {RIGHT}", "left": f" Not done.{why}"}[outcome]

@@ -16,7 +16,7 @@ from dynamo_single.management.base import TableCommand
 from dynamo_single.orm.filled import ownership
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.table import Table
-from dynamo_single.verification.walk import RIGHT, Finding, Outcome, attempt, verify
+from dynamo_single.verification.walk import REFUSED, RIGHT, Finding, Outcome, attempt, verify
 
 
 class Command(TableCommand):
@@ -53,10 +53,10 @@ class Command(TableCommand):
                 older=lambda each: older.update([each]),
             )
             for finding in found:
-                outcome = attempt(finding, table) if options["repair"] else None
+                outcome, why = self._repaired(table, finding) if options["repair"] else (None, "")
                 counts["found"] += outcome != "right"
                 counts["repaired"] += outcome == "done"
-                self._tell(finding, outcome)
+                self._tell(finding, outcome, why)
         if self.stderr.isatty():
             self.stderr.write("\r", ending="")
         for each, number in older.items():
@@ -69,8 +69,14 @@ class Command(TableCommand):
             raise CommandError(f"{summary}{'' if options['repair'] else ' --repair repairs what can be.'}")
         self.stdout.write(self.style.SUCCESS(summary))
 
-    def _tell(self, finding: Finding, outcome: Outcome | None) -> None:
-        said = {"done": " Repaired.", "right": f" {RIGHT}", "left": " Not repaired: it was changed meanwhile."}
+    def _repaired(self, table: Table, finding: Finding) -> tuple[Outcome, str]:
+        try:
+            return attempt(finding, table), "it was changed meanwhile."
+        except REFUSED as error:
+            return "left", str(error)  # the rest of the table is repaired all the same
+
+    def _tell(self, finding: Finding, outcome: Outcome | None, why: str) -> None:
+        said = {"done": " Repaired.", "right": f" {RIGHT}", "left": f" Not repaired: {why}"}
         needs_somebody = "" if finding.is_repairable else " This has to be decided by somebody."
         self.stdout.write(f"{finding}{needs_somebody or said.get(outcome or '', '')}")
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table import Request, Table, intercept, names
+from dynamo_single.table.limits import MAX_ITEM_SIZE
 from dynamo_single.testing import assert_requests, refuse
 from dynamo_single.verification import repair, verify
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatProfile, ChatServer, ChatUser
@@ -173,6 +176,22 @@ def test_a_counter_that_never_stands_still_is_left(john: ChatUser, table: Table)
     assert visitor.visits == 95
     rebuild()
     assert_consistent()
+
+
+@pytest.mark.parametrize("command", [("dynamo_rebuild",), ("dynamo_verify", "--repair")])
+def test_an_item_that_takes_no_mark_does_not_end_it(command: Any, john: ChatUser, table: Table) -> None:
+    """It is as large as an item can be: it is left, with the reason, and the others are repaired."""
+    ChatServer.objects.create(server_id="z", name="Other")
+    for server in "sz":
+        change(table, f"SERVER#{server}", "#METADATA", "SET channelCount = :number", number={"N": "7"})
+    size = item_size(item(table, "SERVER#s", "#METADATA"))
+    long = {"S": "x" * (MAX_ITEM_SIZE - size - 20)}
+    change(table, "SERVER#s", "#METADATA", "SET filling = :long", long=long)
+    out = io.StringIO()
+    with pytest.raises(CommandError, match=r"1 left|2 findings, 1 repaired"):
+        call_command(*command, stdout=out)
+    assert re.search(r"counter: SERVER#s .* (Not done\.|Not repaired:) .*400 KB", out.getvalue())
+    assert item(table, "SERVER#z", "#METADATA")["channelCount"] == {"N": "0"}
 
 
 def test_the_counter_of_something_gone_is_no_more_counted(john: ChatUser, table: Table) -> None:
