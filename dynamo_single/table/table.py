@@ -256,10 +256,12 @@ def _forget(*, setting: str, **kwargs: object) -> None:
 setting_changed.connect(_forget)
 
 
-async def pause_after(attempt: int, longest: float = LONGEST_PAUSE) -> None:
+async def pause_after(attempt: int, longest: float | None = None) -> None:
     """Wait before something is tried again, the longer the more attempts there were, from 0, and up to ``longest``
-    seconds. Nobody waits as long as the others."""
-    await flow.pause(random.uniform(0, min(longest, 0.05 * 2**attempt)))  # noqa: S311 - jitter is no secret
+    seconds, ``LONGEST_PAUSE`` unless it is given. Nobody waits as long as the others."""
+    # Looked up here: whoever lowers it, as tests do, would not be heard by a default.
+    most = min(LONGEST_PAUSE if longest is None else longest, 0.05 * 2**attempt)
+    await flow.pause(random.uniform(0, most))  # noqa: S311 - jitter is no secret
 
 
 @contextmanager
