@@ -176,6 +176,12 @@ def _prepare(settings: str) -> None:
     changed = importlib.import_module("django.core.signals").setting_changed
     for name in filter(str.isupper, dir(conf.settings)):
         changed.send(sender=None, setting=name, value=getattr(conf.settings, name), enter=False)
+    handlers = importlib.import_module("django.utils.connection").BaseConnectionHandler
+    gc.unfreeze()  # what is frozen is not listed
+    for handler in gc.get_objects():
+        if issubclass(type(handler), handlers):  # to be asked what it is would wake a lazy object
+            handler.__init__()
+            vars(handler).pop("settings", None)
     here = f"{Path.cwd()}{os.sep}"
     own = [name for name, module in sys.modules.items() if (getattr(module, "__file__", None) or "").startswith(here)]
     for name in own:

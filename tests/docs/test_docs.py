@@ -59,14 +59,14 @@ def test_the_blocks_of_a_page_do_what_the_page_says(
     blocks = pages.blocks(page)
     if all(block.language == "text" for block in blocks):
         return
-    own_settings = any(block.path == SETTINGS for block in blocks)
+    own_apps = any(block.path == SETTINGS and "INSTALLED_APPS" in block.text for block in blocks)
     with (
         LocalEngine(find_engine(ROOT)) as engine,
         project.make(
             templates[starts_from(blocks)],
             tmp_path / "mysite",
             engine.endpoint_url,
-            server="" if own_settings else prepared,
+            server="" if own_apps else prepared,
         ) as scratch,
     ):
         for block in blocks:

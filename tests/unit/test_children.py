@@ -104,6 +104,15 @@ INSTALLED_APPS = [
 ]
 AUTH_USER_MODEL = "accounts.User"
 ROOT_URLCONF = "own.urls"
+# Otherwise than those of the project that the server is prepared with.
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": SECRET_KEY}}
+LANGUAGE_CODE, TIME_ZONE = {"0": ("en-us", "UTC"), "1": ("de", "Europe/Berlin")}[SECRET_KEY]
+TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "DIRS": [SECRET_KEY], "APP_DIRS": True}]
+STORAGES = {"default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": SECRET_KEY}}}
+PASSWORD_HASHERS = {
+    "0": ["django.contrib.auth.hashers.MD5PasswordHasher"],
+    "1": ["django.contrib.auth.hashers.PBKDF2PasswordHasher"],
+}[SECRET_KEY]
 """
 
 #: What a process of a project knows once it is set up.
@@ -115,14 +124,21 @@ assert not apps.ready
 django.setup()
 from django.conf import settings
 from django.contrib.admin import site
-from django.contrib.auth import get_user_model
+from django.contrib.auth import get_user_model, hashers
 from django.core import checks, signals
+from django.core.cache import caches
+from django.core.files.storage import default_storage
+from django.db import connections
 from django.db.models import signals as of_models
+from django.template import engines
 from django.urls import reverse
+from django.utils import timezone, translation
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import get_table
 
 print(settings.SECRET_KEY, settings.BASE_DIR, get_table().settings)
+print(caches.settings, default_storage.location, engines["django"].dirs, connections["default"].settings_dict)
+print(translation.gettext("yes"), timezone.get_current_timezone(), hashers.get_hasher().algorithm)
 print([config.label for config in apps.get_app_configs()], get_user_model())
 print([model._meta.label for model in apps.get_models()], sorted(map(str, apps.all_models["own"])))
 print(sorted(model._meta.label for model in registry.all_models()))
