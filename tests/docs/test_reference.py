@@ -47,8 +47,7 @@ def test_the_refused_methods_are_listed_as_such() -> None:
 
 def test_the_lookups_are_as_the_planner_answers_them() -> None:
     """Each cell of the page's table is what the planner does with that lookup and that type."""
-    shown = table(REFERENCE / "lookups.md", "Lookups and types")
-    assert [[cell.replace("\N{EN DASH}", "-") for cell in row] for row in shown] == lookup_table.rows()
+    assert lookup_table.shown() == lookup_table.rows()
 
 
 def errors() -> dict[str, type[Exception]]:
