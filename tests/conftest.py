@@ -105,8 +105,9 @@ def leave_out_fixtures(item: Any) -> None:
 
 
 def pytest_collection() -> None:
-    """Remember which sites there are before modules of tests make theirs."""
+    """Remember which sites there are before modules of tests make theirs, and that what there is by now stays."""
     _sites.update(all_sites)
+    gc.freeze()
 
 
 def forget_sites() -> None:
