@@ -124,7 +124,10 @@ class Table:
                 await pause_after(attempt)
         return await self.ask(request)
 
-    @async_unsafe("A request would hold up the event loop: use the method's asynchronous twin, or sync_to_async().")
+    @async_unsafe(
+        "A request would hold up the event loop. Await the asynchronous twin, as aget(), asave() and async for, read "
+        "references along by select_related(), or call it by sync_to_async()."
+    )
     def call(self, operation: str, params: Parameters, form: PageForm | None = None) -> Response:
         """Send one request; botocore's errors pass through. What it consumed is always asked for.
 

@@ -45,7 +45,7 @@ PROPOSALS = (
         r"there is no attribute for a|content_object|unexpected keyword argument 'favorite_thing'",
         "Fields of Django, attributes of PynamoDB.",
     ),
-    (r"make up the primary key, which save\(\) does not change", "`save()` does not change a primary key"),
+    (r"makes? up the primary key, which save\(\) does not change", "`save()` does not change a primary key"),
     (r"was deleted since it was read|No \S+ matches pk=", "A deleted object stays deleted."),
     (r" not found in ", "Errors have texts of their own."),
     (r"ProtectedError not raised|RestrictedError not raised", "References are not checked by DynamoDB."),

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.core.management.commands import dumpdata
 from django.core.management.utils import parse_apps_and_model_labels
-from django.db import router
+from django.db import connections, router
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.backend.router import uses_engine
 from dynamo_single.management.dumping import ScanningAlias
 
 
@@ -22,6 +24,7 @@ class Command(dumpdata.Command):
 
     def handle(self, *app_labels: str, **options: Any) -> str | None:
         """Write the fixture: for each model the requests of ``Model.objects.all()``, and those of the Scan."""
+        self._tell_of_sql(app_labels, options["database"])
         manager = "_base_manager" if options["use_base_manager"] else "_default_manager"
         chosen = _chosen(app_labels, options["exclude"], options["database"])
         managers = [getattr(model, manager) for model in chosen]
@@ -31,6 +34,24 @@ class Command(dumpdata.Command):
             options["verbosity"] = 0
         # The alias is the one thing of ours that Django's command hands to every queryset.
         return super().handle(*app_labels, **{**options, "database": alias})
+
+    def _tell_of_sql(self, labels: Iterable[str], alias: str) -> None:
+        """Say of what was named, and is a model of SQL where no such database is, that nothing of it is dumped."""
+        if alias not in connections or not uses_engine(alias):
+            return
+        named = {label.lower() for label in labels}
+        sql = [
+            model._meta.label
+            for model in apps.get_models()
+            if not is_stored_in_dynamodb(model)
+            and not named.isdisjoint((model._meta.app_label, model._meta.label_lower))
+        ]
+        if sql:
+            users = settings.AUTH_USER_MODEL
+            instead = f" Users are {users} here." if any(label.startswith("auth.") for label in sql) else ""
+            self.stderr.write(
+                f"Nothing is dumped of {', '.join(sql)}: they are of SQL, and {alias!r} is no SQL database.{instead}"
+            )
 
 
 def _chosen(labels: Iterable[str], excludes: Iterable[str], alias: str) -> Iterator[object]:

@@ -206,8 +206,9 @@ class ItemForm(Struct, frozen=True, eq=False):
         """Raise for a change of what makes up the primary key."""
         moved = [name for name in self.identity if name in changed]
         if moved and computed_key(self.model, {**held, **changed}) != key_of(before):
+            makes = "makes" if len(self.identity) == 1 else "make"
             raise NotSupported(
-                f"{self.label}: {', '.join(self.identity)} make up the primary key, which save() does not change: "
+                f"{self.label}: {', '.join(self.identity)} {makes} up the primary key, which save() does not change: "
                 f"move({moved[0]}=...) does, with everything else that is set. {_COPY}. "
                 "Nothing was written."
             )

@@ -209,6 +209,11 @@ def _declare_identity(name: str, namespace: dict[str, object], parents: Sequence
     """Find the primary key's variables; several of them get an identity field."""
     keys = namespace.get("Keys") or next((parent.Keys for parent in parents if hasattr(parent, "Keys")), None)
     primary = getattr(keys, "primary", None)
+    for other in (each for each in registry.keys_of(keys) if each != "primary"):
+        raise ConfigurationError(
+            f"{name}.Keys.{other} is a Key, which only the primary one is, by the name primary. A further key is on an "
+            f'index of the table: {other} = models.IndexKey("gs1", ...).'
+        )
     if not isinstance(primary, Key):
         raise ConfigurationError(f"{name} has no primary key. Declare {_identity_of(name, namespace)}.")
     templates = (Template.parse(primary.partition), Template.parse(primary.sort))

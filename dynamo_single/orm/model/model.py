@@ -202,7 +202,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         if unknown:
             raise ValueError(
                 "The following fields do not exist in this model, are m2m fields, primary keys, or are non-concrete "
-                f"fields: {', '.join(unknown)}"
+                f"fields: {', '.join(unknown)}. There are {', '.join(known)}; move() changes the primary key."
             )
         names = frozenset(known[name] for name in update_fields)
         for name, attribute in registry.attributes_of(cls).items():

@@ -27,7 +27,14 @@ from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema.fields.fetching import default_mode
 from dynamo_single.orm.schema.kinds import DynamoModel, M
 from dynamo_single.orm.schema.owners import are_plain
-from dynamo_single.orm.where.arguments import check_lists, check_nesting, check_number, in_one_order, raise_unknown
+from dynamo_single.orm.where.arguments import (
+    check_conditions,
+    check_lists,
+    check_nesting,
+    check_number,
+    in_one_order,
+    raise_unknown,
+)
 from dynamo_single.table.flow import is_run, iterate, listed, local, run
 
 if TYPE_CHECKING:
@@ -104,6 +111,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         conditions = (*args, *kwargs.items())
         if args or any(name.endswith(_TAKE_LISTS) for name in kwargs):
             check_nesting(args)
+            check_conditions(self.model, args)
             check_lists(conditions)
             args = tuple(map(in_one_order, args))
             kwargs = dict(map(in_one_order, kwargs.items()))

@@ -26,7 +26,7 @@ from dynamo_single.orm.results import computation, objects, related
 from dynamo_single.orm.results.columns import Shape, as_dict, as_named_tuple, as_tuple, as_value, columns
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.kinds import DynamoModel, M
-from dynamo_single.orm.where.arguments import asking
+from dynamo_single.orm.where.arguments import asking, parts_of
 from dynamo_single.orm.where.lookup import members
 from dynamo_single.table.flow import run
 
@@ -108,12 +108,12 @@ class QuerySet(AwaitedQuerySet[M]):
             clone.query.set_limits(high=2)
         return clone
 
-    def _only(self, found: list[M], args: object, kwargs: object) -> M:
+    def _only(self, found: list[M], args: object, kwargs: Any) -> M:
         if len(found) == 1:
             return found[0]
         label = self.model._meta.label
         if not found:
-            raise self.model.DoesNotExist(f"No {label} matches {_shown(args, kwargs)}.")
+            raise self.model.DoesNotExist(f"No {label} matches {_shown(args, kwargs)}.{parts_of(self.model, kwargs)}")
         raise self.model.MultipleObjectsReturned(f"More than one {label} matches {_shown(args, kwargs)}.")
 
     def in_bulk(self, id_list: object = None, *, field_name: str = "pk") -> dict[Any, M]:

@@ -319,10 +319,10 @@ class _LayoutBuilder:
                 f'{part.name.rpartition("__")[2]} = models.ExtractedAttribute("{part.name}").'
             )
         if attribute is None:
-            raise ConfigurationError(
-                f"{self.label}: the key {source!r} names {part.name!r}, which is not an attribute of the model. "
-                f"It has {', '.join(self.attributes)}."
-            )
+            what = f"not an attribute of the model. It has {', '.join(self.attributes) or 'none'}."
+            for field in (each for each in self.model._meta.local_fields if each.name == part.name):
+                what = f"a {type(field).__name__} of Django: declare an attribute of dynamo_single.models instead."
+            raise ConfigurationError(f"{self.label}: the key {source!r} names {part.name!r}, which is {what}")
         if isinstance(attribute, CounterAttribute | VersionAttribute):
             raise ConfigurationError(
                 f"{self.label}: the key {source!r} names {part.name!r}, which counts without reading or writing the "
@@ -372,6 +372,11 @@ class _LayoutBuilder:
 def _extracting(name: str, attribute: Attribute) -> str:
     """How a value of a document gets an attribute of its own, for messages."""
     return f': models.ExtractedAttribute("{name}__...")' if attribute.document and attribute.attr_type in "ML" else ""
+
+
+def keys_of(declarations: object) -> dict[str, Key]:
+    """The keys of a ``class Keys`` that are on no index, by name."""
+    return {} if declarations is None else _declared(declarations, Key)
 
 
 def index_keys(declarations: object) -> dict[str, IndexKey]:

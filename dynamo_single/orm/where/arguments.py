@@ -6,7 +6,7 @@ This module knows Django's ``Q`` and must not know plans or querysets.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -15,6 +15,7 @@ from django.db.models import Q
 from django.db.models.sql.where import WhereNode
 
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, UnknownField
+from dynamo_single.orm.schema.encoding.identity import is_identity
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -97,6 +98,28 @@ def check_number(conditions: Collection[object]) -> None:
         )
 
 
+def check_conditions(model: type[DynamoModel], conditions: Iterable[object]) -> None:
+    """Refuse what is no condition, as a value without the name of an attribute; Django trips over it."""
+    for condition in conditions:
+        if isinstance(condition, Q):
+            check_conditions(model, condition.children)
+        elif not hasattr(condition, "resolve_expression") and not (
+            isinstance(condition, tuple | list) and len(condition) == 2
+        ):
+            raise InvalidValue(
+                f"{shown(condition)} is no condition on {model._meta.label}: name what it is a value of, as in "
+                "filter(name=...) and get(pk=...), or give a Q."
+            )
+
+
+def parts_of(model: Any, kwargs: Mapping[str, object]) -> str:
+    """What a ``pk`` is made of, where nothing was found since a text cannot be one; empty otherwise."""
+    field, pk = model._meta.pk, kwargs.get("pk")
+    if not isinstance(field, IdentityField) or not isinstance(pk, str) or is_identity(pk, len(field.names)):
+        return ""
+    return f" A pk of it is made of {' and '.join(field.names)}: filter by these, or take the pk of an object."
+
+
 def check_lists(conditions: Iterable[object]) -> None:
     """Refuse what is no list where a lookup takes one; Django's error does not say in which condition."""
     for condition in conditions:
@@ -106,5 +129,6 @@ def check_lists(conditions: Iterable[object]) -> None:
             name, value = condition
             path, _, lookup = str(name).rpartition("__")
             takes = {"in": "a list of values", "range": "two bounds"}.get(lookup)
-            if path and takes and not isinstance(value, Iterable) and not hasattr(value, "resolve_expression"):
+            is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+            if path and takes and not is_list and not hasattr(value, "resolve_expression"):
                 raise InvalidValue(f"{name} takes {takes}, not {shown(value)}.")

@@ -121,7 +121,10 @@ class Creation(Struct, frozen=True):
 
     async def _prepared(self, obj: DynamoModel, pending: Block | None) -> _New:
         if not isinstance(obj, self.model._meta.concrete_model):
-            raise TypeError(f"bulk_create() of {self.model._meta.label} got {shown(obj)}.")
+            raise TypeError(
+                f"bulk_create() of {self.model._meta.label} got {shown(obj)}. It takes objects: "
+                f"{self.model.__name__}(...) makes one."
+            )
         obj._prepare_related_fields_for_save(operation_name="bulk_create")
         return _New(obj, *await new_item(obj, pending))
 

@@ -174,6 +174,24 @@ def test_dumpdata_of_named_objects_reads_just_those() -> None:
 
 
 @pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (["auth"], "Nothing is dumped of auth.Permission, auth.Group: they are of SQL, and 'default' is no SQL"),
+        (["auth.Group", "accounts.Group"], "Nothing is dumped of auth.Group: they are of SQL"),
+        (["auth.Group"], "Users are accounts.User here."),
+        (["accounts.Group"], ""),
+        ([], ""),
+    ],
+)
+def test_dumpdata_says_of_what_was_named_that_no_database_holds_it(labels: list[str], told: str) -> None:
+    """An empty list would pass for a dump of the users."""
+    err = io.StringIO()
+    call_command("dumpdata", *labels, "--exclude=catalog", stdout=io.StringIO(), stderr=err)
+    assert told in err.getvalue()
+    assert ("Nothing is dumped" in err.getvalue()) == bool(told)
+
+
+@pytest.mark.parametrize(
     "row",
     [
         {"model": "auth.group", "pk": 1, "fields": {"name": "editors", "permissions": []}},

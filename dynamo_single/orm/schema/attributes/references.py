@@ -142,9 +142,10 @@ class ReferenceAttribute(StandIn[M, Nullable]):
             verbose_name, on_delete = None, second
         if on_delete not in ON_DELETE:
             known = ", ".join(f"models.{each.__name__}" for each in ON_DELETE)
+            given = getattr(on_delete, "__name__", repr(on_delete))
             raise ConfigurationError(
-                f"on_delete={getattr(on_delete, '__name__', on_delete)} cannot be kept. It can be {known}; anything "
-                "else is for the delete() of the other model."
+                f"on_delete={given} cannot be kept. It can be {known}; anything else is for the delete() of the other "
+                "model."
             )
         if checked and on_delete is models.DO_NOTHING:
             raise ConfigurationError(

@@ -41,6 +41,11 @@ def split_identity(text: str, count: int) -> tuple[str, ...]:
     return tuple(_decode(part, text) for part in parts)
 
 
+def is_identity(text: str, count: int) -> bool:
+    """Whether ``join_identity`` could have made a text of ``count`` texts."""
+    return text.count(_JOINT) == count - 1
+
+
 def _encode(text: str) -> str:
     if _SAFE.fullmatch(text):
         return text

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from string import Formatter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -67,10 +67,23 @@ class Key(Struct, frozen=True):
     """
 
     partition: str
-    sort: str
+    if TYPE_CHECKING:
+        sort: str
+    else:  # what is missing is reported below, with a sort key
+        sort: str = ""
     sharded: bool | Shards = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.sharded, bool | Shards):
+            raise ConfigurationError(
+                f"Key({self.partition!r}, {self.sort!r}, ...) takes a partition and a sort key. A key of an index is "
+                "an IndexKey, which takes the index's name before these."
+            )
+        if not self.sort:
+            raise ConfigurationError(
+                f"Key({self.partition!r}) has no sort key. Where an object has its partition to itself it is a "
+                f'literal: Key({self.partition!r}, "#METADATA").'
+            )
         for source in (self.partition, self.sort):
             placed = [part.name for part in Template.parse(source).parts if part.place]
             if placed:
@@ -93,12 +106,21 @@ class IndexKey(Struct, frozen=True):
     """
 
     index: str
-    partition: str
-    sort: str
+    if TYPE_CHECKING:
+        partition: str
+        sort: str
+    else:  # as above
+        partition: str = ""
+        sort: str = ""
     sharded: bool | Shards = False
     condition: Q | tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
+        if not self.partition or not self.sort:
+            raise ConfigurationError(
+                f"IndexKey({self.index!r}, ...) takes the name of an index, a partition and a sort key, as in "
+                'IndexKey("gs1", "COMPANY", "{name}").'
+            )
         if not _INDEX_NAME.fullmatch(self.index):
             raise ConfigurationError(
                 f"IndexKey({self.index!r}, ...): the first argument names one of the table's indexes, such as 'gs1'."

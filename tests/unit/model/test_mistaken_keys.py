@@ -1,0 +1,77 @@
+"""A ``class Keys`` that somebody new to it writes: each error says what was meant to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import models as django_models
+
+from dynamo_single import models
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.schema import registry
+from tests.unit.declaring import declare, forgotten
+
+
+@pytest.fixture(autouse=True)
+def forget_models() -> Iterator[None]:
+    """Models that a test declares are gone afterwards."""
+    with forgotten():
+        yield
+
+
+def test_a_key_without_a_sort_key() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        models.Key("COMPANY#{company_id}")  # type: ignore[call-arg]  # the mistake
+    assert str(caught.value) == (
+        "Key('COMPANY#{company_id}') has no sort key. Where an object has its partition to itself it is a literal: "
+        "Key('COMPANY#{company_id}', \"#METADATA\")."
+    )
+
+
+@pytest.mark.parametrize("given", [("gs1",), ("gs1", "COMPANY"), ("gs1", "COMPANY", "")])
+def test_a_key_of_an_index_without_its_parts(given: Any) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"takes the name of an index, a partition and a sort key, as in Index"
+    ):
+        models.IndexKey(*given)
+
+
+def test_a_key_with_the_name_of_an_index() -> None:
+    """The third argument was taken for whether the key is sharded."""
+    with pytest.raises(
+        ConfigurationError, match=r"A key of an index is an IndexKey, which takes the index's name before"
+    ):
+        models.Key("gs1", "COMPANY", "{name}")  # type: ignore[arg-type]  # the mistake
+
+
+def test_a_second_key_that_is_on_no_index() -> None:
+    """It was ignored, and the list that it is for was refused."""
+    name = models.UnicodeAttribute()
+    with pytest.raises(ConfigurationError) as caught:
+        declare("Mistaken", ("FIRM#{name}", "#M"), {"by_name": models.Key("NAME", "{name}")}, name=name)
+    assert str(caught.value) == (
+        "Mistaken.Keys.by_name is a Key, which only the primary one is, by the name primary. A further key is on an "
+        'index of the table: by_name = models.IndexKey("gs1", ...).'
+    )
+
+
+def test_a_key_of_a_field_of_django() -> None:
+    """The message names the field, which E008 of the checks would, and keys come before checks."""
+    model = declare("Mistaken", ("FIRM#{name}", "#M"), name=django_models.CharField(max_length=9))
+    with pytest.raises(
+        ConfigurationError, match=r"names 'name', which is a CharField of Django: declare an attribute of"
+    ):
+        registry.layout_of(model)
+
+
+def test_a_key_of_a_model_without_attributes() -> None:
+    model = declare("Mistaken", ("FIRM#{name}", "#M"))
+    with pytest.raises(ConfigurationError, match=r"which is not an attribute of the model\. It has none\."):
+        registry.layout_of(model)
+
+
+def test_an_on_delete_that_is_a_text() -> None:
+    with pytest.raises(ConfigurationError, match=r"on_delete='cascade' cannot be kept\. It can be models\.CASCADE"):
+        models.ReferenceAttribute("directory.Company", on_delete="cascade")  # type: ignore[arg-type]  # the mistake
