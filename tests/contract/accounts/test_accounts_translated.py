@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.test import Client, override_settings
 
 from accounts.models import User
+from dynamo_single.isolation import contents
 from dynamo_single.table import Table
 from tests.contract.accounts.account_pages import PASSWORD, log_in, sign_up
 from tests.contract.pseudo import names, pseudo, unlisted, untranslated
+from tests.ready import table_ready
 
 pytestmark = pytest.mark.urls("project.urls")
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,14 +29,15 @@ def send(number: str, text: str) -> None:
     """A project's own function, which sends nothing."""
 
 
-@pytest.fixture
-def client(table: Table, settings: Any) -> Client:
+ACCOUNTS = {
+    "LOGIN_WITH": ["email", "username", "phone"],
+    "PHONE_SENDER": f"{__name__}.send",
+    "SECRETS": {"phone": 6},
+}
+
+
+def logged_in() -> Client:
     """A browser of somebody who has logged in."""
-    settings.ACCOUNTS = {
-        "LOGIN_WITH": ["email", "username", "phone"],
-        "PHONE_SENDER": f"{__name__}.send",
-        "SECRETS": {"phone": 6},
-    }
     user: Any = User.objects.create_user("John", "john@example.com", PASSWORD, user_id="1")
     user.logins.add("phone", "+15550100")
     client = Client()
@@ -92,17 +96,36 @@ def literals(text: str) -> set[str]:
     return {each for each in left - known if re.search("[A-Za-z]{2}", each)}
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_has_no_text_of_ours_that_is_not_translated(client: Client, page: str) -> None:
-    """In a language in which everything that is translated is in brackets; the demo's own frame aside."""
-    with pseudo():
-        content = PAGES[page](client).content.decode()
-    main = re.search(r"<main.*?</main>", content, flags=re.DOTALL)
-    assert literals(main[0] if main else content) == set()
+@pytest.fixture(scope="module")
+def opened(engine: Table) -> tuple[dict[str, set[str]], set[str]]:
+    """What no page has translated, and what all asked a translation of: each is opened once, with the data as made."""
+    table = table_ready()
+    with override_settings(ACCOUNTS=ACCOUNTS, ROOT_URLCONF="project.urls"):
+        cookies, made = logged_in().cookies, contents.read(table)
+        left: dict[str, set[str]] = {}
+        with pseudo() as language:
+            for name, page in PAGES.items():
+                contents.restore(table, made)
+                client = Client()
+                client.cookies = deepcopy(cookies)
+                content = page(client).content.decode()
+                # The demo's own frame is not ours.
+                main = re.search(r"<main.*?</main>", content, flags=re.DOTALL)
+                left[name] = literals(main[0] if main else content)
+    table_ready()
+    return {name: texts for name, texts in left.items() if texts}, language.asked
 
 
-def test_a_mail_has_none_either(client: Client, mailoutbox: Any) -> None:
+def test_a_page_has_no_text_of_ours_that_is_not_translated(opened: tuple[dict[str, set[str]], set[str]]) -> None:
+    """In a language in which everything that is translated is in brackets."""
+    left, _ = opened
+    assert left == {}
+
+
+def test_a_mail_has_none_either(table: Table, settings: Any, mailoutbox: Any) -> None:
     """Of a sign-up, of an address that has an account, and of a new password."""
+    settings.ACCOUNTS = ACCOUNTS
+    logged_in()
     with pseudo():
         sign_up(Client(), "Mike", "mike@example.com")
         sign_up(Client(), "Jane", "john@example.com")
@@ -113,9 +136,10 @@ def test_a_mail_has_none_either(client: Client, mailoutbox: Any) -> None:
 
 
 @pytest.mark.skipif(shutil.which("xgettext") is None, reason="there is no xgettext: apt-get install gettext")
-def test_makemessages_finds_what_the_pages_translate(client: Client, tmp_path: Path) -> None:
+def test_makemessages_finds_what_the_pages_translate(
+    opened: tuple[dict[str, set[str]], set[str]], tmp_path: Path
+) -> None:
     """Each text that a page asks a translation of stands in the code as one."""
-    with pseudo() as language:
-        for opened in PAGES.values():
-            opened(client)
-        assert unlisted(language.asked - names(), [ROOT / "dynamo_single", ROOT / "accounts"], tmp_path) == set()
+    _, asked = opened
+    with pseudo():
+        assert unlisted(asked - names(), [ROOT / "dynamo_single", ROOT / "accounts"], tmp_path) == set()

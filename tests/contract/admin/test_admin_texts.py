@@ -15,13 +15,13 @@ from django.test import Client, override_settings
 from dynamo_single.inspection.health import KINDS
 from dynamo_single.table import Request, Table, get_table
 from dynamo_single.table.sentences import sentence
-from dynamo_single.testing import setup_table
 from dynamo_single.verification.findings import Kind
 from project.directory.models import Company, Person
 from tests.catalog.records import Receipt
 from tests.contract.admin.test_admin_documents import form_of_text
 from tests.contract.conftest import NO_INLINES, Pages, Registering, superuser
 from tests.contract.pseudo import codes, names, pseudo, unlisted, untranslated
+from tests.ready import table_ready
 
 COMPANY = "directory/company/"
 ROOT = Path(__file__).resolve().parents[3]
@@ -127,12 +127,12 @@ def literals(answer: Any, known: set[str]) -> set[str]:
 @pytest.fixture(scope="module")
 def opened(engine: Table) -> tuple[dict[str, set[str]], set[str]]:
     """What no page has translated, page by page, and what all of them asked a translation of: all are opened once."""
-    table = setup_table()
+    table = table_ready()
     world = World(superuser(table))
     with pseudo() as language, override_settings(DYNAMO_SINGLE_COSTS=PANEL):
         known = names() | codes()
         left = {name: literals(page(world), known) for name, page in PAGES.items()}
-    setup_table()
+    table_ready()
     return {name: texts for name, texts in left.items() if texts}, language.asked
 
 
