@@ -293,15 +293,6 @@ def lag(children: Children) -> float:
     return LAG if not is_local and is_by_index(children) else 0.0
 
 
-async def catch_up(obj: DynamoModel, pending: Block | None) -> None:
-    """Count the children that were stored before their parent: a Query for each counter, and an UpdateItem."""
-    model = type(obj)
-    for name, children, condition in counters_on(model):
-        number = await count(children, obj.pk, condition)
-        if number:
-            await send_count(obj, name, number, pending)
-
-
 async def send_count(obj: DynamoModel, name: str, number: int, pending: Block | None) -> None:
     """Set a counter that is as the object was read: one UpdateItem; raises ``StaleObject`` if it was counted since."""
     before, value = obj._stored, {"N": str(number)}
@@ -309,7 +300,12 @@ async def send_count(obj: DynamoModel, name: str, number: int, pending: Block | 
     update = Update(key_of(before), set={name: value}, condition=conditions.whole())
     transition = Transition(Subject(obj), before, {**before, name: value}, frozenset({name}), pending)
     await sending.deliver(obj, Write(transition, type(obj)._options.alias, (update,), conditions))
-    obj._stored = {**before, name: value}
+    know(obj, name, number)
+
+
+def know(obj: DynamoModel, name: str, number: int) -> None:
+    """Let an object know the number that it has under a physical name."""
+    obj._stored = {**obj._stored, name: {"N": str(number)}}
     for attribute in registry.counters_of(type(obj)):
         if attribute.attr_name == name:
             obj.__dict__[attribute.name] = number

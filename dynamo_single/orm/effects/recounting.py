@@ -13,17 +13,19 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from dynamo_single.exceptions import ConditionFailed
+from dynamo_single.exceptions import ConditionFailed, StaleObject
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.effects import child_counters
 from dynamo_single.orm.effects.child_counters import Seen
-from dynamo_single.orm.requests.actions import ITEM_EXISTS, Item, ItemKey, Update
+from dynamo_single.orm.effects.effect import Subject
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, Item, ItemKey, Update, key_of
+from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.flow import pause
-from dynamo_single.table.table import Table
+from dynamo_single.table.table import Table, get_table
 
 #: How often an item is counted after the first time, until two times in a row see the same.
 LOOKS: Final = 6
@@ -127,3 +129,24 @@ async def recount(table: Table, key: ItemKey, found: Counting, pk: object) -> Re
             continue
         return Recounted(found.held(item), number)
     return None
+
+
+async def catch_up(obj: DynamoModel, pending: Block | None) -> None:
+    """Count the children that were stored before their parent: a Query for each counter, and ``recount()``.
+
+    In a block it is an update that is held to the number as it was read. ``StaleObject`` where others go on writing.
+    """
+    model = type(obj)
+    for name, children, condition in child_counters.counters_on(model):
+        number = await child_counters.count(children, obj.pk, condition)
+        if number and pending is not None:
+            await child_counters.send_count(obj, name, number, pending)
+        elif number:
+            table = get_table(model._options.alias)
+            counted = await recount(table, key_of(obj._stored), Counting(model, name, children, condition), obj.pk)
+            if counted is None:
+                raise StaleObject(
+                    f"{Subject(obj).name} is stored, and {name} is not counted yet: others write what it counts all "
+                    "the time. Load it again at a quieter time, or run manage.py dynamo_rebuild."
+                )
+            child_counters.know(obj, name, counted.number)

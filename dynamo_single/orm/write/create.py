@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from dynamo_single.exceptions import AlreadyExists, MissingReference
-from dynamo_single.orm.effects import child_counters, sending
+from dynamo_single.orm.effects import recounting, sending
 from dynamo_single.orm.effects.compose import compose_new
 from dynamo_single.orm.effects.effect import Subject
 from dynamo_single.orm.effects.together import effects_of
@@ -98,7 +98,7 @@ async def replace(obj: DynamoModel, pending: Block | None) -> bool:
     """Write an object as it is given, whether or not it exists (fixtures); ``True`` if it did."""
     try:
         await create(obj, pending, raw=True)
-        await child_counters.catch_up(obj, pending)
+        await recounting.catch_up(obj, pending)
         for effect in effects_of(type(obj)):
             await effect.catch_up(obj, pending)
     except AlreadyExists:

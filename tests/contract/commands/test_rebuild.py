@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.core.serializers import deserialize
 
+from dynamo_single.exceptions import StaleObject
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table import Request, Table, intercept, names
 from dynamo_single.table.limits import MAX_ITEM_SIZE
@@ -287,3 +289,33 @@ def test_an_item_that_is_deleted_while_it_is_looked_at_is_no_finding(john: ChatU
         found = [finding.key[0] for finding in verify() if finding.kind == "counter"]
     assert removed
     assert found == []
+
+
+def load(visitor: Visitor) -> None:
+    """A channel and then its server, as fixtures are loaded, while a visitor comes and goes."""
+    fixture = [
+        {"model": "catalog.chatchannel", "pk": "c", "fields": {"server": "s"}},
+        {"model": "catalog.chatserver", "pk": "s", "fields": {"name": "Gaming"}},
+    ]
+    channel, server = deserialize("python", fixture)
+    channel.save()
+    with intercept(visitor):
+        server.save()
+
+
+def test_a_parent_that_is_loaded_after_its_children_counts_who_stays(table: Table) -> None:
+    """One channel comes and goes while they are counted, so that the number is as it was made."""
+    visitor = Visitor(2)
+    load(visitor)
+    assert visitor.channel is None
+    assert (ChatServer.objects.get(pk="s").channel_count, visitor.visits) == (1, 0)
+    assert_consistent()
+
+
+def test_a_parent_that_is_loaded_while_its_children_never_stand_still_is_an_error(table: Table) -> None:
+    """It is stored, and a rebuild counts it."""
+    with pytest.raises(StaleObject, match=r"pk 's' is stored, and channelCount is not counted yet.*dynamo_rebuild"):
+        load(Visitor(100))
+    rebuild()
+    assert ChatServer.objects.get(pk="s").channel_count == 1
+    assert_consistent()
