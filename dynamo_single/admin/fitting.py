@@ -24,7 +24,7 @@ from dynamo_single.backend.errors import is_stored_in_dynamodb
 #: What a page says in the place of rows.
 TEMPLATE = "dynamo_single/admin/left_out.html"
 #: The end of the name of the hidden input that says of a form that was sent that it had no rows to send.
-MARK = "LEFT_OUT"
+_MARK = "LEFT_OUT"
 #: Inputs that a form has besides those of its fields: of a formset, and for the buttons and the token of the page.
 _BESIDE = 5
 
@@ -61,7 +61,7 @@ def leave_out(request: HttpRequest, form: Any, shown: Iterable[object], obj: Any
     own = [each for each in given if limit_of(each.opts) is not None and is_stored_in_dynamodb(each.formset.model)]
     for each in own:
         if each.formset.is_bound:
-            left += [each] if f"{each.formset.prefix}-{MARK}" in request.POST and not each.formset.forms else []
+            left += [each] if _mark_of(each.formset) in request.POST and not each.formset.forms else []
         elif len(each.formset.get_queryset()) > each.opts.max_rows:
             left.append(each)
         else:
@@ -83,7 +83,12 @@ def _leave_out(request: HttpRequest, shown: Any, obj: Any) -> None:
         _give(shown.formset, [])
     # An inline and what it shows are made for one request.
     shown.opts.template = TEMPLATE
+    shown.dynamo_mark = _mark_of(shown.formset)
     shown.dynamo_list_url = _list_url(request, shown, obj)
+
+
+def _mark_of(formset: Any) -> str:
+    return f"{formset.prefix}-{_MARK}"
 
 
 def _list_url(request: HttpRequest, shown: Any, obj: Any) -> str:

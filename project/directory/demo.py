@@ -46,6 +46,7 @@ FIRST_NAMES = (
 LAST_NAMES = ("Sample", "Example", "Tester", "Placeholder", "Specimen", "Pattern", "Draft")
 CITIES = ("Amsterdam", "Berlin", "Copenhagen", "Dublin", "Edinburgh", "Florence", "Ghent", "Helsinki", "Lisbon")
 ROLES = ("founder", "manager", "member")
+DAYS = ("Monday", "Tuesday", "Thursday")
 PEOPLE_EACH = 3
 FIRST_YEAR = 1960
 
@@ -73,6 +74,7 @@ def load() -> None:
                 city=city,
                 address=f"{number + street} Example Street",
                 opened=founded + timedelta(days=400 * street),
+                hours=[{"day": day, "opens": "09:00:00", "closes": "17:30:00"} for day in DAYS],
             )
 
 

@@ -51,6 +51,16 @@ class Person(models.TimestampedModel, models.SoftDeleteModel):
         return self.name
 
 
+class Opening:
+    """When an office is open on a day of the week."""
+
+    day = models.UnicodeAttribute(
+        choices=[(day, day) for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")]
+    )
+    opens = models.TimeAttribute()
+    closes = models.TimeAttribute()
+
+
 class Office(models.TimestampedModel, models.SoftDeleteModel):
     """A place where a company works."""
 
@@ -59,6 +69,7 @@ class Office(models.TimestampedModel, models.SoftDeleteModel):
     city = models.UnicodeAttribute(max_length=80)
     address = models.UnicodeAttribute(blank=True, multiline=True)
     opened = models.DateAttribute(null=True)
+    hours = models.ListAttribute("opening hours", schema=Opening, null=True)
 
     class Keys:
         primary = models.Key("COMPANY#{company_id}", "OFFICE#{office_id}")

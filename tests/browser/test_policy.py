@@ -159,3 +159,12 @@ def test_the_table_works(signed_in: Page, refused: list[str], acme: Company) -> 
     page.get_by_role("link", name="PEOPLE#ann").click()
     expect(page.locator(".dynamo-json")).to_be_visible()
     assert refused == []
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_row_is_added_to_a_list(signed_in: Page, refused: list[str]) -> None:
+    """By a script that is loaded from the site."""
+    signed_in.goto("/admin/directory/office/acme~~ghent/change/")
+    signed_in.click(".dynamo-add button")
+    expect(signed_in.locator("[name='hours.3_0']")).to_be_focused()
+    assert refused == []

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from django import forms
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 from msgspec import Struct
@@ -23,6 +24,8 @@ EMPTY: Final = (None, "")
 #: How many inputs the rows of one list may have; a longer list is JSON. Django takes 1,000 of a request unless
 #: ``DATA_UPLOAD_MAX_NUMBER_FIELDS`` says otherwise.
 MAX_INPUTS: Final = 400
+#: What stands for the number of a row in the one that the script copies.
+ANOTHER: Final = "__row__"
 _TWICE: Final = _("The JSON has another list than the rows. Take it out there, or leave the rows empty.")
 
 
@@ -93,8 +96,9 @@ class ListedWidget(forms.Widget):
 
     @property
     def media(self) -> Any:
-        """What the widgets in it need."""
-        return self.elements.field.widget.media + self.rest.media
+        """What the widgets in it need, and the script that adds rows."""
+        own = forms.Media(js=["dynamo_single/admin/rows.js"])
+        return self.elements.field.widget.media + self.rest.media + own
 
     def id_for_label(self, id_: str) -> str:
         """None: each input has a label of its own."""
@@ -153,11 +157,7 @@ class ListedWidget(forms.Widget):
         found = []
         for number, row in enumerate(sent.rows):
             text = _("Row %(number)d") if row.position else _("Row %(number)d, new")
-            label = text % {"number": number + 1}
-            place = {**shared, "id": f"{stem}-{number}", "aria-label": label}
-            shown = self.elements.field.widget.get_context(_part(name, number), row.value, place)["widget"]
-            shown["attrs"].pop("required", None)
-            found.append({"label": label, "widget": shown, "sent": row, "name": _part(name, number), "id": place["id"]})
+            found.append(self._row(name, number, stem, row, text % {"number": number + 1}, shared))
         rest = self.rest.get_context(_part(name, "json"), sent.rest, {**shared, "id": f"{stem}-json"})["widget"]
         rest["attrs"].pop("required", None)
         context["widget"] |= {
@@ -166,8 +166,26 @@ class ListedWidget(forms.Widget):
             "count_name": _part(name, "count"),
             "is_listed": is_listed,
             "is_disabled": bool(shared),
+            "name": name,
+            "stem": stem,
+            "another": self._another(name, stem) if is_listed and not shared else None,
+            "most": MAX_INPUTS,
+            "most_of_form": settings.DATA_UPLOAD_MAX_NUMBER_FIELDS,
         }
         return context
+
+    def _row(self, name: str, number: object, stem: str, row: SentRow, label: str, shared: Any) -> dict[str, Any]:
+        """What the template shows of a row."""
+        place = {**shared, "id": f"{stem}-{number}", "aria-label": label}
+        shown = self.elements.field.widget.get_context(_part(name, number), row.value, place)["widget"]
+        shown["attrs"].pop("required", None)
+        return {"label": label, "widget": shown, "sent": row, "name": _part(name, number), "id": place["id"]}
+
+    def _another(self, name: str, stem: str) -> dict[str, Any]:
+        """An empty row as the script copies it; it puts numbers in the places of what stands for them."""
+        # In brackets what people count from 1.
+        label = str(_("Row %(number)d, new")).replace("%(number)d", f"{{{_part(name, ANOTHER)}}}")
+        return self._row(name, ANOTHER, stem, SentRow(None, "", False), label, {})
 
     def _rows(self, value: Any) -> tuple[SentRows, bool]:
         """What is shown of a value, as it would be sent, and whether rows show it."""
