@@ -47,9 +47,10 @@ from dynamo_single.exceptions import (
     TransactionCancelled,
 )
 from dynamo_single.table import Request, answers, get_table
-from dynamo_single.table.direct import OPERATIONS
+from dynamo_single.table.direct import OPERATIONS, endpoints
 from dynamo_single.table.direct.connections import Endpoint, Pool
 from dynamo_single.table.direct.endpoints import endpoint_of
+from dynamo_single.table.direct.sessions import new_client
 from tests.contract.table.scripted import FOUND, ITEM, UNITS, Scripted, Step, refusal, reply, scripted
 
 GET = Request("GetItem", {"Key": ITEM})
@@ -575,15 +576,23 @@ def test_a_proxy_is_used(transport: Transport) -> None:
 REGIONS = ("eu-west-1", "us-east-1", "ap-southeast-7", "mx-central-1", "us-gov-west-1", "cn-north-1", "eusc-de-east-1")
 
 
+@pytest.fixture
+def no_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Addresses are looked at, and nothing is sent: to read the certificates for each takes longer than all else."""
+    monkeypatch.setattr(endpoints, "_tls", lambda session: None)
+
+
+@pytest.mark.usefixtures("no_certificates")
 @pytest.mark.parametrize("region", REGIONS)
 def test_a_regions_endpoint_is_botocores(region: str) -> None:
     """In every partition; one of a form that the direct request path does not know is asked of botocore."""
     session = botocore.session.get_session()
     endpoint = endpoint_of(TableSettings("default", "single-table", region=region), session)
     assert endpoint is not None
-    assert endpoint.url == session.create_client("dynamodb", region_name=region).meta.endpoint_url
+    assert endpoint.url == new_client(session, region_name=region).meta.endpoint_url
 
 
+@pytest.mark.usefixtures("no_certificates")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -599,4 +608,4 @@ def test_an_endpoint_that_the_environment_names_is_used(name: str, value: str) -
         session = botocore.session.Session()
         endpoint = endpoint_of(TableSettings("default", "single-table", region="eu-west-1"), session)
         assert endpoint is not None
-        assert endpoint.url == session.create_client("dynamodb", region_name="eu-west-1").meta.endpoint_url
+        assert endpoint.url == new_client(session, region_name="eu-west-1").meta.endpoint_url
