@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import pytest
+from django.utils.autoreload import DJANGO_AUTORELOAD_ENV
 
 from dynamo_single.engines import LocalEngine, find_engine, free_port, is_free
 from tests import children
@@ -36,7 +37,10 @@ def environment(dynamo_port: int | str) -> dict[str, str]:
 
 
 class Demo:
-    """A running demo and what it printed; ``forked`` spares it an interpreter of its own, but not its web server."""
+    """A running demo and what it printed.
+
+    ``forked`` spares it an interpreter of its own, and its web server the process that would start it again.
+    """
 
     process: subprocess.Popen[bytes] | children.Child
 
@@ -45,6 +49,8 @@ class Demo:
         self.output = data.with_suffix(".log")
         command = ["manage.py", "demo", "--port", str(web_port), "--db-path", str(data)]
         env, new = environment(dynamo_port), True
+        if forked:
+            env[DJANGO_AUTORELOAD_ENV] = "true"
         with self.output.open("w") as output, Path(os.devnull).open() as nothing:
             out = output.fileno()
             if forked:
