@@ -34,13 +34,24 @@ def word(condition: Condition) -> str:
         return f"{'__'.join(map(str, (condition.name, *condition.path)))} {condition.operator} {other}"
     if isinstance(condition, Stored):
         steps = "__".join(map(str, (condition.name, *condition.path)))
-        return f"{steps} {condition.operator} {', '.join(map(repr, condition.operands))}".rstrip()
+        return f"{steps} {condition.operator} {', '.join(map(_plain, condition.operands))}".rstrip()
     steps = "__".join(map(str, (condition.attribute, *condition.path)))
     operator = condition.operator.replace("size_", "size__").removesuffix("exact").removesuffix("__")
     lookup = f"__{operator}" if operator else ""
     if isinstance(condition, ComparePair):
         return f"{steps}{lookup}=F({'__'.join(map(str, (condition.other, *condition.other_path)))!r})"
     return f"{steps}{lookup}={_short(condition.value)}"
+
+
+def _plain(operand: object) -> str:
+    """A stored value without its type, where that is one of Python's: ``1`` of ``{"N": "1"}``."""
+    match operand:
+        case {"N": str(number)}:
+            return number
+        case {"S": str() as value} | {"BOOL": bool() as value}:
+            return shown(value, 200)
+        case _:
+            return shown(operand, 200)
 
 
 def _word_group(condition: And | Or) -> str:

@@ -301,9 +301,12 @@ def target_of(model: type[DynamoModel], name: str) -> Target:
         known = ", ".join(each.name for each in model._meta.concrete_fields)
         raise UnknownField(f"{model._meta.label} has no attribute {name!r}. It has {known}.")
     if field.attribute.attr_type not in ("M", "L"):
+        whole = (
+            f"{first}=models.AddToSet({{...}})" if field.attribute.attr_type in ("SS", "NS", "BS") else f"{first}=..."
+        )
         raise UnknownField(
             f"{model._meta.label}.{name}: {first} is a {type(field.attribute).__name__}, and only maps and lists have "
-            "places inside."
+            f"places inside: write update({whole})."
         )
     return Target(model, field.attribute, Place(field.attribute.attr_name, _path(model, field.attribute, steps)), name)
 

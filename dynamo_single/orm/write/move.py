@@ -106,7 +106,10 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *
     unknown = sorted(changes.keys() - model._settable())
     if unknown:
         called = "move_tree" if tree else "move"
-        raise TypeError(f"{model._meta.object_name}.{called}() got an unexpected keyword argument {unknown[0]!r}.")
+        raise TypeError(
+            f"{model._meta.object_name}.{called}() got an unexpected keyword argument {unknown[0]!r}. It takes "
+            f"{', '.join(field.name for field in model._meta.concrete_fields)}."
+        )
     if isinstance(obj._stored, PartialItem):
         await completed(obj)
     if tree and pending is None:

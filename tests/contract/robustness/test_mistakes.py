@@ -10,9 +10,10 @@ import pytest
 from django.core.exceptions import SynchronousOnlyOperation
 from django.db.models import Q
 
-from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.exceptions import ConditionNotMet, InvalidValue, NotSupported, UnknownField
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
+from tests.catalog.models import Sample
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -97,3 +98,22 @@ def test_a_request_in_an_event_loop_names_its_ways_out() -> None:
         pytest.raises(SynchronousOnlyOperation, match=r"aget\(\), asave\(\) and async for.*select_"),
     ):
         asyncio.run(ask())
+
+
+def test_a_condition_that_is_not_met_reads_as_it_was_written() -> None:
+    """Not as DynamoDB stores its value."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    with pytest.raises(ConditionNotMet, match="is not as the write demands, name = 'Beta'; nothing was written"):
+        company.save(force_update=True, condition=Q(name="Beta"))
+
+
+def test_a_move_to_what_is_no_attribute_is_reported_with_those_there_are() -> None:
+    company = Company.objects.create(name="Acme")
+    with assert_requests(0), pytest.raises(TypeError, match=r"move\(\) got .* 'nme'\. It takes .*company_id.*, name"):
+        company.move(nme="x")
+
+
+def test_a_place_in_a_set_is_refused_with_the_way_to_add_to_it() -> None:
+    way_out = r"only maps and lists have places inside: write update\(words=models\.AddToSet\(\{\.\.\.\}\)\)"
+    with assert_requests(0), pytest.raises(UnknownField, match=way_out):
+        Sample.objects.filter(pk="s").update(words__add={"x"})

@@ -170,7 +170,8 @@ def test_wording() -> None:
     assert word(Compare("tags", "size_exact", 3)) == "tags__size=3"
     assert word(Compare("data", "size_gte", 3, ("rows",))) == "data__rows__size__gte=3"
     assert word(Stored("pk", "missing")) == "pk missing"
-    assert word(Stored("v", "=", ({"N": "1"},))) == "v = {'N': '1'}"
+    assert word(Stored("v", "=", ({"N": "1"},))) == "v = 1"
+    assert word(Stored("v", "IN", ({"S": "a'b"}, {"BOOL": True}, {"SS": ["x"]}))) == "v IN \"a'b\", True, {'SS': ['x']}"
 
 
 def test_lowering_keeps_what_is_stored_already() -> None:
