@@ -18,8 +18,10 @@ from django.core.management import BaseCommand, CommandParser, call_command, get
 from django.test import override_settings
 
 from dynamo_single import models
+from dynamo_single.isolation import contents
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.schema import registry
+from dynamo_single.table import get_table
 from tests.unit.declaring import declare, forgotten
 
 #: The apps that a life goes on beside. Django reads the migrations of every app several times in each command.
@@ -76,12 +78,15 @@ class History:
         given = iter(answers)
         with mock.patch("builtins.input", lambda *_: next(given)):
             call_command(command_of(command), *arguments, stdout=out, stderr=out, no_color=True, **options)
-        self._unload()
-        # What a process of the project's would find when it starts.
-        knowledge.has_migrations.cache_clear()
-        knowledge.forget()
+        self.start()
         assert list(given) == [], "questions that were not asked"
         return out.getvalue()
+
+    def start(self) -> None:
+        """Know nothing but what a process of the project's finds when it starts."""
+        self._unload()
+        knowledge.has_migrations.cache_clear()
+        knowledge.forget()
 
     def make(self, *arguments: str, answers: Sequence[str] = ()) -> str:
         """``makemigrations histories``."""
@@ -119,6 +124,27 @@ class History:
         """The last migration's file, from the class on."""
         found = [each for each in self.files if each.startswith(name)][-1]
         return re.sub(r"^.*?class Migration", "class Migration", (self.folder / f"{found}.py").read_text(), flags=re.S)
+
+
+class Beginning:
+    """How the lives of several tests begin: the first one's commands are run, and the others have what they left."""
+
+    def __init__(self, begin: Callable[[History], object]) -> None:
+        self._begin = begin
+        self._files: dict[str, str] = {}
+        self._items: contents.Contents = {}
+
+    def __call__(self, app: History) -> None:
+        """Begin, in an empty table; the models are declared by the test itself, as they are then."""
+        if not self._files:
+            self._begin(app)
+            self._files = {path.name: path.read_text() for path in app.folder.glob("0*.py")}
+            self._items = contents.read(get_table())
+            return
+        for name, text in self._files.items():
+            (app.folder / name).write_text(text)
+        contents.restore(get_table(), self._items)
+        app.start()
 
 
 @contextmanager

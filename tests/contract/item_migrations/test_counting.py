@@ -25,16 +25,23 @@ from dynamo_single.testing import assert_requests
 from dynamo_single.verification import verify
 from tests.contract.item_migrations.test_migrate import fill, form, item, shop
 from tests.contract.robustness.crashing import Crash, crash_behind
-from tests.histories.app import History, history
+from tests.histories.app import Beginning, History, history
+
+
+@Beginning
+def begin(app: History) -> None:
+    """Its first migration."""
+    shop(app)
+    app.make()
+    app.migrate()
 
 
 @pytest.fixture
 def app(tmp_path: Path, table: Table) -> Iterator[History]:
     """The app with a model, and its first migration applied."""
     with history(tmp_path) as found:
+        begin(found)
         shop(found)
-        found.make()
-        found.migrate()
         yield found
 
 

@@ -13,25 +13,32 @@ from dynamo_single.exceptions import ConfigurationError, KeyNotFilled
 from dynamo_single.table import Table
 from tests.contract.item_migrations.test_migrate import item
 from tests.contract.tables import assert_consistent
-from tests.histories.app import History, history
+from tests.histories.app import Beginning, History, history
 
 BY_TOWN = {"by_town": models.IndexKey("gs1", "SHOP#{town}", "{shop_id}")}
+
+
+@Beginning
+def begin(app: History) -> None:
+    """The first migration, and what code has written after it."""
+    model = shop(app)
+    app.make()
+    app.migrate()
+    for name, data in (
+        ("a", {"at": {"town": "Bern"}}),
+        ("b", {"at": {"village": "Wil"}}),
+        ("c", {"at": {"town": "Basel"}}),
+    ):
+        model.objects.create(shop_id=name, data=data)
+    model.objects.get(shop_id="c").delete()
 
 
 @pytest.fixture
 def app(tmp_path: Path, table: Table) -> Iterator[History]:
     """An app whose model has two shops with a document, and one in the trash."""
     with history(tmp_path) as found:
-        model = shop(found)
-        found.make()
-        found.migrate()
-        for name, data in (
-            ("a", {"at": {"town": "Bern"}}),
-            ("b", {"at": {"village": "Wil"}}),
-            ("c", {"at": {"town": "Basel"}}),
-        ):
-            model.objects.create(shop_id=name, data=data)
-        model.objects.get(shop_id="c").delete()
+        begin(found)
+        shop(found)
         yield found
 
 

@@ -22,18 +22,25 @@ from dynamo_single.table import Request, Table
 from dynamo_single.table.flow import run
 from dynamo_single.testing import assert_requests, setup_table
 from dynamo_single.verification import verify
-from tests.histories.app import History, history
+from tests.histories.app import Beginning, History, history
 
 BY_NAME = {"by_name": models.IndexKey("gs1", "SHOP", "{name}")}
+
+
+@Beginning
+def begin(app: History) -> None:
+    """Its first migration."""
+    shop(app)
+    app.make()
+    app.migrate()
 
 
 @pytest.fixture
 def app(tmp_path: Path, table: Table) -> Iterator[History]:
     """The app with a model that has three shops, one of them in the trash, and its first migration applied."""
     with history(tmp_path) as found:
+        begin(found)
         shop(found)
-        found.make()
-        found.migrate()
         yield found
 
 

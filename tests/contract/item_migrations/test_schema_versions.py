@@ -20,7 +20,7 @@ from dynamo_single.orm.filled import knowledge
 from dynamo_single.table import Request, Table
 from dynamo_single.table.flow import run
 from tests.contract.tables import everything
-from tests.histories.app import History, history
+from tests.histories.app import Beginning, History, history
 
 
 def split_name(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,15 +38,22 @@ RAISED: dict[str, Any] = {
 }
 
 
+@Beginning
+def begin(app: History) -> None:
+    """The first migration, and what code has written after it."""
+    before = old(app)
+    app.make()
+    app.migrate()
+    for name in ("a", "b", "c"):
+        before.objects.create(shop_id=name, name=f"Ada {name.upper()}", town="Bern")
+
+
 @pytest.fixture
 def app(tmp_path: Path, table: Table) -> Iterator[History]:
     """The app with a model of one name, and three items that its code has written."""
     with history(tmp_path) as found:
-        before = old(found)
-        found.make()
-        found.migrate()
-        for name in ("a", "b", "c"):
-            before.objects.create(shop_id=name, name=f"Ada {name.upper()}", town="Bern")
+        begin(found)
+        old(found)
         yield found
 
 

@@ -18,23 +18,30 @@ from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from dynamo_single.verification import verify
 from tests.contract.item_migrations.test_migrate import BY_NAME, fill, item, shop
-from tests.histories.app import History, history
+from tests.histories.app import Beginning, History, history
 
 OTHERWISE = {"by_name": models.IndexKey("gs1", "SHOPS", "{name}#{shop_id}")}
+
+
+@Beginning
+def begin(app: History) -> None:
+    """Two migrations, and three shops."""
+    shop(app)
+    app.make()
+    app.migrate()
+    shop(app, BY_NAME)
+    app.make()
+    app.migrate()
+    app.finish()
+    fill(shop(app, BY_NAME))
 
 
 @pytest.fixture
 def app(tmp_path: Path, table: Table) -> Iterator[History]:
     """The app with shops that are listed by their names, three of them stored, one of these in the trash."""
     with history(tmp_path) as found:
-        shop(found)
-        found.make()
-        found.migrate()
+        begin(found)
         shop(found, BY_NAME)
-        found.make()
-        found.migrate()
-        found.finish()
-        fill(shop(found, BY_NAME))
         yield found
 
 
