@@ -14,7 +14,7 @@ from dynamo_single import models
 from dynamo_single.table import Table
 from dynamo_single.verification import verify
 from tests.contract.item_migrations.test_migrate import BY_NAME, fill, form, shop, stored
-from tests.histories.app import History, history
+from tests.histories.app import Beginning, History, history
 
 OTHERWISE = {"by_name": models.IndexKey("gs1", "SHOPS", "{name}#{shop_id}")}
 CONDITIONAL = {"by_name": models.IndexKey("gs1", "SHOP", "{name:last}")}
@@ -55,16 +55,27 @@ def declared(app: History, **attributes: Any) -> Any:
     return model
 
 
+def beginning(before: dict[str, Any]) -> Beginning:
+    """The first migration of a model, and what code has written after it."""
+
+    def begin(app: History) -> None:
+        model = declared(app, **before)
+        app.make()
+        app.migrate()
+        fill(model, **{"town": "7"} if "town" in before else {})
+
+    return Beginning(begin)
+
+
+BEGINNINGS = {name: beginning(before) for name, (before, _, _) in CHANGES.items()}
+
+
 @pytest.mark.parametrize("finished", [False, True], ids=["open", "finished"])
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_is_taken_back_leaves_what_was(app: History, table: Table, name: str, *, finished: bool) -> None:
     """To the byte, and code of before goes on."""
     before, after, answers = CHANGES[name]
-    model = declared(app, **before)
-    app.make()
-    app.migrate()
-    values = {"town": "7"} if "town" in before else {}
-    fill(model, **values)
+    BEGINNINGS[name](app)
     was = stored(table), form(table)
     declared(app, **after)
     app.make(answers=answers)

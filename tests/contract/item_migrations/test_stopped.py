@@ -17,7 +17,7 @@ from dynamo_single.orm.filled import knowledge
 from dynamo_single.table import Request, Table, intercept
 from dynamo_single.table.flow import run
 from dynamo_single.verification import verify
-from tests.histories.app import History, history
+from tests.histories.app import Beginning, History, history
 
 
 class Killed(BaseException):
@@ -46,31 +46,43 @@ def shop(app: History, **attributes: Any) -> Any:
     return app.model(bases=(models.SoftDeleteModel,), **attributes)
 
 
+def declared(app: History) -> Any:
+    """The model after the second migration."""
+    return shop(
+        app,
+        keys={"by_name": models.IndexKey("gs1", "SHOP", "{name}")},
+        name=models.UnicodeAttribute(unique=True),
+        size=models.IntegerAttribute(null=True),
+        town=models.TimestampAttribute(null=True),
+        qty=models.IntegerAttribute(default=1),
+    )
+
+
+@Beginning
+def begin(app: History) -> None:
+    """The first migration, three shops after it, one of them in the trash, and the file of the second migration."""
+    old = shop(
+        app,
+        name=models.UnicodeAttribute(),
+        gone=models.UnicodeAttribute(null=True),
+        size=models.UnicodeAttribute(null=True),
+    )
+    app.make()
+    app.migrate()
+    for name in "abc":
+        old.objects.create(shop_id=name, name=name.upper(), gone="x", size="7")
+    old.objects.get(shop_id="c").delete()
+    declared(app)
+    app.make()
+
+
 @pytest.mark.parametrize("number", [1, 6, 13, 22])
 @pytest.mark.parametrize("command", ["migrate", "finish"])
 def test_a_migration_that_was_killed_goes_on(tmp_path: Path, table: Table, command: str, number: int) -> None:
     """A key, a default, a unique rule, a removed attribute, and a value that is stored otherwise."""
     with history(tmp_path) as app:
-        old = shop(
-            app,
-            name=models.UnicodeAttribute(),
-            gone=models.UnicodeAttribute(null=True),
-            size=models.UnicodeAttribute(null=True),
-        )
-        app.make()
-        app.migrate()
-        for name in "abc":
-            old.objects.create(shop_id=name, name=name.upper(), gone="x", size="7")
-        old.objects.get(shop_id="c").delete()
-        new = shop(
-            app,
-            keys={"by_name": models.IndexKey("gs1", "SHOP", "{name}")},
-            name=models.UnicodeAttribute(unique=True),
-            size=models.IntegerAttribute(null=True),
-            town=models.TimestampAttribute(null=True),
-            qty=models.IntegerAttribute(default=1),
-        )
-        app.make()
+        begin(app)
+        new = declared(app)
         arguments = ("--segments", "1", "--take-over")
         if command == "finish":
             app.migrate(*arguments)

@@ -30,6 +30,8 @@ from tests.deep import examples
 from tests.histories.app import History, history
 
 SEEDS = range(examples(2, 25, "MIGRATION_HISTORIES"))
+#: What happens before the change, and while it is open.
+BEFORE, MEANWHILE = examples(8, 12), examples(24, 40)
 OLD = ("name", "size", "notes")
 NEW = ("title", "width", "remarks")
 
@@ -77,14 +79,14 @@ def test_old_and_new_code_lose_nothing(
         app.make()
         app.migrate()
         world = World(random.Random(f"{change} {seed}"), listed)
-        world.act(old, 12)
+        world.act(old, BEFORE)
         new = [Process(declared(app, names, keys, base), names) for _ in range(2)]
         asked = len(set(OLD).difference(names))
         app.make(answers=["y"] * asked)
         with meanwhile(world, [old]):
             app.migrate()
         everybody = [old, *new]
-        for _ in range(40):
+        for _ in range(MEANWHILE):
             world.act(world.chance.choice(everybody))
         for process in everybody:
             world.look(process)
