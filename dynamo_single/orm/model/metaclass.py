@@ -22,7 +22,7 @@ from dynamo_single.orm.items.unique_rules import check_constraint
 from dynamo_single.orm.model.installed import ask_for_app
 from dynamo_single.orm.query.manager import BaseManager, Manager
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import IdAttribute, TTLAttribute
+from dynamo_single.orm.schema.attributes import Attribute, IdAttribute, TTLAttribute
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template, leads_into_a_document, refusal
 from dynamo_single.orm.schema.encoding.shards import Shards
 from dynamo_single.orm.schema.fields.columns import IN_DYNAMODB
@@ -122,6 +122,7 @@ class ModelMeta(MetaModel, ModelBase):
         proxy = bool(getattr(meta, "proxy", False))
         concrete = bool(parents) and not getattr(meta, "abstract", False)
         _check_bases(name, parents, proxy=proxy)
+        _check_slips(name, namespace)
         if concrete and not proxy:
             _let_complete(name, namespace, parents, meta)
             _declare_identity(name, namespace, parents)
@@ -168,6 +169,15 @@ def _check_options(name: str, declared: object) -> None:
             )
     for constraint in getattr(declared, "constraints", ()):
         check_constraint(name, constraint)
+
+
+def _check_slips(name: str, namespace: Mapping[str, object]) -> None:
+    """Refuse an attribute without its parentheses, or with a comma after them: the model would be without it."""
+    for key, value in namespace.items():
+        if isinstance(value, type) and issubclass(value, Attribute) and value.__name__ != key:
+            raise ConfigurationError(f"{name}.{key} is the class {value.__name__}: write {value.__name__}(...).")
+        if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], Attribute):
+            raise ConfigurationError(f"{name}.{key} is a tuple of an attribute: take the comma after it away.")
 
 
 def _names(declared: Any) -> set[str]:

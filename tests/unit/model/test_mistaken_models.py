@@ -1,4 +1,4 @@
-"""A ``class Keys`` that somebody new to it writes: each error says what was meant to be written."""
+"""What somebody new to models writes: each error says what was meant to be written."""
 
 from __future__ import annotations
 
@@ -75,3 +75,24 @@ def test_a_key_of_a_model_without_attributes() -> None:
 def test_an_on_delete_that_is_a_text() -> None:
     with pytest.raises(ConfigurationError, match=r"on_delete='cascade' cannot be kept\. It can be models\.CASCADE"):
         models.ReferenceAttribute("directory.Company", on_delete="cascade")  # type: ignore[arg-type]  # the mistake
+
+
+@pytest.mark.parametrize(
+    ("value", "way_out"),
+    [
+        (models.UnicodeAttribute, r"Mistaken\.note is the class UnicodeAttribute: write UnicodeAttribute\(\.\.\.\)\."),
+        ((models.UnicodeAttribute(),), r"Mistaken\.note is a tuple of an attribute: take the comma after it away\."),
+    ],
+    ids=["no parentheses", "a comma"],
+)
+def test_a_slip_that_leaves_an_attribute_out(value: Any, way_out: str) -> None:
+    """The model would be without it, and nothing would say so, as in Django."""
+    with pytest.raises(ConfigurationError, match=way_out):
+        declare("Mistaken", ("FIRM#{firm_id}", "#M"), firm_id=models.IdAttribute(), note=value)
+
+
+def test_a_kind_of_attribute_may_be_declared_within_a_model() -> None:
+    class Shouted(models.UnicodeAttribute):
+        """A kind of one's own."""
+
+    declare("Mistaken", ("FIRM#{firm_id}", "#M"), firm_id=models.IdAttribute(), Shouted=Shouted, note=Shouted())
