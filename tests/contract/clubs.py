@@ -16,9 +16,10 @@ def club(players: int = 2, *, club_id: str = "c") -> Club:
     made = Club.objects.create(club_id=club_id, name=f"name of {club_id}")
     for team_id in ("a", "b"):
         Team.objects.create(club=made, team_id=team_id)
-    for number in range(players):
-        text = f"{club_id}{number:03}"
-        Player.objects.create(player_id=text, team_id=f"{club_id}~~b", number=text)
+    texts = [f"{club_id}{number:03}" for number in range(players)]
+    Player.objects.bulk_create(
+        [Player(player_id=text, team_id=f"{club_id}~~b", number=text) for text in texts], in_transactions=True
+    )
     return made
 
 

@@ -54,9 +54,11 @@ def family(club_id: str, players: int) -> None:
         put_back(_families[club_id, players])
         return
     made = club(0, club_id=club_id)
-    for number in range(players):
-        # Named as in the other family: only the club's own identity differs.
-        Player.objects.create(player_id=f"{number:03}", team_id=f"{club_id}~~b", number=f"{number:03}")
+    # Named as in the other family: only the club's own identity differs.
+    texts = [f"{number:03}" for number in range(players)]
+    Player.objects.bulk_create(
+        [Player(player_id=text, team_id=f"{club_id}~~b", number=text) for text in texts], in_transactions=True
+    )
     made.name = "name"
     made.save()
     Trophy.objects.create(club=made, year=2000)
