@@ -50,6 +50,8 @@ class KeyChangeList(ChangeList):
     progress_text = ""
     missing_keys: Sequence[tuple[str, str]] = ()
     _filters: Any = None
+    #: Whether it is known that there are more rows than may be held, so that nobody counts them.
+    _is_large = False
     costs = Costs()
     found_by_keys = ""
     next_cursor: str | None = None
@@ -148,6 +150,11 @@ class KeyChangeList(ChangeList):
         """What the page does without."""
         return [each.what for each in self.lacking]
 
+    @property
+    def is_too_large(self) -> bool:
+        """Whether it is for the number of rows that the page does without something; else no key lists them all."""
+        return not self.is_counted or holding.is_given_up(self.request) or holding.is_exceeded(self.request)
+
     def _leave_out(self, what: Any, asked: Any = None, *, is_counted: bool = False) -> None:
         if str(what) not in self.left_out:
             self.lacking.append(lacking.Lacking(str(what), asked, is_counted))
@@ -174,8 +181,12 @@ class KeyChangeList(ChangeList):
         if self._cursor is not None:
             self._read_by_keys(request)
             return
-        if self.date_hierarchy or self.add_facets or any(map(_asks_rows, self.filter_specs)):
-            self._is_held()  # what the page is made of in any case answers the list as well
+        # What the page is made of in any case answers the list as well; of too many rows keys do.
+        asks_all = self.date_hierarchy or self.add_facets or any(map(_asks_rows, self.filter_specs))
+        if asks_all and not self._is_held() and holding.is_exceeded_by(self.root_queryset):
+            self._is_large = not self.query and not self.get_filters_params()
+            self._read_by_keys(request)
+            return
         try:
             self._read(request)
         except TooManyMatches:
@@ -234,6 +245,9 @@ class KeyChangeList(ChangeList):
             self.result_list = list(self.queryset)
 
     def _count(self, page: object) -> int:
+        if self._is_large:
+            self._give_pages(page)
+            return len(self.result_list)
         known = self.paginator.__dict__  # which holds the count where the page tells it
         try:
             if "count" not in known:

@@ -132,6 +132,12 @@ def is_given_up(request: HttpRequest) -> bool:
     return _NAME in request.__dict__ and request.__dict__[_NAME] is None
 
 
+def is_exceeded_by(queryset: Any) -> bool:
+    """Whether the rows of a queryset's own model are too many to be held, as far as somebody has tried."""
+    held = of(queryset)
+    return held is not None and held.is_exceeded
+
+
 def is_exceeded(request: HttpRequest) -> bool:
     """Whether something was to be held that is too large."""
     return any(held.is_exceeded for held in (request.__dict__.get(_NAME) or {}).values())

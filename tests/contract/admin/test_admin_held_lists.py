@@ -16,8 +16,8 @@ from django.urls import path
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
-from tests.catalog.models import Sample
-from tests.contract.conftest import SIGNED_IN, Pages, link, shown, text_of
+from tests.catalog.models import Order, Sample
+from tests.contract.conftest import SIGNED_IN, Pages, Registering, link, shown, text_of
 
 COMPANY = "directory/company/"
 PERSON = "directory/person/"
@@ -259,6 +259,32 @@ def test_a_large_list_is_not_counted_and_has_no_dates(large: Pages) -> None:
     said = text_of(response)
     assert "There are more than 2 companies, so this page does without the dates, the filter by ticker." in said
     assert re.findall(r'class="sortable column-(\w+)', response.content.decode()) == ["name"]
+
+
+def test_a_large_list_that_dates_are_asked_of_is_read_up_to_the_bound_once(large: Pages) -> None:
+    """To know that it is large, and one page by its key; the next page is that alone. Nothing is counted."""
+    with assert_requests([*SIGNED_IN, "Query", "Query"]) as requests:
+        first = large.get(f"{COMPANY}?size=25")
+    assert [request.params["Limit"] for request in requests[2:]] == [3, 26]
+    with assert_requests([*SIGNED_IN, "Query"]):
+        large.get(f"{COMPANY}?cursor={first.context['cl'].queryset.cursor_for(first.context['cl'].result_list[0])}")
+
+
+def test_dates_that_no_list_of_all_rows_answers_are_said(registered: Registering) -> None:
+    """A year of them is read by a key, however many there are."""
+    for number in range(3):
+        Order.objects.create(customer="c", number=number, placed_at=datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC))
+    pages = registered(Order, date_hierarchy="placed_at", list_display=("number", "placed_at"))
+    page = pages.get("catalog/order/?placed_at__year=2020", sends=["Query"])
+    assert "There is no list of all orders, so this page does without the dates." in text_of(page)
+    assert page.context["cl"].result_count == 3
+
+
+def test_of_a_large_list_a_part_that_a_key_answers_is_counted(large: Pages) -> None:
+    """It may be few rows."""
+    page = large.get(f"{COMPANY}?q=Zeta")
+    assert page.context["cl"].is_counted
+    assert page.context["cl"].result_count == 1
 
 
 def test_a_large_list_in_the_order_of_its_admin(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
