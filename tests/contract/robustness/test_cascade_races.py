@@ -14,8 +14,9 @@ from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, intercept
 from dynamo_single.verification import verify
 from tests.catalog.clubs import Club, Player, Team, Trophy
-from tests.contract.clubs import SIZES, club, items
+from tests.contract.clubs import club, items
 from tests.contract.racing import before_write
+from tests.contract.robustness.test_cascade_crashes import FEW, MANY
 from tests.contract.tables import assert_consistent
 from tests.unit.declaring import declare, forgotten
 
@@ -38,12 +39,13 @@ def test_a_child_that_a_second_deletion_took_comes_back_with_the_parent(table: T
     assert_consistent()
 
 
+@pytest.mark.usefixtures("small_transactions")
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_a_second_deletion_between_two_transactions_of_a_restoration_leaves_nothing_behind(
     table: Table, number: int
 ) -> None:
     """Whatever it puts back into the trash with the old mark is brought back before the restoration ends."""
-    made = club(SIZES[1])
+    made = club(MANY)
     before = items(table)
     made.delete()
     with before_write(number, lambda: another().delete()):
@@ -51,10 +53,11 @@ def test_a_second_deletion_between_two_transactions_of_a_restoration_leaves_noth
     assert items(table) == before
 
 
+@pytest.mark.usefixtures("small_transactions")
 @pytest.mark.parametrize("number", [2, 3, 4])
 def test_a_restoration_between_two_transactions_of_a_deletion_ends_it(table: Table, number: int) -> None:
     """Nothing more is put into the trash under a parent that is live again, and the deletion says so."""
-    made = club(SIZES[1])
+    made = club(MANY)
     before = items(table)
     with (
         before_write(number, lambda: another().restore()),
@@ -77,7 +80,8 @@ def test_a_restoration_before_an_interrupted_deletion_is_completed_is_a_new_dele
     assert not [item for item in items(table).values() if "deletedAt" in item]
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.usefixtures("small_transactions")
+@pytest.mark.parametrize("size", [FEW, MANY])
 def test_a_child_that_is_created_while_its_parent_is_deleted_for_good_goes_too(table: Table, size: int) -> None:
     """Also one that an index lists, one of a child, and one without soft delete; with the claims."""
     made = club(size)
