@@ -39,6 +39,7 @@ _CHECKS: Final = {
     "migrations.check_tables": checks.Tags.database,
     "migrations.check_versions": checks.Tags.models,
     "models.check_models": checks.Tags.models,
+    "settings.check_database": checks.Tags.models,
     "settings.check_names": checks.Tags.security,
     "settings.check_session_engine": checks.Tags.security,
     "settings.check_user_model": checks.Tags.models,
@@ -104,6 +105,8 @@ def _check_settings(asked: Iterable[str]) -> None:
     for alias in filter(uses_engine, connections.settings):
         Writes(alias, connections.settings[alias]).check_options()
     for alias, cache in settings.CACHES.items():
+        if cache.get("BACKEND") == _CACHE.rpartition(".")[0]:
+            raise ConfigurationError(f"CACHES[{alias!r}]['BACKEND'] names a module: write {_CACHE!r}.")
         if cache.get("BACKEND") == _CACHE:
             caches.create_connection(alias)
     if apps.is_installed("django.contrib.auth"):

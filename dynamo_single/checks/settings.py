@@ -14,17 +14,31 @@ from django.apps import AppConfig, apps
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.checks import CheckMessage, Error, Warning
-from django.db import DEFAULT_DB_ALIAS, models, router
+from django.db import DEFAULT_DB_ALIAS, connections, models, router
 from django.utils.module_loading import import_string
 
-from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.backend.errors import ENGINE, is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
+from dynamo_single.orm.schema.fields.columns import NO_DATABASE
 
 #: What Django's login, its forms and its sessions ask of a user, beside what Django's own check asks for.
 _OF_A_USER: Final = ("check_password", "set_password", "get_session_auth_hash", "get_username", "is_active")
 _ENGINE: Final = "dynamo_single.sessions"
 _SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
 _LOGINS: Final = "django.contrib.auth.middleware.AuthenticationMiddleware"
+
+
+def check_database(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """W913: no database at all, which Django asks for transactions, for migrations and for tests."""
+    if connections.settings[DEFAULT_DB_ALIAS]["ENGINE"] != NO_DATABASE:
+        return []
+    return [
+        Warning(
+            f"DATABASES has no {DEFAULT_DB_ALIAS!r}: forms of the admin, migrate and tests ask for one, and fail.",
+            hint=f'Without SQL it is DATABASES = {{"{DEFAULT_DB_ALIAS}": {{"ENGINE": "{ENGINE}"}}}}.',
+            id="dynamo_single.W913",
+        )
+    ]
 
 
 def check_user_model(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:

@@ -49,6 +49,11 @@ def command(directory: Path, setting: str, *arguments: str) -> subprocess.Comple
             "ConfigurationError: CACHES: LOCATION 'x' is no alias of DYNAMO_SINGLE",
         ),
         (
+            'CACHES = {"default": {"BACKEND": "dynamo_single.cache"}}',
+            "check",
+            "ConfigurationError: CACHES['default']['BACKEND'] names a module: write 'dynamo_single.cache.DynamoCache'.",
+        ),
+        (
             'DATABASES["default"]["OPTIONS"] = {"x": 1}',
             "check",
             "ConfigurationError: DATABASES['default']['OPTIONS'] is {'x': 1}",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.db import connections
 from django.test import override_settings
 
 from dynamo_single import models
@@ -109,3 +110,14 @@ def test_models_of_an_app_that_is_not_installed_are_told() -> None:
     without = [config.name for config in apps.get_app_configs() if config.name != "dynamo_single"]
     with override_settings(INSTALLED_APPS=without):
         assert [identifier for identifier, _ in told(installed.check_installed())] == ["dynamo_single.E021"]
+
+
+def test_no_database_at_all_is_told_with_the_engine_to_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """W913: what Django makes of an empty DATABASES answers no transaction."""
+    assert checks.check_database() == []
+    monkeypatch.setitem(connections.settings, "default", {"ENGINE": "django.db.backends.dummy"})
+    (message,) = checks.check_database()
+    assert (message.id, message.hint) == (
+        "dynamo_single.W913",
+        'Without SQL it is DATABASES = {"default": {"ENGINE": "dynamo_single.backend"}}.',
+    )

@@ -19,7 +19,7 @@ LONGEST_PK: Final = 255
 #: Django's own log refers to the user, and holds nothing where users are in DynamoDB: the log is there too (E017).
 LOG: Final = "admin.LogEntry"
 #: The engine of Django's that stands for no database at all.
-_NO_DATABASE: Final = "django.db.backends.dummy"
+NO_DATABASE: Final = "django.db.backends.dummy"
 #: Whose ``pk`` is text, in fields of Django's.
 _TEXTS: Final = (models.CharField, models.TextField)
 
@@ -35,7 +35,7 @@ def has_sql() -> bool:
 
 
 def _holds_rows(alias: str) -> bool:
-    return not uses_engine(alias) and connections.settings[alias]["ENGINE"] != _NO_DATABASE
+    return not uses_engine(alias) and connections.settings[alias]["ENGINE"] != NO_DATABASE
 
 
 def relations_from_sql(model: Any) -> list[Any]:
