@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.testing import assert_requests
+from tests.contract.noted import case
 from tests.docs import lookup_table as matrix
 
 CELLS = [(lookup, name) for lookup in matrix.LOOKUPS for name in matrix.COLUMNS]
@@ -27,16 +26,6 @@ def by_column(cells: list[tuple[str, str]]) -> Any:
     for lookup, name in cells:
         found.setdefault(name, []).append(lookup)
     return pytest.mark.parametrize(("name", "lookups"), found.items(), ids=found)
-
-
-@contextmanager
-def asking(lookup: str) -> Iterator[None]:
-    """Whatever fails in the block says which lookup it was."""
-    try:
-        yield
-    except BaseException as error:
-        error.add_note(f"The lookup is {lookup}.")
-        raise
 
 
 #: What only a key with the canonical form answers.
@@ -78,7 +67,7 @@ def test_an_answer_is_what_python_finds(name: str, lookups: list[str]) -> None:
     with matrix.declared(name) as model:
         fill(model, name)
         for lookup in lookups:
-            with asking(lookup):
+            with case(lookup):
                 assert_answered(model, lookup, name)
 
 
@@ -100,7 +89,7 @@ def test_a_missing_value_meets_no_lookup_and_every_negation(name: str, lookups: 
         model.objects.create(cell_id="none")
         everything = {obj.pk for obj in model.objects.all()}
         for lookup in lookups:
-            with asking(lookup):
+            with case(lookup):
                 expected = {"none"} if lookup == "isnull" else set(matrix.expected(lookup, name))
                 queryset = matrix.ask(model, lookup, name)
                 assert {obj.pk for obj in queryset} == expected
@@ -113,7 +102,7 @@ def test_what_is_not_answered_is_refused_by_name(name: str, lookups: list[str]) 
     """A cell without an answer is an error that names the attribute or the lookup, or it is a path into a document."""
     with matrix.declared(name) as model:
         for lookup in lookups:
-            with asking(lookup):
+            with case(lookup):
                 assert_refused(model, lookup, name)
 
 
