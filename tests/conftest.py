@@ -50,13 +50,16 @@ ENGINE = os.environ.get("TEST_ENGINE", DYNOXIDE)
 FIRST = ("tests/upstream", "tests/benchmarks")
 
 
-#: Fixtures of pytest-django that every test asks for, and that look for a mark: they took a twentieth of a short test.
-FOR_MARKS = {
+#: Fixtures of pytest-django that every test asks for, each with the mark or fixture without which it does nothing.
+FOR_SOME = {
     "_django_db_marker": "django_db",
     "_django_set_urlconf": "urls",
     "_django_isolate_apps": "django_isolate_apps",
     "_template_string_if_invalid_marker": "ignore_template_errors",
+    "_live_server_helper": "live_server",
 }
+#: What these ask for themselves. A test's own fixtures get it when they ask.
+ASKED_FOR = {"monkeypatch", "request"}
 
 #: What ``--durations`` lists of setting up and tearing down, in seconds.
 SLOW_FIXTURE = 0.05
@@ -98,9 +101,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def leave_out_fixtures(item: Any) -> None:
-    """Let a test do without the fixtures of pytest-django that look for a mark which it does not have."""
-    marks = {mark.name for mark in item.iter_markers()}
-    needless = {name for name, mark in FOR_MARKS.items() if mark not in marks}
+    """Let a test do without the fixtures of pytest-django that would do nothing: a seventh of a short test."""
+    has = {mark.name for mark in item.iter_markers()}.union(item.fixturenames)
+    needless = {name for name, wanted in FOR_SOME.items() if wanted not in has}
+    if needless == FOR_SOME.keys():
+        needless |= ASKED_FOR.difference(item._fixtureinfo.argnames)
     item.fixturenames = [name for name in item.fixturenames if name not in needless]
 
 
