@@ -307,7 +307,7 @@ def test_add_refuses_what_decides(table: Table) -> None:
         (Q(status__in=[]), "no object can meet it"),
         (Q(name__icontains="x"), "not supported|cannot"),
         (Q(status__gt=None), "Cannot use None as a query value"),
-        (Q(3), "of the key some: cannot unpack"),
+        (Q(3), "of the key some: 3 is no condition on catalog.Odd"),
     ],
     ids=["unknown", "version", "trash", "nobody", "in Python", "none", "no lookup"],
 )
