@@ -66,13 +66,14 @@ ANSWERS = {
     "inspectdb things": f"# The error was: Cannot describe the SQL table 'things': {NO_SQL}",
     "createcachetable": "",
     "remove_stale_contenttypes --noinput": "",
-    "dumpdata sites": "[]",
 }
 REFUSALS = {
     "migrate shop zero": "Cannot delete from the record of migrations",
     "migrate --fake shop zero": "Cannot delete from the record of migrations",
     "dbshell": "Cannot open a database shell",
 }
+#: What is done, with a word of what is not.
+WITH_A_WORD = ("flush --noinput", "dumpdata sites")
 
 
 @pytest.mark.parametrize(("line", "answer"), ANSWERS.items())
@@ -99,9 +100,16 @@ def test_a_command_is_refused_in_one_line(line: str, refusal: str) -> None:
     assert outcome.err.count("\n") == 1
 
 
+def test_dumpdata_says_that_sql_models_hold_nothing() -> None:
+    """An empty file is written, and whoever named the app learns why."""
+    outcome = run("settings", *WITH_A_WORD)["dumpdata sites"]
+    assert (outcome.code, outcome.out) == (0, "[]")
+    assert outcome.err.startswith("Nothing is dumped of sites.Site: they are of SQL, and 'default' is no SQL database.")
+
+
 def test_flush_says_that_it_empties_nothing() -> None:
     """Whoever runs flush learns that DynamoDB is left as it is."""
-    outcome = run("settings", "flush --noinput")["flush --noinput"]
+    outcome = run("settings", *WITH_A_WORD)["flush --noinput"]
     assert outcome.code == 0
     assert "Items in DynamoDB are not touched" in outcome.err
 
