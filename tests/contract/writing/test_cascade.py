@@ -259,8 +259,8 @@ def test_a_purge_under_a_condition_takes_no_child_of_what_does_not_meet_it(table
 def test_counters_of_children_follow(table: Table, size: int) -> None:
     """A parent that counts its children and goes along with them counts right, in one transaction or in several."""
     made = Hive.objects.create(hive_id="h")
-    for number in range(size):
-        Bee.objects.create(hive=made, bee_id=f"{number:03}")
+    bees = [Bee(hive=made, bee_id=f"{number:03}") for number in range(size)]
+    Bee.objects.bulk_create(bees, in_transactions=True)
     before = items(table)
     Bee.objects.get(pk="h~~000").delete()
     made = Hive.objects.get(pk="h")

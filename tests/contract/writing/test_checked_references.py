@@ -133,8 +133,8 @@ def test_what_an_index_does_not_show_yet_is_known_by_its_number(globe: Theatre, 
 
 @pytest.mark.parametrize("size", [2, 120])
 def test_a_cascade_goes_to_the_trash_and_back_and_for_good(globe: Theatre, table: Table, size: int) -> None:
-    for number in range(size):
-        Play.objects.create(play_id=f"{number:03}", theatre=globe)
+    plays = [Play(play_id=f"{number:03}", theatre=globe) for number in range(size)]
+    Play.objects.bulk_create(plays, in_transactions=True)
     before = items(table)
     assert globe.delete()[0] == size + 1
     assert counts(table) == {"refs:Play.theatre_id": "0"}

@@ -210,9 +210,14 @@ def test_a_default_among_more_than_a_hundred_that_are_deleted_is_refused(ann: Ar
         run(resets(deleted, listings, again=False))
 
 
+def paintings(number: int, **given: Any) -> None:
+    """So many, written together."""
+    made = [Painting(painting_id=f"{each:03}", **given) for each in range(number)]
+    Painting.objects.bulk_create(made, in_transactions=True)
+
+
 def test_many_references_are_set_in_several_transactions_before_the_object_goes(ann: Artist) -> None:
-    for number in range(120):
-        Painting.objects.create(painting_id=f"{number:03}", artist=ann, editor_id="nobody")
+    paintings(120, artist=ann, editor_id="nobody")
     ann.delete()
     assert {painting.artist_id for painting in Painting.objects.filter(painting_id__in=["000", "119"])} == {None}
     assert_consistent()
@@ -337,8 +342,7 @@ def test_explain_says_that_a_deletion_asks_the_same_index() -> None:
 @pytest.mark.parametrize("kill", [2, 6, 7])
 def test_a_deletion_that_is_killed_is_completed_when_it_is_called_again(ann: Artist, table: Table, kill: int) -> None:
     """References that are set come before the object goes, so that it is there to begin again with."""
-    for number in range(120):
-        Painting.objects.create(painting_id=f"{number:03}", artist=ann, editor=ann)
+    paintings(120, artist=ann, editor=ann)
     with crash_behind(kill) as asked, pytest.raises(Crash):
         ann.delete()
     assert len(asked) == kill + 1
