@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -32,6 +32,7 @@ from tests.catalog.models import Coupon, Member, Sample
 from tests.catalog.seats import Seat
 from tests.catalog.service import Visit
 from tests.unit.declaring import declare, forgotten
+from tests.unit.factories import in_tens
 
 MODELS = {model._meta.label: model for model in registry.all_models()}
 SNAPSHOTS = {label: Snapshot.of(model) for label, model in MODELS.items()}
@@ -89,25 +90,29 @@ def test_values_keys_and_claims_are_those_of_the_model(given: tuple[str, dict[st
     assert ours == claims(lambda: {key: rule.fields for key, rule in claims_of(model, item).items()})
 
 
-@pytest.mark.parametrize("label", MODELS)
-def test_a_snapshot_survives_a_migration_file(label: str) -> None:
+@pytest.mark.parametrize("labels", in_tens([*MODELS]), ids=lambda labels: labels[0])
+def test_a_snapshot_survives_a_migration_file(labels: Sequence[str]) -> None:
     """Django's writer writes it, and what is read back is equal."""
-    text, imports = MigrationWriter.serialize(SNAPSHOTS[label])
-    known: dict[str, Any] = {}
-    exec("\n".join(imports), known)  # noqa: S102 - what was just written
-    assert eval(text, known) == SNAPSHOTS[label]  # noqa: S307
-    assert "dynamo_single.orm" not in text
+    for label in labels:
+        text, imports = MigrationWriter.serialize(SNAPSHOTS[label])
+        known: dict[str, Any] = {}
+        exec("\n".join(imports), known)  # noqa: S102 - what was just written
+        assert eval(text, known) == SNAPSHOTS[label], label  # noqa: S307
+        assert "dynamo_single.orm" not in text, label
 
 
-@pytest.mark.parametrize("label", MODELS)
-def test_fingerprints_are_those_of_the_model(label: str) -> None:
+@pytest.mark.parametrize("labels", in_tens([*MODELS]), ids=lambda labels: labels[0])
+def test_fingerprints_are_those_of_the_model(labels: Sequence[str]) -> None:
     """Of keys, attributes and rules."""
-    model, snapshot = MODELS[label], SNAPSHOTS[label]
-    keys = {name: snapshot.key_fingerprint(name) for name in snapshot.access_keys}
-    assert keys == key_fingerprints(model)
-    attributes = {name: snapshot.attribute_fingerprint(name) for name in snapshot.attributes}
-    assert attributes == {name: attribute_fingerprint(each) for name, each in registry.attributes_of(model).items()}
-    assert [*map(snapshot.unique_fingerprint, snapshot.unique)] == [rule.fingerprint for rule in rules_of(model)]
+    for label in labels:
+        model, snapshot = MODELS[label], SNAPSHOTS[label]
+        keys = {name: snapshot.key_fingerprint(name) for name in snapshot.access_keys}
+        assert keys == key_fingerprints(model), label
+        found = {name: snapshot.attribute_fingerprint(name) for name in snapshot.attributes}
+        attributes = registry.attributes_of(model).items()
+        assert found == {name: attribute_fingerprint(each) for name, each in attributes}, label
+        rules = [rule.fingerprint for rule in rules_of(model)]
+        assert [*map(snapshot.unique_fingerprint, snapshot.unique)] == rules, label
 
 
 def test_how_fingerprints_read() -> None:
