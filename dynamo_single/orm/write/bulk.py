@@ -342,7 +342,7 @@ async def _check_together(model: type[DynamoModel], objects: Sequence[DynamoMode
             raise NotSupported(
                 f"bulk_update() cannot give {violation.field} {violation.value!r} of the {model._meta.label} with pk "
                 f"{holder.pk!r} to the one with pk {taker.obj.pk!r}: each is written by itself. Save the one that "
-                "gives it up first. Nothing was written."
+                "gives it up first, or both in one atomic() block. Nothing was written."
             )
 
 
