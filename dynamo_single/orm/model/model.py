@@ -183,7 +183,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
 
     @classmethod
     def _unexpected(cls, name: str) -> str:
-        fields = ", ".join(field.name for field in cls._meta.concrete_fields)
+        fields = ", ".join(field.name for field in cls._meta.concrete_fields if hasattr(field, "attribute"))
         return f"{cls.__name__}() got an unexpected keyword argument {name!r}. Its attributes are {fields}."
 
     @classmethod

@@ -108,7 +108,7 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *
         called = "move_tree" if tree else "move"
         raise TypeError(
             f"{model._meta.object_name}.{called}() got an unexpected keyword argument {unknown[0]!r}. It takes "
-            f"{', '.join(field.name for field in model._meta.concrete_fields)}."
+            f"{', '.join(each.name for each in model._meta.concrete_fields if hasattr(each, 'attribute'))}."
         )
     if isinstance(obj._stored, PartialItem):
         await completed(obj)
