@@ -149,9 +149,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_unconfigure() -> None:
-    """pytest has looked for errors in what nobody refers to any more: its next look, and Python's, find nothing."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_unconfigure(config: pytest.Config) -> Iterator[None]:
+    """pytest looks for errors in what nobody refers to any more. It does so twice, and Python again: once is enough.
+
+    In a worker not once: nobody hears of what is found there, since its result has been sent by then.
+    """
+    if hasattr(config, "workerinput"):
+        gc.freeze()
+    yield
     gc.freeze()
 
 

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -104,10 +105,16 @@ def test_a_row_says_where_and_what_guards(row: tuple[list[str], list[str], str])
     """Each name occurs in one of the row's places, each place has one of the names, and the test exists."""
     names, places, test = row
     words = {name: re.compile(rf"\b{name.split('.')[-1]}\b") for name in names}
-    texts = {place: "\n".join(path.read_text() for path in files(place)) for place in places}
+    texts = {place: text(place) for place in places}
     assert [name for name, word in words.items() if not any(map(word.search, texts.values()))] == []
     assert [place for place, text in texts.items() if not any(word.search(text) for word in words.values())] == []
     assert (ROOT / "tests" / f"{test}.py").is_file()
+
+
+@cache
+def text(place: str) -> str:
+    """The code of a place."""
+    return "\n".join(path.read_text() for path in files(place))
 
 
 def files(place: str) -> list[Path]:
