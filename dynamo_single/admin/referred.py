@@ -36,9 +36,10 @@ _AT_ONCE = 1000
 
 
 class _Answers:
-    """What one question gave: the keys that were asked for as texts, and the objects that were there, by theirs."""
+    """What one question gave: the keys that forms have and that were asked for, as texts, and the objects by theirs."""
 
     def __init__(self) -> None:
+        self.wanted: dict[str, None] = {}
         self.asked: set[str] = set()
         self.found: dict[str, DynamoModel] = {}
 
@@ -67,16 +68,16 @@ class Referred:
     """What the forms of one request refer to."""
 
     def __init__(self) -> None:
-        self._wanted: dict[type[DynamoModel], dict[str, None]] = {}
         self._answers: list[tuple[type[DynamoModel], object, _Answers]] = []
 
-    def want(self, model: type[DynamoModel], key: object) -> None:
-        """Note that a form refers to an object, which is read along with others of its model; sends nothing."""
-        if isinstance(key, str | int) and key != "":
-            self._wanted.setdefault(model, {})[str(key)] = None
+    def want(self, queryset: Any, key: object) -> None:
+        """Note that a form refers to an object of a queryset, which is read along with others of it; sends nothing."""
+        answers = self._answers_of(queryset) if isinstance(key, str | int) and key != "" else None
+        if answers is not None:
+            answers.wanted[str(key)] = None
 
     def find(self, queryset: Any, key: object) -> DynamoModel | None:
-        """The object of this key that a queryset gives, read along with all that forms refer to.
+        """The object of this key that a queryset gives, read along with all of it that forms refer to.
 
         ``None`` if it was not among what a batch gave: it is not there, or nothing else is wanted. Then it is asked for
         by itself.
@@ -84,7 +85,7 @@ class Referred:
         answers = self._answers_of(queryset)
         if answers is None:
             return None
-        missing = [each for each in self._wanted.get(queryset.model, ()) if each not in answers.asked]
+        missing = [each for each in answers.wanted if each not in answers.asked]
         if len(missing) > 1 and str(key) in missing:
             answers.read(queryset.order_by(), missing)
         return answers.found.get(str(key))
@@ -152,7 +153,10 @@ class ReferringForm(ModelForm):  # type: ignore[type-arg]  # not generic at run 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name, field in self._referring():
-            field.referred.want(field.queryset.model, self._key_of(name, field))
+            key, widget = self._key_of(name, field), getattr(field.widget, "widget", field.widget)
+            field.referred.want(field.queryset, key)
+            if isinstance(widget, _RawKey):  # which names the object whatever the field offers
+                field.referred.want(widget.named, key)
             field.to_python = partial(_to_python, field)
 
     def full_clean(self) -> None:
@@ -192,9 +196,14 @@ class _RawKey(ForeignKeyRawIdWidget):
 
     referred: Referred
 
+    @property
+    def named(self) -> Any:
+        """Django's queryset of the objects that it names."""
+        return self.rel.model._default_manager.using(self.db)
+
     def label_and_url_for_value(self, value: Any) -> Any:
         """The object's name and address; as Django's where no batch gave it."""
-        obj = self.referred.find(self.rel.model._default_manager.using(self.db), value)
+        obj = self.referred.find(self.named, value)
         if obj is None:
             return super().label_and_url_for_value(value)
         meta = obj._meta

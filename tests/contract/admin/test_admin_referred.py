@@ -162,6 +162,25 @@ def test_two_rows_of_one_object_need_no_batch(served: Pages) -> None:
     assert [request.params["Key"]["pk"] for request in reads].count({"S": "PLAYER#000"}) == 1
 
 
+def test_a_row_with_a_queryset_of_its_own_reads_no_other_rows_object(
+    served: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What other rows refer to is no matter of its question."""
+
+    class OwnForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            chosen: Any = self.fields["player"]
+            chosen.queryset = GamePlayer.objects.filter(username__in=["new", f"P{self.instance.player_id}"])
+
+    sent = form_of(served.get(CHANGE))
+    monkeypatch.setattr(MemberInline, "form", OwnForm)
+    with capture_requests() as requests:
+        assert served.post(CHANGE, {**sent, "gamemember_set-1-role": "owner"}).status_code == 302
+    reads = [request for request in requests if request.operation in ("GetItem", "BatchGetItem")]
+    assert [count for read in reads if (count := str(read.params).count("PLAYER#00"))] == [1, 1, 1]
+
+
 def test_a_field_of_a_projects_own_reads_as_it_says(served: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its ``to_python()`` is called for each row."""
     called: list[Any] = []
