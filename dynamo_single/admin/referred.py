@@ -72,7 +72,7 @@ class Referred:
 
     def want(self, queryset: Any, key: object) -> None:
         """Note that a form refers to an object of a queryset, which is read along with others of it; sends nothing."""
-        answers = self._answers_of(queryset) if isinstance(key, str | int) and key != "" else None
+        answers = None if key in (None, "") else self._answers_of(queryset)
         if answers is not None:
             answers.wanted[str(key)] = None
 
@@ -175,7 +175,7 @@ class ReferringForm(ModelForm):  # type: ignore[type-arg]  # not generic at run 
         """The key that was sent, or is shown; the form keeps no bound field, as a formset may give it other fields."""
         if self.is_bound:
             return field.widget.value_from_datadict(self.data, self.files, self.add_prefix(name))
-        return self.get_initial_for_field(field, name)
+        return field.prepare_value(self.get_initial_for_field(field, name))
 
     def _is_there(self, field: Any, key: object) -> bool:
         referred: Referred | None = getattr(self.fields.get(field.name), "referred", None)

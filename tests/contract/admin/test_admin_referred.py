@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django import forms
 from django.contrib.admin.sites import all_sites
 from django.urls import path
 
+from dynamo_single import models
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoTabularInline
 from dynamo_single.testing import capture_requests
 from tests.catalog.models import Sample
 from tests.catalog.servers import GameMember, GamePlayer, GameServer
 from tests.contract.admin.test_admin_merging import form_of
-from tests.contract.conftest import Pages
+from tests.contract.conftest import Pages, Registering
+from tests.unit.declaring import declare, forgotten
 
 CHANGE = "catalog/gameserver/1/change/"
 #: The server, and its members.
@@ -125,6 +128,24 @@ def test_rows_of_a_list_share_a_batch(served: Pages) -> None:
     sends = ["Query", "BatchGetItem", "BatchGetItem", "BatchGetItem", "UpdateItem", "PutItem"]
     assert served.post("catalog/sample/", sent, sends=sends).status_code == 302
     assert sum(sample.parent_id == two.pk for sample in Sample.objects.all()) == 2
+
+
+def test_keys_that_are_no_texts_share_a_batch(registered: Registering) -> None:
+    """After the list and what its columns show, what stands beside each key."""
+    with forgotten():
+        unit = declare("Unit", ("UNIT", "UNIT#{unit_id}"), unit_id=models.UUIDAttribute())
+        part = declare(
+            "Part",
+            ("PART", "PART#{part_id}"),
+            part_id=models.IdAttribute(),
+            unit=models.ReferenceAttribute(unit),
+        )
+        for number in range(3):
+            part.objects.create(part_id=str(number), unit=unit.objects.create(unit_id=UUID(int=number)))
+        columns = {"list_display": ("part_id", "unit"), "list_editable": ("unit",), "raw_id_fields": ("unit",)}
+        pages = registered(part, **columns)
+        page = pages.get("catalog/part/", sends=["Query", "BatchGetItem", "BatchGetItem"]).content.decode()
+    assert page.count(">Unit object (00000000-0000-0000-0000-000000000002)<") == 1
 
 
 def test_what_is_not_there_is_an_error_at_its_row(served: Pages) -> None:
