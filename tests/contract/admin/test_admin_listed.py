@@ -178,7 +178,7 @@ def test_an_error_names_its_row(catalog: Pages) -> None:
         assert given.keys() <= page.keys()
         answer = catalog.post(CHANGE, {**page, **given})
         assert answer.status_code == 200, changed
-        assert message in text_of(answer)
+        assert message in text_of(answer), changed
         again = form_of_text(answer)
         assert {name: again[name].strip() for name in given if "count" not in name} == {
             name: text for name, text in given.items() if "count" not in name
