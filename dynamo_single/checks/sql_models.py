@@ -36,7 +36,7 @@ def check_sql_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: o
 def _is_table(model: type[models.Model]) -> bool:
     """Whether a model would have a table of its own; a user model has a warning of its own."""
     options = model._meta
-    is_user = options.label == settings.AUTH_USER_MODEL
+    is_user = options.label_lower == settings.AUTH_USER_MODEL.lower()
     return options.managed and not (options.proxy or options.swapped or is_user or is_stored_in_dynamodb(model))
 
 

@@ -70,10 +70,11 @@ def test_djangos_own_models_are_left_to_other_checks() -> None:
         assert check_sql_models() == []
 
 
-def test_a_user_model_has_a_warning_of_its_own(declare_sql: Declare) -> None:
-    """W902 says what to do about users."""
+@pytest.mark.parametrize("name", ["catalog.Person2", "catalog.person2"])
+def test_a_user_model_has_a_warning_of_its_own(declare_sql: Declare, name: str) -> None:
+    """W902 says what to do about users; Django finds the model whatever the case of its name."""
     declare_sql("Person2")
-    with override_settings(AUTH_USER_MODEL="catalog.Person2"):
+    with override_settings(AUTH_USER_MODEL=name):
         assert check_sql_models() == []
 
 
