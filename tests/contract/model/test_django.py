@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django import forms
 from django.core import serializers
+from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.forms import modelform_factory
 from django.http import Http404
@@ -271,3 +272,13 @@ def test_an_object_that_from_db_gave_is_saved_by_its_difference(from_db: Any) ->
         found.text = "b"
         with assert_requests(["UpdateItem"]):
             found.save()
+
+
+def test_a_reference_is_checked_without_an_object() -> None:
+    """As ``createsuperuser`` checks what it asks for: the object that it leads to is read."""
+    Sample.objects.create(sample_id="there")
+    field = Sample._meta.get_field("parent")
+    with assert_requests(["GetItem", "GetItem"]):
+        assert field.clean("there", None) == "there"
+        with pytest.raises(ValidationError, match="not a valid choice"):
+            field.clean("gone", None)

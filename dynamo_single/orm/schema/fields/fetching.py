@@ -207,6 +207,9 @@ IS_KNOWN = "_dynamo_single_is_known"
 
 
 def is_known(instance: Any, field: object, key: object) -> bool:
-    """Whether who checks an object knows that what it refers to is there, as it has just been read; sends nothing."""
-    asked = getattr(instance._state, IS_KNOWN, None)
+    """Whether who checks an object knows that what it refers to is there, as it has just been read; sends nothing.
+
+    A value can also be checked without an object, as ``createsuperuser`` does.
+    """
+    asked = getattr(getattr(instance, "_state", None), IS_KNOWN, None)
     return asked is not None and bool(asked(field, key))
