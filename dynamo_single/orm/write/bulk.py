@@ -34,7 +34,7 @@ from dynamo_single.orm.items.partial import completed, missing
 from dynamo_single.orm.items.serialization import Values, automatic_names, item_from
 from dynamo_single.orm.requests.actions import Item, ItemKey, Put, key_of
 from dynamo_single.orm.requests.block import Block
-from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes.base import Attribute
 from dynamo_single.orm.schema.attributes.following import FollowingAttribute
@@ -235,16 +235,15 @@ def creation(
     together: int | None = None,
 ) -> Creation:
     """What the arguments of ``bulk_create()`` ask for; raises for what they cannot."""
-    _check_batch_size(batch_size)
-    label = model._meta.label
+    together = _together(together, batch_size)
     if ignore_conflicts and update_conflicts:
         raise ValueError("ignore_conflicts and update_conflicts are mutually exclusive.")
     if not update_conflicts and (update_fields is not None or unique_fields is not None):
         raise ValueError("update_fields and unique_fields say what update_conflicts=True does: give it too.")
     if unique_fields is not None and {*unique_fields} not in ({"pk"}, {model._meta.pk.name}, {*model._identity}):
         raise NotSupported(
-            f"bulk_create(unique_fields={sorted(unique_fields)}): {label} objects are told apart by their primary key, "
-            f"{', '.join(model._identity)}. Leave unique_fields out, or read the objects and save them."
+            f"bulk_create(unique_fields={sorted(unique_fields)}): {model._meta.label} objects are told apart by their "
+            f"primary key, {', '.join(model._identity)}. Leave unique_fields out, or read the objects and save them."
         )
     if update_conflicts and together is not None:
         raise NotSupported(
@@ -260,7 +259,6 @@ def creation(
     if update_names is not None and not update_names:
         raise ValueError("update_fields names nothing: name attributes, or leave it out to replace whole objects.")
     form_of(model).refuse_naming(update_names or ())
-    together = None if together is None else min(together, batch_size or together)
     return Creation(model, batch_size, ignore_conflicts, update_conflicts, update_names, progress, together)
 
 
@@ -274,7 +272,7 @@ async def update(
     pending: Block | None,
 ) -> int:
     """Save some attributes of each object, without signals; the number of those that were there to be written."""
-    _check_batch_size(batch_size)
+    together = _together(together, batch_size)
     only = model._update_names(fields)
     if not only:
         raise ValueError("Field names must be given to bulk_update().")
@@ -307,7 +305,6 @@ async def update(
             obj._state.adding = False
         return {model._meta.label: int(written)}
 
-    together = None if together is None else min(together, batch_size or together)
     job = Job("bulk_update", model, pending, len(objects), progress, together=together)
     return sum((await job.write_each(objects, write)).values())
 
@@ -372,8 +369,7 @@ def _two_of_one(verb: str, one: _New, other: _New, key: ItemKey) -> Exception:
 
 
 def _violation(new: _New, claim: ItemKey) -> UniqueViolation:
-    at = {names.PARTITION_KEY: {"S": claim[0]}, names.SORT_KEY: {"S": claim[1]}}
-    error = uniqueness.violation(Subject(new.obj), new.item, Put(at))
+    error = uniqueness.violation(Subject(new.obj), new.item, Put(item_key(claim)))
     assert error is not None  # noqa: S101 - the claim is one of the object's own
     return error
 
@@ -397,6 +393,8 @@ def _stands_alone(model: type[DynamoModel]) -> bool:
     return not (is_tied or any(kept))
 
 
-def _check_batch_size(batch_size: int | None) -> None:
+def _together(together: int | None, batch_size: int | None) -> int | None:
+    """How many objects one transaction may have; raises for a size that is none."""
     if batch_size is not None and batch_size <= 0:
         raise ValueError("Batch size must be a positive integer.")
+    return None if together is None else min(together, batch_size or together)
