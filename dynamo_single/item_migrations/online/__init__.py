@@ -5,7 +5,8 @@ from dynamo_single.item_migrations.online.checkpoints import Failure, begun, for
 from dynamo_single.item_migrations.online.indexes import ensure_indexes
 from dynamo_single.item_migrations.online.rehearsal import Imagined, Rehearsal, Sample, rehearse
 from dynamo_single.item_migrations.online.report import Estimate, Report, estimate
-from dynamo_single.item_migrations.online.work import Options, Progress, Task, Work, of_type
+from dynamo_single.item_migrations.online.work import Options, Progress, Task, Work
+from dynamo_single.orm.requests.actions import of_type
 
 __all__ = [
     "Estimate",

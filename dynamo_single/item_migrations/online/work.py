@@ -36,11 +36,6 @@ def nothing_ahead(items: Sequence[Item], write: Write) -> None:
     """What a change does ahead that depends on the item alone."""
 
 
-def of_type(item_type: str) -> Condition:
-    """The items of one type, in the trash as well as live."""
-    return Stored(names.ITEM_TYPE, "=", ({"S": item_type},))
-
-
 def below_version(items: Condition, version: int) -> Condition:
     """Those of some items that are of an earlier schema version, or say none."""
     earlier = Stored(names.SCHEMA_VERSION, "<", ({"N": str(version)},))

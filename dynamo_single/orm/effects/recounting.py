@@ -19,7 +19,7 @@ from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.effects import child_counters
 from dynamo_single.orm.effects.child_counters import Seen
 from dynamo_single.orm.effects.effect import Subject
-from dynamo_single.orm.requests.actions import ITEM_EXISTS, Item, ItemKey, Update, key_of
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, Item, ItemKey, Update, key_of, of_type
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -64,19 +64,15 @@ class Recounted(Struct, frozen=True):
 def marking(key: ItemKey, item_type: str) -> tuple[str, Update]:
     """The text of a new mark, and the update that sets it on an item which is still of its type."""
     text = uuid.uuid4().hex
-    return text, Update(key, set={names.COUNTING: {"S": text}}, condition=join((ITEM_EXISTS, _of_type(item_type))))
+    return text, Update(key, set={names.COUNTING: {"S": text}}, condition=join((ITEM_EXISTS, of_type(item_type))))
 
 
 def setting(key: ItemKey, item_type: str, mark: Mark, name: str, number: int | None) -> Update:
     """The update that writes a number, or takes it away, and removes the mark; it holds while the mark is there."""
-    condition = join((_of_type(item_type), Stored(names.COUNTING, "=", ({"S": mark.text},))))
+    condition = join((of_type(item_type), Stored(names.COUNTING, "=", ({"S": mark.text},))))
     if number is None:
         return Update(key, remove=(name, names.COUNTING), condition=condition)
     return Update(key, set={name: {"N": str(number)}}, remove=(names.COUNTING,), condition=condition)
-
-
-def _of_type(item_type: str) -> Stored:
-    return Stored(names.ITEM_TYPE, "=", ({"S": item_type},))
 
 
 async def marked(text: str, found: Counting, pk: object) -> Mark:

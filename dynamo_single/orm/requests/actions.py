@@ -32,6 +32,11 @@ def key_of(item: Item) -> ItemKey:
     return item[names.PARTITION_KEY]["S"], item[names.SORT_KEY]["S"]
 
 
+def of_type(item_type: str) -> Condition:
+    """The items of one type, in the trash as well as live."""
+    return Stored(names.ITEM_TYPE, "=", ({"S": item_type},))
+
+
 def as_read(item: Item, stored: Iterable[str]) -> Condition:
     """The condition that an item is there, and some attributes of it are as they were read; its key always is."""
     return join((ITEM_EXISTS, *(as_stored(item, name) for name in sorted({*stored} - _KEY))))

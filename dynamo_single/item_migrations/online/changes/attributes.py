@@ -14,10 +14,10 @@ from dynamo_single.item_migrations.online.changes.rewriting import (
     with_pairs,
     with_value,
 )
-from dynamo_single.item_migrations.online.work import Others, Task, of_type
+from dynamo_single.item_migrations.online.work import Others, Task
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.item_migrations.stored import StoredAttribute
-from dynamo_single.orm.requests.actions import Action, Item, ItemKey
+from dynamo_single.orm.requests.actions import Action, Item, ItemKey, of_type
 from dynamo_single.table.items import NewItem
 
 Convert = Callable[[Any], Any]

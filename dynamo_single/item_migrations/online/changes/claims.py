@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.item_migrations.online.changes.rewriting import rewriting
-from dynamo_single.item_migrations.online.work import Others, Task, of_type
+from dynamo_single.item_migrations.online.work import Others, Task
 from dynamo_single.item_migrations.rules import UniqueRule
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.orm.conditions.algebra import names_in
@@ -19,7 +19,18 @@ from dynamo_single.orm.conditions.terms import And, Stored
 from dynamo_single.orm.effects.claims import claim_item
 from dynamo_single.orm.items.unique_rules import claims_between
 from dynamo_single.orm.reading.single import has_expired, owner_of
-from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Delete, Item, ItemKey, Put, as_read, key_of
+from dynamo_single.orm.requests.actions import (
+    ITEM_MISSING,
+    Action,
+    Check,
+    Delete,
+    Item,
+    ItemKey,
+    Put,
+    as_read,
+    key_of,
+    of_type,
+)
 from dynamo_single.table import names
 
 _OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)
@@ -104,7 +115,7 @@ def released_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task
     reads = {names.ITEM_TYPE, *(claims_follow_from(after, kept) if kept else ())}
     claims = And(
         (
-            Stored(names.ITEM_TYPE, "=", ({"S": names.CLAIM_ITEM_TYPE},)),
+            of_type(names.CLAIM_ITEM_TYPE),
             Stored(names.PARTITION_KEY, "between", ({"S": low}, {"S": high})),
         )
     )

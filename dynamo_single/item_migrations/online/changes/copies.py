@@ -11,10 +11,10 @@ from dynamo_single.item_migrations.online.changes.rewriting import (
     with_pairs,
     with_value,
 )
-from dynamo_single.item_migrations.online.work import Others, Task, of_type
+from dynamo_single.item_migrations.online.work import Others, Task
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.orm.items.serialization import key_of_pk
-from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, as_read
+from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, as_read, of_type
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CopiedAttribute
 

@@ -20,11 +20,11 @@ from dynamo_single.exceptions import (
     NoAccessPattern,
 )
 from dynamo_single.item_migrations.online.changes.rewriting import rewriting, with_value
-from dynamo_single.item_migrations.online.work import Others, Task, Write, of_type
+from dynamo_single.item_migrations.online.work import Others, Task, Write
 from dynamo_single.orm.effects.recounting import LOOKS, Counting, Mark, look, marked, marking, setting, settled
 from dynamo_single.orm.items.serialization import pk_of
 from dynamo_single.orm.reading.single import has_expired
-from dynamo_single.orm.requests.actions import Action, Item, ItemKey, key_of
+from dynamo_single.orm.requests.actions import Action, Item, ItemKey, key_of, of_type
 from dynamo_single.table.flow import run
 
 #: What became of marking an item: a mark, or what is the matter with it; ``None`` for one that is gone.

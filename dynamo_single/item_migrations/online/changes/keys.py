@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dynamo_single.item_migrations.online.changes.rewriting import pairs_follow_from, rewriting, with_pairs
-from dynamo_single.item_migrations.online.work import Others, Task, below_version, of_type
+from dynamo_single.item_migrations.online.work import Others, Task, below_version
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
-from dynamo_single.orm.requests.actions import Action, Item
+from dynamo_single.orm.requests.actions import Action, Item, of_type
 from dynamo_single.table import names
 
 

@@ -7,10 +7,20 @@ from collections.abc import Iterable
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.item_migrations.online.changes.claims import following, held
 from dynamo_single.item_migrations.online.changes.rewriting import indexes_of, rewriting, with_pairs
-from dynamo_single.item_migrations.online.work import Others, Task, of_type
+from dynamo_single.item_migrations.online.work import Others, Task
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.orm.conditions.terms import Stored
-from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, as_read, key_of
+from dynamo_single.orm.requests.actions import (
+    ITEM_MISSING,
+    Action,
+    Delete,
+    Item,
+    ItemKey,
+    Put,
+    as_read,
+    key_of,
+    of_type,
+)
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.table import names
 from dynamo_single.table.items import NewItem

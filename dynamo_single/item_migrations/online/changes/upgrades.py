@@ -11,9 +11,9 @@ from dynamo_single.item_migrations.online.changes.rewriting import (
     rewriting,
     with_pairs,
 )
-from dynamo_single.item_migrations.online.work import Others, Task, below_version, of_type
+from dynamo_single.item_migrations.online.work import Others, Task, below_version
 from dynamo_single.item_migrations.snapshots import Snapshot
-from dynamo_single.orm.requests.actions import Action, Item
+from dynamo_single.orm.requests.actions import Action, Item, of_type
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table import names
