@@ -30,13 +30,16 @@ from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_ACTIONS
+from dynamo_single.table.table import pause_after
 
 #: How many actions go along with their source's, which may have some for claims and derived items itself.
 MAX_ALONG = MAX_ACTIONS - 10
 #: The most bytes of the copies' items that go along with their source; more follow in batches.
 MAX_SIZE = 3 * 1024 * 1024
-#: How often the copies in one model are gone through, because their holders are changed by others meanwhile.
-ATTEMPTS = 5
+#: How often the copies in one model are gone through, because their holders are changed by others meanwhile, and the
+#: longest pause before it, in seconds. Two at once were enough but on a busy machine, where five came to an end.
+ATTEMPTS = 12
+LONGEST_PAUSE = 0.4
 
 
 class _Spread(Struct, frozen=True):
@@ -187,7 +190,11 @@ class Spreading(Effect):
     async def _follow(
         self, obj: DynamoModel, item: Item, copies: Sequence[CopiedAttribute], *, deleted: bool = False
     ) -> None:
-        """Write the copies that are not as an item of their source says, until there are none."""
+        """Write the copies that are not as an item of their source says, until there are none.
+
+        Where others change the holders meanwhile, they are looked for again: at once, then after pauses, ``ATTEMPTS``
+        times in all for each model of them. After that it is ``CopiesDue``.
+        """
         try:
             for group in groups(self.model, obj.pk, item, copies):
                 await self._follow_group(group, item, deleted=deleted)
@@ -201,7 +208,9 @@ class Spreading(Effect):
     async def _follow_group(self, group: Group, item: Item, *, deleted: bool) -> None:
         # The source has its value already, so that nothing can be copied of an earlier one any more: one passage finds
         # all.
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
+            if attempt > 1:
+                await pause_after(attempt - 2, LONGEST_PAUSE)
             again = False
             async with aclosing(self._batches(group, deleted=deleted)) as batches:
                 async for batch, writes in batches:

@@ -44,7 +44,7 @@ from dynamo_single.table.table import pause_after
 T = TypeVar("T")
 
 #: How often a write is begun again because a source of its copies, or a holder of them, was changed meanwhile.
-SOURCE_ATTEMPTS = 5
+SOURCE_ATTEMPTS = 8
 #: How often an object is written through a queryset because another writer was faster, and the longest pause before it,
 #: in seconds. Of eight writers of twenty sums each got through in seven.
 ATTEMPTS: Final = 20
@@ -93,12 +93,16 @@ def _named(obj: DynamoModel, wanted: Save) -> frozenset[str] | None:
 
 
 async def begun_anew(write: Callable[[], Awaitable[T]]) -> T:
-    """Write, and again if a source of the object's copies, or a holder of them, was changed by another writer."""
-    for _ in range(SOURCE_ATTEMPTS - 1):
+    """Write, and again if a source of the object's copies, or a holder of them, was changed by another writer.
+
+    At once twice, then after pauses, ``SOURCE_ATTEMPTS`` times in all; then it is ``SourceChanged``.
+    """
+    for attempt in range(SOURCE_ATTEMPTS - 1):
         try:
             return await write()
         except SourceChanged:
-            continue
+            if attempt > 0:
+                await pause_after(attempt - 1, LONGEST_PAUSE)
     return await write()
 
 

@@ -151,18 +151,29 @@ def test_a_source_that_changes_between_reading_and_writing_is_read_again(john: C
     assert copied(table) == {"Jack"}
 
 
-def rename_behind_backs(table: Table, name: str) -> None:
+def test_a_source_that_is_changed_all_the_time_is_read_again_and_again(
+    john: ChatUser, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seven renames that are faster do not make a creation fail."""
+    monkeypatch.setattr("dynamo_single.orm.write.save.LONGEST_PAUSE", 0.0)
+    numbers = iter(range(7))
+    with changed_before("TransactWriteItems", lambda: rename_behind_backs(table, f"Jack {next(numbers)}"), times=7):
+        ChatProfile.objects.create(user=john, kind="k")
+    assert copied(table) == {"Jack 6"}
+
+
+def rename_behind_backs(table: Table, name: str, pk: str = "USER#1", sk: str = "#METADATA#CHAT") -> None:
     """Another writer's rename that meets no copies."""
-    key = {"pk": {"S": "USER#1"}, "sk": {"S": "#METADATA#CHAT"}}
+    key = {"pk": {"S": pk}, "sk": {"S": sk}}
     values = {":n": {"S": name}}
     update = "SET username = :n"
     table.send(Request("UpdateItem", {"Key": key, "UpdateExpression": update, "ExpressionAttributeValues": values}))
 
 
 @contextmanager
-def changed_before(operation: str, change: Callable[[], Any]) -> Iterator[None]:
-    """Let something happen once, right before the first request of a kind."""
-    left = [change]
+def changed_before(operation: str, change: Callable[[], Any], times: int = 1) -> Iterator[None]:
+    """Let something happen once, right before the first request of a kind, or before each of the first ones."""
+    left = [change] * times
 
     def interceptor(asked: str, params: Mapping[str, Any]) -> None:
         if asked == operation and left:
@@ -170,6 +181,7 @@ def changed_before(operation: str, change: Callable[[], Any]) -> Iterator[None]:
 
     with intercept(interceptor):
         yield
+    assert not left
 
 
 # following
@@ -302,6 +314,22 @@ def test_a_holder_that_changes_during_a_rename_is_read_again(john: ChatUser, tab
         john.save()
     assert copied(table) == {"Jack"}
     assert "deletedAt" in items(table)["SERVER#a USER#1"]
+
+
+def test_holders_that_are_changed_all_the_time_follow_in_the_end(
+    john: ChatUser, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of the copies that do not fit into the transaction is changed eleven times as it is to be written."""
+    monkeypatch.setattr("dynamo_single.orm.effects.spreading.LONGEST_PAUSE", 0.0)
+    profiles(john, 120)
+    john.username = "Jack"
+    numbers = iter(range(11))
+    with changed_before(
+        "TransactWriteItems", lambda: rename_behind_backs(table, f"{next(numbers)}", "PROFILES#1", "0000"), times=11
+    ):
+        john.save()
+    assert copied(table) == {"Jack"}
+    assert "copiesDue" not in items(table)["USER#1 #METADATA#CHAT"]
 
 
 # batches
