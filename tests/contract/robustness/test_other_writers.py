@@ -371,8 +371,9 @@ def test_an_update_whose_answer_was_lost_can_be_repeated(table: Table) -> None:
     assert Company.objects.get(pk="c1").name == "Beta"
 
 
-def test_a_conflict_with_another_transaction_is_waited_out() -> None:
+def test_a_conflict_with_another_transaction_is_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The write is sent again after a pause, a few times."""
+    monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0.0)
     with refuse("TransactionConflictException", times=2), assert_requests(["PutItem"] * 3):
         Firm.objects.create(firm_id="f", name="n", stock="s")
     cancelled = {"CancellationReasons": [{"Code": "None"}, {"Code": "TransactionConflict"}]}

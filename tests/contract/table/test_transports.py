@@ -29,6 +29,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotocoreCredentials
 from botocore.exceptions import EndpointConnectionError
+from botocore.retries.standard import ExponentialBackoff
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -107,7 +108,11 @@ direct = transports("direct")
 @pytest.fixture(autouse=True)
 def hardly_any_pause() -> Iterator[None]:
     """Attempts follow each other at once: the pauses are another test's."""
-    with mock.patch("random.random", return_value=0.0):
+    # botocore took random.random when its module was imported.
+    with (
+        mock.patch("random.random", return_value=0.0),
+        mock.patch.object(ExponentialBackoff, "delay_amount", lambda *_: 0),
+    ):
         yield
 
 
