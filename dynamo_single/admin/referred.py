@@ -8,7 +8,7 @@ are for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import partial
 from typing import Any, TypeVar
@@ -43,7 +43,7 @@ class _Answers:
         self.asked: set[str] = set()
         self.found: dict[str, DynamoModel] = {}
 
-    def read(self, queryset: Any, keys: list[str]) -> None:
+    def read(self, queryset: QuerySet[DynamoModel], keys: list[str]) -> None:
         """Read objects by their keys: one BatchGetItem for each hundred.
 
         What is no key of the model is left to the form that has it, which asks for it by itself and says so; so are all
@@ -70,13 +70,13 @@ class Referred:
     def __init__(self) -> None:
         self._answers: list[tuple[type[DynamoModel], object, _Answers]] = []
 
-    def want(self, queryset: Any, key: object) -> None:
+    def want(self, queryset: QuerySet[DynamoModel], key: object) -> None:
         """Note that a form refers to an object of a queryset, which is read along with others of it; sends nothing."""
         answers = None if key in (None, "") else self._answers_of(queryset)
         if answers is not None:
             answers.wanted[str(key)] = None
 
-    def find(self, queryset: Any, key: object) -> DynamoModel | None:
+    def find(self, queryset: QuerySet[DynamoModel], key: object) -> DynamoModel | None:
         """The object of this key that a queryset gives, read along with all of it that forms refer to.
 
         ``None`` if it was not among what a batch gave: it is not there, or nothing else is wanted. Then it is asked for
@@ -90,7 +90,7 @@ class Referred:
             answers.read(queryset.order_by(), missing)
         return answers.found.get(str(key))
 
-    def keep(self, queryset: Any, obj: Any) -> None:
+    def keep(self, queryset: QuerySet[DynamoModel], obj: DynamoModel | None) -> None:
         """Note an object that a form has read by itself."""
         answers = self._answers_of(queryset)
         if answers is not None and obj is not None:
@@ -101,7 +101,7 @@ class Referred:
         """Whether an object of this key was read for this request, by whatever queryset; sends nothing."""
         return any(each is model and str(key) in answers.found for each, _, answers in self._answers)
 
-    def _answers_of(self, queryset: Any) -> _Answers | None:
+    def _answers_of(self, queryset: QuerySet[DynamoModel]) -> _Answers | None:
         # A project's own get() is called for each key, as Django would.
         if type(queryset).get is not QuerySet.get or queryset.query.is_sliced:
             return None
@@ -197,11 +197,13 @@ class _RawKey(ForeignKeyRawIdWidget):
     referred: Referred
 
     @property
-    def named(self) -> Any:
+    def named(self) -> QuerySet[DynamoModel]:
         """Django's queryset of the objects that it names."""
-        return self.rel.model._default_manager.using(self.db)
+        queryset: Any = self.rel.model._default_manager.using(self.db)
+        found: QuerySet[DynamoModel] = queryset
+        return found
 
-    def label_and_url_for_value(self, value: Any) -> Any:
+    def label_and_url_for_value(self, value: object) -> tuple[str, str]:
         """The object's name and address; as Django's where no batch gave it."""
         obj = self.referred.find(self.named, value)
         if obj is None:
@@ -219,7 +221,7 @@ class _Autocomplete(AutocompleteSelect):
 
     referred: Referred
 
-    def optgroups(self, name: str, value: Any, attr: Any = None) -> Any:
+    def optgroups(self, name: str, value: Sequence[str], attr: dict[str, object] | None = None) -> Any:
         """Django's, of what the request has read or reads for all its forms."""
         chosen = [self.referred.find(self.choices.queryset, key) for key in value if key]
         if not chosen or None in chosen:

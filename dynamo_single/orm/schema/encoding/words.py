@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_lazy as _
 from msgspec import Struct
@@ -28,7 +28,7 @@ def gettext_noop(message: str) -> str:
 class Words(Struct, frozen=True):
     """A template of Django's lazy translations, and the values in it; a text once it is needed."""
 
-    template: Any
+    template: str | Promise
     values: Mapping[str, object]
 
     def __str__(self) -> str:
@@ -36,12 +36,12 @@ class Words(Struct, frozen=True):
         return str(self.template) % self.values
 
 
-def words(template: Any, **values: object) -> Words:
+def words(template: str | Promise, **values: object) -> Words:
     """A sentence; values may be lazy translations too."""
     return Words(template, values)
 
 
-def words_at(path: str, template: Any, **values: object) -> Words:
+def words_at(path: str, template: str | Promise, **values: object) -> Words:
     """A sentence about a place: after the path to it, if it lies inside of a value; a form's field names the rest."""
     found = Words(template, values)
     return found if _INSIDE.search(path) is None else Words("%(path)s: %(text)s", {"path": path, "text": found})
