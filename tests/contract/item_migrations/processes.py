@@ -89,7 +89,11 @@ class World:
         parts = zip(("text", "number", "document"), process.names, strict=True)
         found = {part: getattr(obj, name) for part, name in parts}
         found["other"] = obj.other
-        assert found == self.objects[obj.pk], f"{obj.pk} as read by {process.text}, after {self.done[-12:]}"
+        wanted, twins = self.objects[obj.pk], registry.layout_of(process.model).twins
+        assert found == wanted, (
+            f"{obj.pk} as read by {process.text} is {found} and not {wanted}; stored {obj._stored}, twins {twins}, "
+            f"after {self.done[-12:]}"
+        )
 
     def create(self, process: Process) -> None:
         """A new object."""
