@@ -38,6 +38,8 @@ _CONSUMING = ON_ONE_TABLE | ON_SEVERAL_TABLES
 #: How often a request is sent that another transaction is in the way of, and the longest pause before it, in seconds.
 CONFLICT_ATTEMPTS = 12
 LONGEST_PAUSE = 2.0
+#: The same where it is another writer that was faster, and a web page may wait for this one.
+LONGEST_AMONG_WRITERS = 0.4
 
 _waited_for: ContextVar[tuple[type[TableUnavailable], ...]] = ContextVar("waited_for", default=(Conflict,))
 
@@ -265,6 +267,13 @@ async def pause_after(attempt: int, longest: float | None = None) -> None:
     # Looked up here: whoever lowers it, as tests do, would not be heard by a default.
     most = min(LONGEST_PAUSE if longest is None else longest, 0.05 * 2**attempt)
     await flow.pause(random.uniform(0, most))  # noqa: S311 - jitter is no secret
+
+
+async def pause_before(attempt: int) -> None:
+    """Wait before an attempt, numbered from 0, at what other writers were faster with: not before the first two, and
+    up to ``LONGEST_AMONG_WRITERS`` seconds before the others."""
+    if attempt > 1:
+        await pause_after(attempt - 2, LONGEST_AMONG_WRITERS)
 
 
 @contextmanager

@@ -39,16 +39,15 @@ from dynamo_single.orm.write import assignments, computed_changes
 from dynamo_single.orm.write.intentions import Save
 from dynamo_single.table import names
 from dynamo_single.table.flow import local
-from dynamo_single.table.table import pause_after
+from dynamo_single.table.table import pause_before
 
 T = TypeVar("T")
 
 #: How often a write is begun again because a source of its copies, or a holder of them, was changed meanwhile.
 SOURCE_ATTEMPTS = 8
-#: How often an object is written through a queryset because another writer was faster, and the longest pause before it,
-#: in seconds. Of eight writers of twenty sums each got through in seven.
+#: How often an object is written through a queryset because another writer was faster. Of eight writers of
+#: twenty sums each got through in seven.
 ATTEMPTS: Final = 20
-LONGEST_PAUSE: Final = 0.4
 
 
 async def save(obj: DynamoModel, wanted: Save, pending: Block | None) -> None:
@@ -101,8 +100,7 @@ async def begun_anew(write: Callable[[], Awaitable[T]]) -> T:
         try:
             return await write()
         except SourceChanged:
-            if attempt > 0:
-                await pause_after(attempt - 1, LONGEST_PAUSE)
+            await pause_before(attempt + 1)
     return await write()
 
 
@@ -351,8 +349,7 @@ async def only_if(
             except StaleObject as error:
                 if is_gone(error):
                     return False
-                if attempt > 1:
-                    await pause_after(attempt - 2, LONGEST_PAUSE)
+                await pause_before(attempt)
                 fresh = await _reloaded(obj)
                 if fresh is None or not matches(condition, fresh._stored, registry.layout_of(type(obj))):
                     return False

@@ -146,7 +146,7 @@ def paused(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     async def waited(attempt: int, longest: float) -> None:
         found.append(attempt)
 
-    monkeypatch.setattr(save, "pause_after", waited)
+    monkeypatch.setattr("dynamo_single.table.table.pause_after", waited)
     return found
 
 

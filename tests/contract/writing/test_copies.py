@@ -155,7 +155,7 @@ def test_a_source_that_is_changed_all_the_time_is_read_again_and_again(
     john: ChatUser, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Seven renames that are faster do not make a creation fail."""
-    monkeypatch.setattr("dynamo_single.orm.write.save.LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("dynamo_single.table.table.LONGEST_AMONG_WRITERS", 0.0)
     numbers = iter(range(7))
     with changed_before("TransactWriteItems", lambda: rename_behind_backs(table, f"Jack {next(numbers)}"), times=7):
         ChatProfile.objects.create(user=john, kind="k")
@@ -320,7 +320,7 @@ def test_holders_that_are_changed_all_the_time_follow_in_the_end(
     john: ChatUser, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of the copies that do not fit into the transaction is changed eleven times as it is to be written."""
-    monkeypatch.setattr("dynamo_single.orm.effects.spreading.LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("dynamo_single.table.table.LONGEST_AMONG_WRITERS", 0.0)
     profiles(john, 120)
     john.username = "Jack"
     numbers = iter(range(11))
