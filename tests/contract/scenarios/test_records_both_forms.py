@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamo_single import models, transactions
+from dynamo_single import transactions
 from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.table import Table
 from dynamo_single.testing import frozen_time, setup_table
+from tests.contract.scenarios.conftest import product
 from tests.contract.tables import as_stored, assert_consistent, everything, single_key_table
 from tests.unit.declaring import forgotten
 
@@ -21,37 +22,11 @@ IDS = st.sampled_from(["product-a", "product-b", "product-c"])
 VALUES = st.sampled_from(["x", "y", None])
 
 
-def store(name: str) -> type[models.Record]:
-    """Records of the same type and prefix in one of the tables."""
-
-    class Keys(models.Record.Keys):
-        by_author = models.IndexKey("gs1", "PRODUCT#{author}", "{id}")
-
-    namespace = {
-        "__module__": __name__,
-        "__qualname__": name,
-        "author": models.ExtractedAttribute("data__author"),
-        "isbn": models.UnicodeAttribute(null=True, unique=True),
-        "Keys": Keys,
-        "Meta": type(
-            "Meta",
-            (),
-            {
-                "app_label": "catalog",
-                "id_prefix": "product",
-                "item_type": "Goods",
-                "table": "default" if name == "OfTwo" else "products",
-            },
-        ),
-    }
-    return type(models.Record)(name, (models.Record,), namespace)
-
-
 @pytest.fixture(scope="module")
 def both(engine: Table) -> Iterator[tuple[Model, Model]]:
-    """A model of each form."""
-    with single_key_table(), forgotten():
-        yield store("OfTwo"), store("OfOne")
+    """Records of the same type and prefix in a table of each form."""
+    with single_key_table() as alias, forgotten():
+        yield product("default"), product(alias, "histories")
 
 
 def create(model: Model, one: str, other: str, value: Any) -> Any:
