@@ -17,6 +17,8 @@ from accounts.models import User
 
 #: How many names a message has.
 _SHOWN = 5
+#: As Django's security.W009 has them for SECRET_KEY.
+_LEAST_LENGTH, _LEAST_CHARACTERS, _INSECURE = 50, 5, "django-insecure-"
 
 
 def check_client_address(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
@@ -50,6 +52,30 @@ def check_phone_sender(app_configs: Sequence[AppConfig] | None = None, **kwargs:
             id="accounts.W003",
         )
     ]
+
+
+def check_pepper_key(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """W004: a key that peppers secrets is weak; ``SECRET_KEY`` is the subject of Django's security.W009."""
+    found = account_settings()
+    own = () if found.pepper_key is None else (found.pepper_key,)
+    keys = {"PEPPER_KEY": own, "PEPPER_KEY_FALLBACKS": found.pepper_key_fallbacks}
+    weak = [name for name, values in keys.items() if any(map(_is_weak, values))]
+    return [
+        Warning(
+            f"ACCOUNTS['{name}'] has a weak key: it has fewer than {_LEAST_LENGTH} characters or {_LEAST_CHARACTERS} "
+            f"different ones, or begins with '{_INSECURE}'. Anyone who has the table and guesses the key can try all "
+            "short secrets.",
+            hint='Generate a key with `python -c "import secrets; print(secrets.token_urlsafe(50))"`. Keep the former '
+            "one in PEPPER_KEY_FALLBACKS until users have logged in.",
+            id="accounts.W004",
+        )
+        for name in weak
+        if found.secrets
+    ]
+
+
+def _is_weak(key: str) -> bool:
+    return len(key) < _LEAST_LENGTH or len(set(key)) < _LEAST_CHARACTERS or key.startswith(_INSECURE)
 
 
 def check_names(

@@ -55,8 +55,14 @@ class AccountSettings(Struct, frozen=True):
     providers: Mapping[str, str | None] = field(default_factory=lambda: KNOWN_PROVIDERS)
     phone_region: str | None = None
     phone_sender: str | None = None
+    pepper_key: str | None = None
+    pepper_key_fallbacks: tuple[str, ...] = ()
     secrets: Mapping[str, int] = field(default_factory=dict)
     trusted_proxies: int = 1
+
+    def __repr__(self) -> str:
+        """Return no values: reports of errors show local variables, and the keys are secret."""
+        return "AccountSettings(...)"
 
 
 def account_settings() -> AccountSettings:
@@ -72,7 +78,7 @@ def _read() -> AccountSettings:
             f"ACCOUNTS must be a dict such as {{'LOGIN_WITH': ['{EMAIL}', '{USERNAME}']}}, not a "
             f"{type(declared).__name__}."
         )
-    values = read_values(declared, _READERS, "ACCOUNTS[{!r}]".format)
+    values = read_values(declared, _READERS, "ACCOUNTS[{!r}]".format, secret=_SECRET)
     found = AccountSettings(**values)
     unknown = [each for each in found.login_with if each not in KINDS and each not in found.providers]
     if unknown:
@@ -130,6 +136,18 @@ def _providers(value: object) -> Mapping[str, str | None]:
     return {**KNOWN_PROVIDERS, **value}
 
 
+def _key(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError
+    return value
+
+
+def _keys(value: object) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise ValueError
+    return tuple(map(_key, value))
+
+
 def _secrets(value: object) -> Mapping[str, int]:
     if not isinstance(value, Mapping) or not set(value) <= {*SECRET_KINDS}:
         raise ValueError
@@ -170,6 +188,8 @@ _READERS: dict[str, Reader] = {
     "LONGEST_DELAY": SECONDS,
     "MAILS_PER_ADDRESS": or_none(POSITIVE),
     "MAILS_PER_CLIENT": or_none(POSITIVE),
+    "PEPPER_KEY": or_none((_key, "text that is not empty")),
+    "PEPPER_KEY_FALLBACKS": (_keys, "a list of former keys, each text that is not empty"),
     "PHONE_REGION": (_region, "None or the two letters of a country such as 'US'"),
     "PHONE_SENDER": (_path, "None or the path of a function such as 'mysite.texts.send'"),
     "PROVIDERS": (_providers, "a dict of names such as 'work' and their issuers such as 'https://login.example.com'"),
@@ -182,3 +202,5 @@ _READERS: dict[str, Reader] = {
     "UNCONFIRMED_LIFETIME": or_none(SECONDS),
     "UNCONFIRMED_MAY_LOG_IN": BOOLEAN,
 }
+#: Keys whose values no message repeats.
+_SECRET = frozenset({"PEPPER_KEY", "PEPPER_KEY_FALLBACKS"})

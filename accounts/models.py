@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import ClassVar
 
-from django.contrib.auth.hashers import check_password, make_password
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from accounts import peppers
 from accounts.conf import account_settings
 from accounts.identifiers import ATTRIBUTES, EMAIL, SECRETS, parted
 from accounts.managers import LoginManager, UserManager
@@ -22,6 +23,7 @@ from accounts.validators import PhoneValidator, UsernameValidator
 from accounts.ways import Ways
 from dynamo_single import clock, models
 from dynamo_single.auth import AbstractGroup, AbstractMembership, AbstractUser, Groups, Members
+from dynamo_single.exceptions import ConditionNotMet, StaleObject
 from dynamo_single.keys import canonical
 
 
@@ -54,9 +56,9 @@ class User(AbstractUser):
     more_emails = models.UnicodeSetAttribute(editable=False, attr_name="moreEmails")
     #: Accounts elsewhere that are known to be the user's, each as its provider and the subject there.
     identities = models.UnicodeSetAttribute(editable=False)
-    #: Hashes of what is typed with the number, or the name, in the place of the account's password.
-    phone_secret = models.UnicodeAttribute(null=True, editable=False, max_length=128, attr_name="phoneSecret")
-    username_secret = models.UnicodeAttribute(null=True, editable=False, max_length=128, attr_name="usernameSecret")
+    #: Peppered hashes of what is typed with the number, or the name, instead of the account's password.
+    phone_secret = models.UnicodeAttribute(null=True, editable=False, max_length=255, attr_name="phoneSecret")
+    username_secret = models.UnicodeAttribute(null=True, editable=False, max_length=255, attr_name="usernameSecret")
     #: The address that is known to be the user's; another one in ``email`` is not confirmed by it.
     confirmed_email = models.EmailAttribute(null=True, editable=False, attr_name="confirmedEmail")
     #: When another address was last added or confirmed.
@@ -114,17 +116,28 @@ class User(AbstractUser):
     def check_login(self, kind: str, raw_password: str) -> bool:
         """Whether this opens the user's way of a kind: its own secret if it has one, the password otherwise.
 
-        One hash in any case. As with Django's passwords, a hash of an older hasher is renewed: one transaction.
+        One hash in any case. As with Django's passwords, a hash of an older hasher is renewed, and so is one without
+        the current key of ``peppers``: one transaction.
         """
         own = self.own_secret(kind)
         if own is None:
             return self.check_password(raw_password)
 
-        def renew(raw: str) -> None:
-            setattr(self, SECRETS[kind], make_password(raw))
-            self.save(update_fields=[SECRETS[kind]])
+        def renew(stored: str) -> None:
+            setattr(self, SECRETS[kind], stored)
+            try:
+                self.save(update_fields=[SECRETS[kind]], condition=Q(**{SECRETS[kind]: own}))
+            except (ConditionNotMet, StaleObject):  # another process changed the secret first, which stays
+                setattr(self, SECRETS[kind], own)
 
-        return check_password(raw_password, own, renew)
+        return peppers.is_right(self._about(kind), raw_password, own, renew)
+
+    def hash_secret(self, kind: str, secret: str) -> str:
+        """Return the text to store for a secret of this user's: one password hash. Sends no request."""
+        return peppers.hashed(self._about(kind), secret)
+
+    def _about(self, kind: str) -> str:
+        return f"{self.pk}|{kind}"
 
     def set_password(self, raw_password: str | None) -> None:
         """Django's; a new password takes the secrets along, which whoever knew the old one may have set."""
@@ -266,7 +279,7 @@ class Login(models.Model):
     kind = models.UnicodeAttribute(max_length=30, choices=_kinds)
     identifier = models.UnicodeAttribute(max_length=255)
     confirmed = models.BooleanAttribute(null=True)
-    password = models.UnicodeAttribute(null=True, editable=False, max_length=128)
+    password = models.UnicodeAttribute(null=True, editable=False, max_length=255)
 
     objects: ClassVar[LoginManager[Login]] = LoginManager()
 

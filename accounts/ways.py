@@ -13,7 +13,6 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import sync_to_async
-from django.contrib.auth.hashers import make_password
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 
@@ -147,7 +146,8 @@ class Ways(_Manager):
             raise InvalidValue(f"The secret of {kind!r} is text (str), not {type(secret).__name__}.")
         if secret is not None and not least <= len(secret) <= LONGEST_SECRET:
             raise InvalidValue(f"The secret of {kind!r} has {least} to {LONGEST_SECRET} characters.")
-        user, encoded = self.instance, None if secret is None else make_password(secret)
+        user = self.instance
+        encoded = None if secret is None else user.hash_secret(kind.upper(), secret)
 
         def write() -> None:
             held = getattr(user, kind)

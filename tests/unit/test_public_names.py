@@ -101,6 +101,7 @@ CHECKS = {
     "accounts.W001",
     "accounts.W002",
     "accounts.W003",
+    "accounts.W004",
 }
 
 

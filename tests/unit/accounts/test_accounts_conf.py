@@ -11,10 +11,12 @@ from django.core.checks.registry import registry
 from django.test import override_settings
 
 from accounts.admin import AdminLoginForm
-from accounts.checks import check_client_address, check_phone_sender
+from accounts.checks import check_client_address, check_pepper_key, check_phone_sender
 from accounts.conf import AccountSettings, account_settings
 from accounts.forms import LoginForm
 from dynamo_single.exceptions import ConfigurationError
+
+STRONG = "abcdefghij0123456789" * 3
 
 
 def test_nothing_has_to_be_set() -> None:
@@ -37,6 +39,8 @@ def test_every_key_can_be_set() -> None:
         "ADDRESS_FAILURES": 4,
         "CLIENT_ADDRESS_HEADER": "X-Forwarded-For",
         "TRUSTED_PROXIES": 2,
+        "PEPPER_KEY": "pepper",
+        "PEPPER_KEY_FALLBACKS": ("former",),
         "PHONE_REGION": "US",
         "PROVIDERS": {"google": None, "github": None, "work": "https://login.example.com"},
         "PHONE_SENDER": "mysite.texts.send",
@@ -135,3 +139,45 @@ def test_numbers_that_nobody_can_confirm_are_reported(values: Any, expected: lis
     with override_settings(ACCOUNTS=values):
         assert [message.id for message in check_phone_sender()] == expected
     assert check_phone_sender in registry.get_checks()
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, []),
+        ({"PEPPER_KEY": STRONG}, []),
+        ({"PEPPER_KEY": "short"}, ["accounts.W004"]),
+        ({"PEPPER_KEY": "ab" * 40}, ["accounts.W004"]),
+        ({"PEPPER_KEY": f"django-insecure-{STRONG}"}, ["accounts.W004"]),
+        ({"PEPPER_KEY": STRONG, "PEPPER_KEY_FALLBACKS": [STRONG, "short"]}, ["accounts.W004"]),
+        ({"PEPPER_KEY": "short", "PEPPER_KEY_FALLBACKS": ["short"]}, ["accounts.W004"] * 2),
+        ({"PEPPER_KEY": "short", "SECRETS": {}}, []),
+    ],
+)
+def test_weak_pepper_keys_are_reported(values: Any, expected: list[str]) -> None:
+    """W004 is found by ``check --deploy``, and repeats no key."""
+    with override_settings(ACCOUNTS={"LOGIN_WITH": ["username"], "SECRETS": {"username": 6}, **values}):
+        found = check_pepper_key()
+    assert [message.id for message in found] == expected
+    assert "short" not in str(found).replace("shorter", "").replace("short secrets", "")
+    assert check_pepper_key in registry.get_checks(include_deployment_checks=True)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"PEPPER_KEY": ""},
+        {"PEPPER_KEY": 4711},
+        {"PEPPER_KEY_FALLBACKS": "4711"},
+        {"PEPPER_KEY_FALLBACKS": ["4711", ""]},
+    ],
+)
+def test_wrong_pepper_key_is_named_not_repeated(values: Any) -> None:
+    with override_settings(ACCOUNTS=values), pytest.raises(ConfigurationError, match="PEPPER_KEY") as raised:
+        account_settings()
+    assert "4711" not in str(raised.value)
+
+
+def test_reports_of_errors_show_no_pepper_key() -> None:
+    with override_settings(ACCOUNTS={"PEPPER_KEY": STRONG}):
+        assert STRONG not in repr(account_settings())
