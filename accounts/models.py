@@ -274,7 +274,7 @@ class Login(models.Model):
     number) is a further ``kind``, found by the same index.
     """
 
-    user = models.ReferenceAttribute(User, attr_name="userId")
+    user = models.ReferenceAttribute(User, on_delete=models.DO_NOTHING, attr_name="userId")
     user_id: str
     kind = models.UnicodeAttribute(max_length=30, choices=_kinds)
     identifier = models.UnicodeAttribute(max_length=255)
@@ -306,7 +306,7 @@ class Identity(models.Model):
 
     provider = models.UnicodeAttribute(max_length=30)
     subject = models.UnicodeAttribute(max_length=255)
-    user = models.ReferenceAttribute(User, attr_name="userId", related_name="+")
+    user = models.ReferenceAttribute(User, on_delete=models.DO_NOTHING, attr_name="userId", related_name="+")
     user_id: str
 
     derived_by: ClassVar[str] = "user"
@@ -342,8 +342,8 @@ class Group(AbstractGroup):
 class Membership(AbstractMembership):
     """That a user is in a group."""
 
-    user = models.ReferenceAttribute(User, attr_name="userId", related_name="+")
-    group = models.ReferenceAttribute(Group, attr_name="groupId", related_name="+")
+    user = models.ReferenceAttribute(User, on_delete=models.DO_NOTHING, attr_name="userId", related_name="+")
+    group = models.ReferenceAttribute(Group, on_delete=models.DO_NOTHING, attr_name="groupId", related_name="+")
 
     class Keys:
         primary = models.Key("USER#{user_id}", "#GROUP#{group_id}")

@@ -72,7 +72,9 @@ class LogEntry(models.Model):
     entries of all users, by their time, one on the table's second index, if it has one.
     """
 
-    user: Any = models.ReferenceAttribute(settings.AUTH_USER_MODEL, _("user"), related_name="+")
+    user: Any = models.ReferenceAttribute(
+        settings.AUTH_USER_MODEL, _("user"), on_delete=models.DO_NOTHING, related_name="+"
+    )
     action_time = models.TimestampAttribute(_("action time"), auto_now_add=True)
     entry_id = models.IdAttribute()
     object_type = models.UnicodeAttribute(_("content type"))

@@ -17,7 +17,13 @@ from django.db.models.base import ModelBase
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
 from dynamo_single.checks.collisions import check_collisions
-from dynamo_single.checks.relations import check_many_to_many, check_on_delete, check_partitions, lists
+from dynamo_single.checks.relations import (
+    check_many_to_many,
+    check_on_delete,
+    check_partitions,
+    check_says_on_delete,
+    lists,
+)
 from dynamo_single.checks.single_key import check_single_key
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
@@ -77,6 +83,7 @@ def check_model(model: type[DynamoModel]) -> list[CheckMessage]:
             *_check_names(model),
             *_check_layout(model),
             *_check_children(model),
+            *check_says_on_delete(model),
             *check_on_delete(model),
             *check_many_to_many(model),
             *check_partitions(model),
@@ -136,7 +143,9 @@ def _check_shards(model: type[DynamoModel]) -> Iterator[Error]:
             on_delete = getattr(field.remote_field, "on_delete", DO_NOTHING)
             if field.related_model is model and on_delete is not DO_NOTHING:
                 text = f"{other._meta.label}.{field.name} has an on_delete"
-                yield _unsharded(model, text, "Leave on_delete out, and delete those objects by yourself.")
+                yield _unsharded(
+                    model, text, "Write on_delete=models.DO_NOTHING, and delete those objects by yourself."
+                )
     if model.derived_from or model.derived_by:
         yield _unsharded(model, "objects are derived from it, or it from others", "Save those objects by themselves.")
 
@@ -228,17 +237,9 @@ def _check_children(model: type[DynamoModel]) -> Iterator[Error]:
 
 
 def _check_cascade(model: type[DynamoModel], children: Children) -> Iterator[Error]:
-    """E014: children of which nobody said whether they go along with their parent, or that cannot."""
+    """E014: children that are to go along with their parent, and cannot."""
     child, own, other = children.model, registry.has_soft_delete(model), registry.has_soft_delete(children.model)
     name, parent, label, short = children.name, model._meta.object_name, child._meta.label, child._meta.object_name
-    said = children.cascade is not None or children.field.remote_field.on_delete is not DO_NOTHING
-    if own and not other and not said:
-        text = f"{name}: {parent} has soft delete and {label} has not, so it cannot go to the trash along with it."
-        hint = (
-            f"Derive {short} from models.SoftDeleteModel; or say Children(..., cascade=True) to delete the children "
-            "for good with their parent, or cascade=False to leave them."
-        )
-        yield _error(model, "E014", text, hint)
     if not children.cascades:
         return
     if child._options.alias != model._options.alias:

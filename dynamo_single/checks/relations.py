@@ -1,4 +1,6 @@
-"""E030: references whose ``on_delete`` could not be carried out; E031: many-to-many relations without edges to ask.
+"""E030: references whose ``on_delete`` could not be carried out; E035: references without one.
+
+E031: many-to-many relations without edges to ask.
 
 W911: a partition that is written as that of another model's objects, but for the format of a value.
 """
@@ -14,7 +16,8 @@ from django.db.models import CASCADE, SET_DEFAULT, SET_NULL
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.children import declared
+from dynamo_single.orm.schema.children import declared as children_of
+from dynamo_single.orm.schema.children import says_on_delete
 from dynamo_single.orm.schema.encoding.keys import KeyPart, Template
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
@@ -29,12 +32,49 @@ def check_on_delete(model: type[DynamoModel]) -> Iterator[Error]:
     for field in references(model):
         try:
             layout = registry.layout_of(model)
-            found = list(_problems(field, layout))
+            found = list(_problems(field, layout, field.remote_field.on_delete))
         except ConfigurationError:
             continue  # E003 says so
         for message, hint in found:
             name = field.remote_field.on_delete.__name__
             yield Error(f"{field.name}: on_delete={name} {message}", hint=hint, obj=model, id="dynamo_single.E030")
+
+
+def check_says_on_delete(model: type[DynamoModel]) -> Iterator[Error]:
+    """E035: a reference without an ``on_delete``, with the line to write, which changes no deletion.
+
+    A check rather than an error of ``__init__()``, so that models which old migrations name can still be imported.
+    """
+    fields: list[Any] = [] if model._meta.proxy else [each for each in model._meta.concrete_fields if each.is_relation]
+    for field in fields:
+        if says_on_delete(field) or isinstance(field.related_model, str):
+            continue
+        try:
+            layout = registry.layout_of(model)
+            hint = _line_of(field, layout)
+        except ConfigurationError:
+            continue  # E003 says so
+        yield Error(f"{field.name} has no on_delete.", hint=hint, obj=model, id="dynamo_single.E035")
+
+
+def _line_of(field: Any, layout: ModelLayout) -> str:
+    """Return the line that says what a deletion does today, and what else has to be written with it."""
+    target = field.related_model
+    children = [each for each in children_of(target) if each.problem() is None and each.field == field]
+    following = next((each for each in children if each.cascades), None)
+    takes_along = following is not None and not any(_problems(field, layout, CASCADE))
+    arguments = [field.attribute.declared["to"]]
+    arguments += [f"{name}={text}" for name, text in field.attribute.declared.items() if name != "to"]
+    arguments.append(f"on_delete=models.{'CASCADE' if takes_along else 'DO_NOTHING'}")
+    line = f"Write {field.name} = models.{type(field.attribute).__name__}({', '.join(arguments)})"
+    if following is None:
+        return f"{line} for what a deletion does today: nothing. Or another on_delete, as in Django."
+    label = f"{target._meta.object_name}.{following.name}"
+    if takes_along:
+        return f"{line}: {label} takes these objects along."
+    if following.cascade:
+        return f"{line}: {label} says cascade=True already."
+    return f"{line}, and cascade=True in {label} = models.Children(...), which takes these objects along."
 
 
 def check_many_to_many(model: type[DynamoModel]) -> Iterator[Error]:
@@ -134,8 +174,8 @@ def _edge_problems(relation: Any) -> Iterator[tuple[str, str]]:
             yield f"no key of {label} lists the edges of one {name}.", f"Declare one, such as {key}."
 
 
-def _problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:
-    target, on_delete = field.related_model, field.remote_field.on_delete
+def _problems(field: Any, layout: ModelLayout, on_delete: object) -> Iterator[tuple[str, str]]:
+    target = field.related_model
     label = target._meta.label
     if not is_stored_in_dynamodb(target):
         yield f"is about {label}, which is in an SQL database: nothing here hears of its deletions.", _LEAVE_OUT
@@ -145,8 +185,12 @@ def _problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:
         return
     if target._options.purge_after is not None or _expires(target):
         yield f"is about {label}, whose objects expire: DynamoDB deletes them, and nobody hears of it.", _LEAVE_OUT
-    for children in declared(target):
-        if children.problem() is None and children.field == field and children.cascade not in (None, _goes(field)):
+    for children in children_of(target):
+        if (
+            children.problem() is None
+            and children.field == field
+            and children.cascade not in (None, on_delete is CASCADE)
+        ):
             yield (
                 f"and {label}.{children.name} = Children(..., cascade={children.cascade}) contradict each other.",
                 "Say it in one of the two places.",
@@ -170,11 +214,7 @@ def _expires(model: Any) -> bool:
     return name is not None and not model._meta.get_field(name).attribute.provisional
 
 
-def _goes(field: ReferenceField) -> bool:
-    return field.remote_field.on_delete is CASCADE
-
-
-_LEAVE_OUT = "Leave on_delete out, and decide in code of your own what becomes of the reference."
+_LEAVE_OUT = "Write on_delete=models.DO_NOTHING, and decide in code of your own what becomes of the reference."
 
 
 def _key_problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:

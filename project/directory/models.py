@@ -31,7 +31,7 @@ class Company(models.TimestampedModel, models.SoftDeleteModel):
 class Person(models.TimestampedModel, models.SoftDeleteModel):
     """Somebody who works at a company."""
 
-    company = models.ReferenceAttribute(Company)
+    company = models.ReferenceAttribute(Company, on_delete=models.CASCADE)
     person_id = models.IdAttribute(prefix="person")
     name = models.UnicodeAttribute(max_length=120)
     email = models.EmailAttribute("e-mail address", null=True, unique=True, canonical=True)
@@ -64,7 +64,7 @@ class Opening:
 class Office(models.TimestampedModel, models.SoftDeleteModel):
     """A place where a company works."""
 
-    company = models.ReferenceAttribute(Company)
+    company = models.ReferenceAttribute(Company, on_delete=models.CASCADE)
     office_id = models.IdAttribute(prefix="office")
     city = models.UnicodeAttribute(max_length=80)
     address = models.UnicodeAttribute(blank=True, multiline=True)

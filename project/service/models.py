@@ -25,7 +25,7 @@ class User(models.Model):
     """A user of the service, by id, by the time of creation, by beneficiary and by canonical last name."""
 
     user_id = models.IdAttribute(kind="nanoid", attr_name="userId")
-    beneficiary = models.ReferenceAttribute(Beneficiary, attr_name="beneficiaryId")
+    beneficiary = models.ReferenceAttribute(Beneficiary, on_delete=models.DO_NOTHING, attr_name="beneficiaryId")
     created = models.TimestampAttribute(default=clock.now, immutable=True, editable=False, unit="s")
     first_name = models.UnicodeAttribute(max_length=80, attr_name="firstName")
     first_name_canonical = models.CanonicalAttribute(
@@ -55,7 +55,9 @@ class Email(models.Model):
     """An e-mail address, which one user has; nothing in it ever changes."""
 
     email = models.EmailAttribute("e-mail address", immutable=True)
-    user = models.ReferenceAttribute(User, attr_name="userId", immutable=True, related_name="emails")
+    user = models.ReferenceAttribute(
+        User, on_delete=models.DO_NOTHING, attr_name="userId", immutable=True, related_name="emails"
+    )
     created = models.TimestampAttribute(default=clock.now, immutable=True, editable=False, unit="s")
 
     class Keys:

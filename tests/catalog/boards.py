@@ -33,7 +33,7 @@ class OpenManager(models.Manager[Any]):
 class Card(models.Model):
     """Children whose default manager filters."""
 
-    board = models.ReferenceAttribute(Board)
+    board = models.ReferenceAttribute(Board, on_delete=models.DO_NOTHING)
     card_id = models.UnicodeAttribute()
     status = models.UnicodeAttribute(default="open")
 
@@ -46,7 +46,7 @@ class Card(models.Model):
 class Task(models.Model):
     """Children in the opposite order of their key."""
 
-    board = models.ReferenceAttribute(Board)
+    board = models.ReferenceAttribute(Board, on_delete=models.DO_NOTHING)
     number = models.IntegerAttribute()
 
     class Keys:
@@ -59,7 +59,7 @@ class Task(models.Model):
 class Label(models.Model):
     """Children in an order that only another key has."""
 
-    board = models.ReferenceAttribute(Board)
+    board = models.ReferenceAttribute(Board, on_delete=models.DO_NOTHING)
     label_id = models.UnicodeAttribute()
     text = models.UnicodeAttribute()
 
@@ -83,7 +83,7 @@ class Note(models.Model):
     """What may lie on a board, or on none."""
 
     note_id = models.IdAttribute(prefix="note")
-    board = models.ReferenceAttribute(Board, null=True, related_name="notes")
+    board = models.ReferenceAttribute(Board, on_delete=models.DO_NOTHING, null=True, related_name="notes")
     text = models.UnicodeAttribute(default="")
 
     objects = models.Manager["Note"]()
@@ -109,7 +109,7 @@ class Wall(models.Model):
 class Pin(models.Model):
     """Children in an order that no key has, with a copy of their parent's name."""
 
-    wall = models.ReferenceAttribute(Wall)
+    wall = models.ReferenceAttribute(Wall, on_delete=models.CASCADE)
     pin_id = models.UnicodeAttribute()
     color = models.UnicodeAttribute()
     wall_name = models.CopiedAttribute("wall", "name")

@@ -39,8 +39,8 @@ class ChatServer(models.Model):
 class ChatMembership(models.SoftDeleteModel):
     """A user on a server, with the user's name and not the server's."""
 
-    server = models.ReferenceAttribute(ChatServer, attr_name="serverId")
-    user = models.ReferenceAttribute(ChatUser, attr_name="userId")
+    server = models.ReferenceAttribute(ChatServer, on_delete=models.DO_NOTHING, attr_name="serverId")
+    user = models.ReferenceAttribute(ChatUser, on_delete=models.DO_NOTHING, attr_name="userId")
     role = models.UnicodeAttribute(default="Member")
     username = models.CopiedAttribute("user", "username")
 
@@ -54,7 +54,7 @@ class ChatChannel(models.Model):
     """A part of a server that can be given to another one."""
 
     channel_id = models.IdAttribute()
-    server = models.ReferenceAttribute(ChatServer, null=True)
+    server = models.ReferenceAttribute(ChatServer, on_delete=models.DO_NOTHING, null=True)
     topic = models.UnicodeAttribute(default="")
 
     class Keys:
@@ -78,7 +78,7 @@ class ChatMessage(models.AuthoredModel):
 class ChatProfile(models.Model):
     """What lies beside a user, with two copies found in the table itself."""
 
-    user = models.ReferenceAttribute(ChatUser)
+    user = models.ReferenceAttribute(ChatUser, on_delete=models.DO_NOTHING)
     kind = models.UnicodeAttribute()
     username = models.CopiedAttribute("user", "username")
     mood = models.CopiedAttribute("user", "mood")
@@ -91,7 +91,7 @@ class ChatInvitation(models.Model):
     """What may be for somebody or for anybody."""
 
     invitation_id = models.IdAttribute()
-    user = models.ReferenceAttribute(ChatUser, null=True)
+    user = models.ReferenceAttribute(ChatUser, on_delete=models.DO_NOTHING, null=True)
     username = models.CopiedAttribute("user", "username")
 
     class Keys:

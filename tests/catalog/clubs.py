@@ -25,7 +25,7 @@ class Club(models.TimestampedModel, models.SoftDeleteModel):
 class Team(models.SoftDeleteModel):
     """A child in the parent's partition, with children of its own elsewhere."""
 
-    club = models.ReferenceAttribute(Club)
+    club = models.ReferenceAttribute(Club, on_delete=models.CASCADE)
     team_id = models.UnicodeAttribute()
 
     players = models.Children("Player")
@@ -39,7 +39,7 @@ class Player(models.SoftDeleteModel):
     """A grandchild that an index lists, with a unique value."""
 
     player_id = models.UnicodeAttribute()
-    team = models.ReferenceAttribute(Team)
+    team = models.ReferenceAttribute(Team, on_delete=models.CASCADE)
     number = models.UnicodeAttribute(null=True, unique=True)
 
     class Keys:
@@ -50,7 +50,7 @@ class Player(models.SoftDeleteModel):
 class Trophy(models.Model):
     """A child without soft delete, which is deleted for good with its parent."""
 
-    club = models.ReferenceAttribute(Club)
+    club = models.ReferenceAttribute(Club, on_delete=models.CASCADE)
     year = models.IntegerAttribute()
 
     class Keys:
@@ -60,7 +60,7 @@ class Trophy(models.Model):
 class Guest(models.SoftDeleteModel):
     """A child that stays."""
 
-    club = models.ReferenceAttribute(Club)
+    club = models.ReferenceAttribute(Club, on_delete=models.DO_NOTHING)
     guest_id = models.UnicodeAttribute()
 
     class Keys:
@@ -74,7 +74,7 @@ class Draft(models.SoftDeleteModel):
     draft_id = models.UnicodeAttribute()
     title = models.UnicodeAttribute(unique=True)
 
-    sheets = models.Children("Sheet")
+    sheets = models.Children("Sheet", cascade=True)
 
     class Keys:
         primary = models.Key("DRAFT#{draft_id}", "#METADATA")
@@ -87,7 +87,7 @@ class Draft(models.SoftDeleteModel):
 class Sheet(models.SoftDeleteModel):
     """What the trash keeps for a day, or for as long as its draft."""
 
-    draft = models.ReferenceAttribute(Draft)
+    draft = models.ReferenceAttribute(Draft, on_delete=models.DO_NOTHING)
     number = models.IntegerAttribute()
 
     class Keys:
@@ -114,7 +114,7 @@ class Hive(models.SoftDeleteModel):
 class Bee(models.SoftDeleteModel):
     """What is counted."""
 
-    hive = models.ReferenceAttribute(Hive)
+    hive = models.ReferenceAttribute(Hive, on_delete=models.CASCADE)
     bee_id = models.UnicodeAttribute()
 
     class Keys:

@@ -25,7 +25,7 @@ class Aisle(models.SoftDeleteModel):
 class Volume(models.TimestampedModel, models.SoftDeleteModel):
     """What moves, is counted and copies, with values that are unique alone and together."""
 
-    aisle = models.ReferenceAttribute(Aisle)
+    aisle = models.ReferenceAttribute(Aisle, on_delete=models.CASCADE)
     number = models.IntegerAttribute()
     title = models.UnicodeAttribute()
     isbn = models.UnicodeAttribute(null=True, unique=True)

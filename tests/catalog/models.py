@@ -46,7 +46,7 @@ class Sample(models.Model):
     numbers = models.NumberSetAttribute()
     blobs = models.BinarySetAttribute()
     blob = models.BinaryAttribute(null=True)
-    parent = models.ReferenceAttribute("catalog.Sample", null=True)
+    parent = models.ReferenceAttribute("catalog.Sample", on_delete=models.DO_NOTHING, null=True)
 
     class Keys:
         primary = models.Key("SAMPLE#{sample_id}", "#METADATA")
@@ -70,7 +70,7 @@ class Firm(models.Model):
 class Employee(models.Model):
     """One element of the list of people."""
 
-    firm = models.ReferenceAttribute(Firm)
+    firm = models.ReferenceAttribute(Firm, on_delete=models.DO_NOTHING)
     employee_id = models.UnicodeAttribute(attr_name="pid")
     name = models.UnicodeAttribute(null=True)
 
@@ -82,7 +82,7 @@ class Employee(models.Model):
 class Site(models.Model):
     """One element of the list of offices."""
 
-    firm = models.ReferenceAttribute(Firm)
+    firm = models.ReferenceAttribute(Firm, on_delete=models.DO_NOTHING)
     site_id = models.UnicodeAttribute()
 
     class Keys:

@@ -23,7 +23,7 @@ class Restaurant(models.SoftDeleteModel):
     """One at a place, which a claim holds."""
 
     restaurant_id = models.UnicodeAttribute()
-    place = models.OneToOneAttribute(Place)
+    place = models.OneToOneAttribute(Place, on_delete=models.DO_NOTHING)
     name = models.UnicodeAttribute()
 
     class Keys:
@@ -38,7 +38,7 @@ class Bar(models.Model):
     """Another one at a place, under a name of its own."""
 
     bar_id = models.IdAttribute()
-    place = models.OneToOneAttribute(Place, null=True)
+    place = models.OneToOneAttribute(Place, on_delete=models.DO_NOTHING, null=True)
 
     class Keys:
         primary = models.Key("BAR#{bar_id}", "#METADATA")
@@ -47,7 +47,7 @@ class Bar(models.Model):
 class Kitchen(models.Model):
     """One of a restaurant, whose key it has."""
 
-    restaurant = models.OneToOneAttribute(Restaurant)
+    restaurant = models.OneToOneAttribute(Restaurant, on_delete=models.DO_NOTHING)
     restaurant_id: str
     stoves = models.IntegerAttribute()
 

@@ -48,7 +48,7 @@ class Patrol(models.Model):
     """Something that a foreman sees to; of those at night there is a list."""
 
     patrol_id = models.UnicodeAttribute()
-    foreman = models.ReferenceAttribute(Foreman)
+    foreman = models.ReferenceAttribute(Foreman, on_delete=models.DO_NOTHING)
     shift = models.CopiedAttribute("foreman", "shift")
 
     class Keys:

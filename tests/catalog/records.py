@@ -72,7 +72,7 @@ class Till(models.Model):
 class Slip(models.Model):
     """A child with maps and lists that have schemas."""
 
-    till = models.ReferenceAttribute(Till)
+    till = models.ReferenceAttribute(Till, on_delete=models.DO_NOTHING)
     slip_id = models.UnicodeAttribute()
     lines = models.ListAttribute(default=list, blank=True, schema=Line)
     data = models.MapAttribute(default=dict, blank=True, schema=Receipt.Data)

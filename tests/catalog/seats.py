@@ -68,7 +68,7 @@ class Essay(models.SoftDeleteModel):
 class EssayWord(models.Model):
     """One word of a title."""
 
-    essay = models.ReferenceAttribute(Essay)
+    essay = models.ReferenceAttribute(Essay, on_delete=models.DO_NOTHING)
     word = models.UnicodeAttribute()
     place = models.IntegerAttribute()
 

@@ -21,7 +21,7 @@ class ServiceUser(models.SoftDeleteModel):
     """A user, by id, by the time of creation, by beneficiary and by canonical last name."""
 
     user_id = models.IdAttribute(kind="nanoid", attr_name="userId")
-    beneficiary = models.ReferenceAttribute(Beneficiary, attr_name="beneficiaryId")
+    beneficiary = models.ReferenceAttribute(Beneficiary, on_delete=models.DO_NOTHING, attr_name="beneficiaryId")
     created = models.TimestampAttribute(auto_now_add=True, immutable=True, unit="s")
     first_name = models.UnicodeAttribute(attr_name="firstName")
     first_name_canonical = models.CanonicalAttribute(
@@ -48,7 +48,9 @@ class ServiceEmail(models.Model):
     """An e-mail address, which one user has; nothing in it ever changes."""
 
     email = models.EmailAttribute(immutable=True)
-    user = models.ReferenceAttribute(ServiceUser, attr_name="userId", immutable=True, related_name="emails")
+    user = models.ReferenceAttribute(
+        ServiceUser, on_delete=models.DO_NOTHING, attr_name="userId", immutable=True, related_name="emails"
+    )
     created = models.TimestampAttribute(auto_now_add=True, immutable=True, unit="s")
 
     class Keys:

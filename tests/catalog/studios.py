@@ -146,7 +146,7 @@ class Imprint(models.Model):
 class Pressing(models.Model):
     """Three of these may follow a name, and a job lets more follow a motto."""
 
-    imprint = models.ReferenceAttribute(Imprint)
+    imprint = models.ReferenceAttribute(Imprint, on_delete=models.DO_NOTHING)
     number = models.IntegerAttribute()
     imprint_name = models.CopiedAttribute("imprint", "name", max_holders=3)
     imprint_motto = models.CopiedAttribute("imprint", "motto", max_holders=4, beyond="job")
@@ -172,7 +172,7 @@ class Venture(models.Model):
 class Chore(models.SoftDeleteModel):
     """What is counted by its state."""
 
-    venture = models.ReferenceAttribute(Venture, null=True)
+    venture = models.ReferenceAttribute(Venture, on_delete=models.DO_NOTHING, null=True)
     chore_id = models.UnicodeAttribute()
     status = models.UnicodeAttribute(default="open")
     rank = models.IntegerAttribute(default=0)

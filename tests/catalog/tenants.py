@@ -23,7 +23,7 @@ class Estate(models.Model):
 class Lot(models.Model):
     """A child beside its parent, with children of its own there."""
 
-    estate = models.ReferenceAttribute(Estate)
+    estate = models.ReferenceAttribute(Estate, on_delete=models.CASCADE)
     number = models.IntegerAttribute()
     title = models.UnicodeAttribute(default="")
 
@@ -37,7 +37,7 @@ class Lot(models.Model):
 class LotRemark(models.Model):
     """A grandchild: the key names what the parent's reference holds."""
 
-    about = models.ReferenceAttribute(Lot)
+    about = models.ReferenceAttribute(Lot, on_delete=models.CASCADE)
     remark_id = models.UnicodeAttribute()
 
     class Keys:
@@ -47,7 +47,7 @@ class LotRemark(models.Model):
 class Stakeholder(models.Model):
     """A child that calls its parent otherwise."""
 
-    stake_in = models.ReferenceAttribute(Estate)
+    stake_in = models.ReferenceAttribute(Estate, on_delete=models.DO_NOTHING)
     stakeholder_id = models.UnicodeAttribute()
 
     class Keys:
@@ -57,7 +57,7 @@ class Stakeholder(models.Model):
 class EstateLetter(models.Model):
     """A child in a partition of its own."""
 
-    estate = models.ReferenceAttribute(Estate)
+    estate = models.ReferenceAttribute(Estate, on_delete=models.DO_NOTHING)
     letter_id = models.UnicodeAttribute()
 
     class Keys:
@@ -67,7 +67,7 @@ class EstateLetter(models.Model):
 class Plot(models.Model):
     """A parent in a partition of its own, which is made of its own parent's key and more."""
 
-    estate = models.ReferenceAttribute(Estate)
+    estate = models.ReferenceAttribute(Estate, on_delete=models.DO_NOTHING)
     number = models.IntegerAttribute()
 
     notes = models.Children("PlotNote")
@@ -79,7 +79,7 @@ class Plot(models.Model):
 class PlotNote(models.Model):
     """Its child."""
 
-    plot = models.ReferenceAttribute(Plot)
+    plot = models.ReferenceAttribute(Plot, on_delete=models.DO_NOTHING)
     note_id = models.UnicodeAttribute()
 
     class Keys:

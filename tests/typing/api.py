@@ -33,11 +33,13 @@ class Loud(models.UnicodeAttribute):
 class Note(models.SoftDeleteModel, models.TimestampedModel):
     """A user's model: bases in the other order, lazy labels, a reference by name, ``company_id`` announced."""
 
-    company = models.ReferenceAttribute(Company, related_name="+")
+    company = models.ReferenceAttribute(Company, on_delete=models.DO_NOTHING, related_name="+")
     company_id: str
-    author = models.ReferenceAttribute("directory.Person", null=True)
-    editor = models.ReferenceAttribute["Person"]("directory.Person")
-    reader = models.ReferenceAttribute["Person", Literal[True]]("directory.Person", null=True)
+    author = models.ReferenceAttribute("directory.Person", on_delete=models.DO_NOTHING, null=True)
+    editor = models.ReferenceAttribute["Person"]("directory.Person", on_delete=models.DO_NOTHING)
+    reader = models.ReferenceAttribute["Person", Literal[True]](
+        "directory.Person", on_delete=models.DO_NOTHING, null=True
+    )
     note_id = models.IdAttribute(prefix="note")
     text = models.UnicodeAttribute(_("text"), help_text=_("What is to be remembered."))
     stars = models.IntegerAttribute(default=0)
@@ -48,7 +50,7 @@ class Note(models.SoftDeleteModel, models.TimestampedModel):
     sender = models.IPAddressAttribute(null=True)
     paper = models.FileAttribute(null=True)
     photo = models.ImageAttribute(null=True)
-    summary = models.OneToOneAttribute(Company, null=True, related_name="+")
+    summary = models.OneToOneAttribute(Company, on_delete=models.DO_NOTHING, null=True, related_name="+")
     address = models.EmailAttribute("address", null=True, max_length=80)
     code = models.IdAttribute(prefix="c", null=True)
     rank = models.IntegerAttribute(null=True)
@@ -137,7 +139,7 @@ def a_class_gives_the_attribute() -> None:
 
 
 def a_wrong_null_is_found() -> None:
-    models.ReferenceAttribute["Person"]("directory.Person", null=True)  # type: ignore[arg-type]  # says Person alone
+    models.ReferenceAttribute["Person"]("directory.Person", on_delete=models.DO_NOTHING, null=True)  # type: ignore[arg-type]  # says Person alone
 
 
 def managers_and_querysets_keep_the_model(company: Company) -> None:
@@ -237,7 +239,7 @@ class Firm(models.SoftDeleteModel):
 class Branch(models.Model):
     """A child, whose model's manager is a queryset's."""
 
-    firm = models.ReferenceAttribute(Firm)
+    firm = models.ReferenceAttribute(Firm, on_delete=models.DO_NOTHING)
     number = models.IntegerAttribute()
 
     objects = FirmQuerySet.as_manager()

@@ -98,6 +98,7 @@ CHECKS = {
     "dynamo_single.E032",
     "dynamo_single.E033",
     "dynamo_single.E034",
+    "dynamo_single.E035",
     "accounts.W001",
     "accounts.W002",
     "accounts.W003",

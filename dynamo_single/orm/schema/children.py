@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from django.apps import apps
-from django.db.models import CASCADE, DO_NOTHING
+from django.db.models import CASCADE
 from django.db.models.fields.related_descriptors import create_reverse_many_to_one_manager
 
 from dynamo_single.exceptions import ConfigurationError
@@ -32,8 +32,8 @@ class Children(Generic[M]):
     reads it and all of its people with one Query if their keys share the company's partition.
 
     With ``cascade`` the children are deleted and restored with their parent: into the trash and out of it if they have
-    soft delete, and for good. Where it is not given, the reference's ``on_delete`` says so, and without one it is so
-    where both sides have soft delete. The methods of a ``manager`` class come before those of Django's.
+    soft delete, and for good. If it is not given, the reference's ``on_delete`` decides: ``CASCADE`` takes them along,
+    anything else does not. The methods of a ``manager`` class come before those of Django's.
     """
 
     def __init__(
@@ -89,9 +89,9 @@ class Children(Generic[M]):
         """Whether the children are deleted and restored with their parent."""
         if self.cascade is not None:
             return self.cascade
-        on_delete = self.field.remote_field.on_delete
-        if on_delete is not DO_NOTHING:
-            return on_delete is CASCADE
+        if says_on_delete(self.field):
+            return self.field.remote_field.on_delete is CASCADE
+        # E035 reports the reference; until it says, what went along before this was asked for still does.
         return registry.has_soft_delete(self.owner) and registry.has_soft_delete(self.model)
 
     @property
@@ -148,6 +148,11 @@ class Children(Generic[M]):
             if self.manager is None
             else type(self.manager.__name__, (self.manager, ChildrenManager), {})
         )
+
+
+def says_on_delete(field: Any) -> bool:
+    """Return whether the declaration of a reference sets ``on_delete``; a ``ForeignKey`` of Django's always does."""
+    return getattr(getattr(field, "attribute", None), "says_on_delete", True)
 
 
 def declared(model: type[DynamoModel]) -> tuple[Children, ...]:

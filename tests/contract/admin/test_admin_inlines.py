@@ -29,8 +29,8 @@ def visit() -> Iterator[Any]:
             "Viewing",
             ("COMPANY#{company_id}", "VISIT#{visit_id}"),
             visit_id=models.IdAttribute(),
-            guest=models.ReferenceAttribute(Person),
-            company=models.ReferenceAttribute(Company),
+            guest=models.ReferenceAttribute(Person, on_delete=models.DO_NOTHING),
+            company=models.ReferenceAttribute(Company, on_delete=models.DO_NOTHING),
         )
 
 

@@ -87,10 +87,10 @@ def test_a_job_is_carried_on_batch_by_batch(pages: Pages, companies: list[Any]) 
 
 
 def test_a_batch_is_one_read_what_each_object_takes_and_one_write(pages: Pages, companies: list[Any]) -> None:
-    """An object without children: a Query for them to ask for the rights, one to delete, its update, its log entry."""
+    """An object without children: its update, its log entry; Queries for children, for the rights, before and after."""
     path = job_of(pages)
     pages.post(path)
-    each = ["Query", "Query", "UpdateItem", "PutItem"]
+    each = ["Query", "Query", "UpdateItem", "Query", "PutItem"]
     pages.post(path, sends=["GetItem", "BatchGetItem", *each, *each, "UpdateItem"])
 
 

@@ -138,7 +138,7 @@ def test_keys_that_are_no_texts_share_a_batch(registered: Registering) -> None:
             "Part",
             ("PART", "PART#{part_id}"),
             part_id=models.IdAttribute(),
-            unit=models.ReferenceAttribute(unit),
+            unit=models.ReferenceAttribute(unit, on_delete=models.DO_NOTHING),
         )
         for number in range(3):
             part.objects.create(part_id=str(number), unit=unit.objects.create(unit_id=UUID(int=number)))

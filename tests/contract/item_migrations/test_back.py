@@ -50,7 +50,7 @@ def app(tmp_path: Path, table: Table) -> Iterator[History]:
 def declared(app: History, **attributes: Any) -> Any:
     """The model, with members that nobody has."""
     model = shop(app, members=models.Children("Member"), **attributes)
-    home = models.ReferenceAttribute("histories.Shop")
+    home = models.ReferenceAttribute("histories.Shop", on_delete=models.DO_NOTHING)
     app.model("Member", primary=("SHOP#{home_id}", "MEMBER#{shop_id}"), home=home)
     return model
 

@@ -131,7 +131,7 @@ def test_a_condition_on_what_is_renamed_follows_in_a_process_that_goes_on(app: H
 
     def code(state: str) -> tuple[Any, Any]:
         new = shop_with_members(app, condition=Q(**{state: "open"}))
-        home = models.ReferenceAttribute("histories.Shop")
+        home = models.ReferenceAttribute("histories.Shop", on_delete=models.DO_NOTHING)
         attributes = {"home": home, state: models.UnicodeAttribute(default="open")}
         return new, app.model("Member", keys=HOME_KEYS, bases=(models.SoftDeleteModel,), **attributes)
 

@@ -203,15 +203,15 @@ def test_a_copy_is_read_from_its_source(app: History, table: Table) -> None:
     """With a key that names it; where the source is not stored, nothing is written."""
     town = {"primary": ("TOWN#{town_id}", "#METADATA"), "town_id": models.IdAttribute()}
     towns = app.model("Town", name=models.UnicodeAttribute(), **town)
-    shop(app, town=models.ReferenceAttribute(towns, null=True))
+    shop(app, town=models.ReferenceAttribute(towns, on_delete=models.DO_NOTHING, null=True))
     app.make()
     app.migrate()
     towns.objects.create(shop_id="x", town_id="t", name="Bern")
-    old = shop(app, town=models.ReferenceAttribute(towns, null=True))
+    old = shop(app, town=models.ReferenceAttribute(towns, on_delete=models.DO_NOTHING, null=True))
     for name, at in (("a", "t"), ("b", None), ("c", "gone")):
         old.objects.create(shop_id=name, name=name.upper(), town_id=at)
     keys = {"by_town": models.IndexKey("gs1", "TOWN#{town_id}", "{shop_id}")}
-    reference = models.ReferenceAttribute(towns, null=True)
+    reference = models.ReferenceAttribute(towns, on_delete=models.DO_NOTHING, null=True)
     new = shop(app, keys, town=reference, town_name=models.CopiedAttribute("town", "name"))
     app.make()
     app.migrate()
@@ -228,7 +228,7 @@ def test_copies_of_what_a_function_changes_are_named(app: History) -> None:
     """They do not follow, and the command is there that writes them."""
     fill(shop(app))
     shop(app)
-    home = models.ReferenceAttribute("histories.Shop")
+    home = models.ReferenceAttribute("histories.Shop", on_delete=models.DO_NOTHING)
     copied = models.CopiedAttribute("home", "name")
     app.model("Member", primary=("SHOP#{home_id}", "MEMBER#{shop_id}"), home=home, home_name=copied)
     app.make()
@@ -250,7 +250,7 @@ def test_what_follows_from_stored_objects_is_named(app: History) -> None:
     """A model that is new, and made of another one whose objects are there; in a new table nothing is missing."""
     fill(shop(app))
     shop(app)
-    home = models.ReferenceAttribute("histories.Shop")
+    home = models.ReferenceAttribute("histories.Shop", on_delete=models.DO_NOTHING)
     app.model("Word", primary=("SHOP#{home_id}", "WORD#{shop_id}"), home=home, derived_by="home")
     app.make()
     said = "It follows from histories.Shop: manage.py dynamo_rebuild histories.Shop writes what is missing."
@@ -262,7 +262,7 @@ def test_what_follows_from_stored_objects_is_named(app: History) -> None:
 def test_another_identity_of_what_others_refer_to_is_refused(app: History) -> None:
     """Every object would get another ``pk``; the references are named."""
     shop(app)
-    app.model("Member", home=models.ReferenceAttribute("histories.Shop"))
+    app.model("Member", home=models.ReferenceAttribute("histories.Shop", on_delete=models.DO_NOTHING))
     app.make()
     app.forget("Shop")
     app.model(primary=("SHOP#{shop_id}", "{name}"), bases=(models.SoftDeleteModel,), name=models.UnicodeAttribute())

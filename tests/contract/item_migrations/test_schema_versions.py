@@ -475,7 +475,7 @@ def test_a_dump_holds_upgraded_values_and_a_load_stores_them(app: History, table
 def test_related_objects_and_those_of_one_moment_are_upgraded(app: History) -> None:
     """However they are come by."""
     model = new(app)
-    home = models.ReferenceAttribute("histories.Shop")
+    home = models.ReferenceAttribute("histories.Shop", on_delete=models.DO_NOTHING)
     visits = app.model("Visit", primary=("SHOP#{home_id}", "VISIT#{shop_id}"), home=home).objects
     visits.create(home_id="a", shop_id="v")
     found = visits.filter(home_id="a")

@@ -144,7 +144,7 @@ def test_a_copy_follows_an_object_whatever_its_identity_is_made_of(make: Any, va
             ("VISIT#{visit_id}", "#METADATA"),
             {"by_day": models.IndexKey("gs1", "DAY#{day_id}", "{visit_id}")},
             visit_id=models.UnicodeAttribute(),
-            day=models.ReferenceAttribute(day),
+            day=models.ReferenceAttribute(day, on_delete=models.DO_NOTHING),
             title=models.CopiedAttribute("day", "title"),
         )
         made = day.objects.create(day=value, title="a")

@@ -137,6 +137,6 @@ def test_a_join_from_the_other_side_is_refused_with_the_way_out(place: Place) ->
 
 def test_it_is_unique_or_another_attribute() -> None:
     with pytest.raises(ConfigurationError, match="a ReferenceAttribute need not be"):
-        models.OneToOneAttribute(Place, unique=False)
+        models.OneToOneAttribute(Place, on_delete=models.DO_NOTHING, unique=False)
     with pytest.raises(ConfigurationError, match="on_delete=RESTRICT cannot be kept"):
         models.OneToOneAttribute(Place, RESTRICT)

@@ -32,7 +32,7 @@ def desk(table: Table) -> Iterator[tuple[Any, Any]]:
             "Drawer",
             ("DRAWER#{drawer_id}", "#METADATA"),
             drawer_id=models.IdAttribute(),
-            desk=models.ReferenceAttribute(desks),
+            desk=models.ReferenceAttribute(desks, on_delete=models.DO_NOTHING),
         )
         yield desks, drawers
 

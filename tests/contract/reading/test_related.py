@@ -97,7 +97,7 @@ class Piece(models.Model):
 class Screw(models.Model):
     """A child that refers to the whole ``pk`` by a name that looks like the partition's."""
 
-    piece = models.ReferenceAttribute(Piece, attr_name="box")
+    piece = models.ReferenceAttribute(Piece, on_delete=models.DO_NOTHING, attr_name="box")
     screw_id = models.UnicodeAttribute()
 
     class Keys:
@@ -124,7 +124,7 @@ class Cabinet(models.Model):
 class Tool(models.Model):
     """A child that is found by its parent."""
 
-    cabinet = models.ReferenceAttribute(Cabinet)
+    cabinet = models.ReferenceAttribute(Cabinet, on_delete=models.DO_NOTHING)
     tool_id = models.UnicodeAttribute()
 
     class Keys:

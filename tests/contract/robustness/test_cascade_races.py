@@ -122,7 +122,7 @@ def counted() -> Iterator[tuple[Any, Any]]:
             ("KID#{kid_id}", "#METADATA"),
             {"by_parent": models.IndexKey("gs1", "KIDS#{parent_id}", "{kid_id}")},
             kid_id=models.UnicodeAttribute(),
-            parent=models.ReferenceAttribute("catalog.Parent"),
+            parent=models.ReferenceAttribute("catalog.Parent", on_delete=models.DO_NOTHING),
             name=models.UnicodeAttribute(null=True, unique=True),
         )
         parent = declare(

@@ -55,7 +55,7 @@ def declared() -> Iterator[dict[str, Any]]:
             "Seal",
             ("SEAL#{seal_id}", "#METADATA"),
             seal_id=models.UnicodeAttribute(),
-            deed=models.ReferenceAttribute("catalog.Deed"),
+            deed=models.ReferenceAttribute("catalog.Deed", on_delete=models.DO_NOTHING),
             said=models.UnicodeAttribute(),
             derived_by="deed",
         )
@@ -74,7 +74,7 @@ def declared() -> Iterator[dict[str, Any]]:
                 ),
             },
             bases=(models.SoftDeleteModel, models.TimestampedModel),
-            bureau=models.ReferenceAttribute(desk),
+            bureau=models.ReferenceAttribute(desk, on_delete=models.DO_NOTHING),
             deed_id=models.UnicodeAttribute(),
             scribe=models.ReferenceAttribute(clerk, null=True, on_delete=models.SET_NULL),
             bureau_state=models.CopiedAttribute("bureau", "state"),

@@ -99,7 +99,7 @@ def test_a_number_of_children_follows_it() -> None:
             "Paper",
             ("DESK#{desk_id}", "PAPER#{paper_id}"),
             bases=(models.TimestampedModel,),
-            desk=models.ReferenceAttribute(parent),
+            desk=models.ReferenceAttribute(parent, on_delete=models.DO_NOTHING),
             paper_id=models.UnicodeAttribute(),
             text=models.UnicodeAttribute(default=""),
         )

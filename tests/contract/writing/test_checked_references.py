@@ -191,7 +191,7 @@ def test_many_are_created_together(globe: Theatre, table: Table) -> None:
 
 def test_it_takes_an_on_delete() -> None:
     with pytest.raises(ConfigurationError, match="checked=True is what lets an on_delete hold exactly"):
-        models.ReferenceAttribute(Theatre, checked=True)
+        models.ReferenceAttribute(Theatre, on_delete=models.DO_NOTHING, checked=True)
 
 
 def test_what_is_put_over_keeps_its_counts(table: Table, tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_a_condition_that_cannot_be_asked_is_found(condition: Any) -> None:
             "Errand",
             ("BOSS#{boss_id}", "ERRAND#{errand_id}"),
             errand_id=models.IdAttribute(),
-            boss=models.ReferenceAttribute(made),
+            boss=models.ReferenceAttribute(made, on_delete=models.DO_NOTHING),
             rank=models.IntegerAttribute(),
             steps=models.Children("catalog.Step"),
             step_count=models.CounterAttribute("steps"),
@@ -170,7 +170,7 @@ def test_a_condition_that_cannot_be_asked_is_found(condition: Any) -> None:
             "Step",
             ("ERRAND#{errand_id}", "STEP#{step_id}"),
             step_id=models.IdAttribute(),
-            errand=models.ReferenceAttribute("catalog.Errand"),
+            errand=models.ReferenceAttribute("catalog.Errand", on_delete=models.DO_NOTHING),
         )
         ((id, text),) = messages(made)
     assert id == "dynamo_single.E016"

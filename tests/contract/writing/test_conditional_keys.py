@@ -343,7 +343,7 @@ def test_children_cannot_be_listed_by_it(table: Table) -> None:
             ("PART#{part_id}", "#"),
             keys,
             part_id=models.UnicodeAttribute(),
-            owner=models.ReferenceAttribute(owner),
+            owner=models.ReferenceAttribute(owner, on_delete=models.DO_NOTHING),
         )
         assert [identifier for identifier, _ in messages(owner)] == ["dynamo_single.E014"]
 

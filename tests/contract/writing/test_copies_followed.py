@@ -53,7 +53,7 @@ def team() -> Iterator[Any]:
         declare(
             "Runner",
             ("SQUAD#{squad_id}", "RUNNER#{runner_id}"),
-            squad=models.ReferenceAttribute(model),
+            squad=models.ReferenceAttribute(model, on_delete=models.DO_NOTHING),
             runner_id=models.IdAttribute(),
             state=models.CopiedAttribute("squad", "state"),
             number=models.IntegerAttribute(null=True),
@@ -156,7 +156,7 @@ def test_a_copy_of_what_another_object_computes_follows(way: str) -> None:
                 "by_folded": models.IndexKey("gs1", "POEMS", "{folded}#{poem_id}"),
                 "by_town": models.IndexKey("gs2", "POEMSIN#{town}", "{poem_id}"),
             },
-            writer=models.ReferenceAttribute(source),
+            writer=models.ReferenceAttribute(source, on_delete=models.DO_NOTHING),
             poem_id=models.UnicodeAttribute(),
             folded=models.CopiedAttribute("writer", "folded"),
             town=models.CopiedAttribute("writer", "town"),

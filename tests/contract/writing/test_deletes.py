@@ -34,10 +34,13 @@ def test_an_object_that_is_not_stored_cannot_be_deleted() -> None:
 
 
 def test_soft_delete_keeps_the_item(table: Table) -> None:
-    """Children are asked for; ``deletedAt`` is set, the index keys give way to the trash's, nothing else changes."""
+    """``deletedAt`` is set, the index keys give way to the trash's, nothing else changes.
+
+    Children are asked for, before and after.
+    """
     company = Company.objects.create(company_id="c1", name="Acme")
     before = stored(table)["COMPANY#c1"]
-    with assert_requests(["Query", "UpdateItem"]):
+    with assert_requests(["Query", "UpdateItem", "Query"]):
         assert company.delete() == (1, {"directory.Company": 1})
     after = stored(table)["COMPANY#c1"]
     assert after["gs1pk"] == {"S": "TRASH#Company"}

@@ -79,7 +79,7 @@ def test_copies_and_counts_follow_what_is_extracted(table: Table) -> None:
             "Tin",
             ("RACK#{rack_id}", "TIN#{tin_id}"),
             tin_id=models.IdAttribute(),
-            rack=models.ReferenceAttribute(shelf),
+            rack=models.ReferenceAttribute(shelf, on_delete=models.DO_NOTHING),
             rack_label=models.CopiedAttribute("rack", "title"),
             data=models.MapAttribute(default=dict),
             colour=models.ExtractedAttribute("data__colour"),

@@ -43,7 +43,9 @@ def paper(table: Table) -> Iterator[Any]:
             pages=models.IntegerAttribute(default=1, immutable=True),
             born=models.TimestampAttribute(null=True, immutable=True),
             core=models.MapAttribute(default=dict, immutable=True),
-            board=models.ReferenceAttribute(Board, null=True, immutable=True, related_name="papers"),
+            board=models.ReferenceAttribute(
+                Board, on_delete=models.DO_NOTHING, null=True, immutable=True, related_name="papers"
+            ),
             title=models.UnicodeAttribute(default=""),
         )
 

@@ -72,7 +72,7 @@ WRITES: list[tuple[str, Any, Callable[[Any], Any], list[str]]] = [
     ("no unique value", PERSON, lambda obj: change(obj, email=None), ["GetItem", "TransactWriteItems"]),
     ("all keys, which are as they were", COMPANY, lambda obj: obj.save(force_update=True), ["GetItem", "UpdateItem"]),
     ("a copy", COMPANY, put_copy, ["GetItem", "PutItem"]),
-    ("a soft delete", COMPANY, lambda obj: obj.delete(), ["GetItem", "Query", "TransactWriteItems"]),
+    ("a soft delete", COMPANY, lambda obj: obj.delete(), ["GetItem", "Query", "TransactWriteItems", "Query"]),
     ("a soft delete with a unique value", PERSON, lambda obj: obj.delete(), ["GetItem", "TransactWriteItems"]),
     ("a restore of what is live", COMPANY, lambda obj: obj.restore(), ["GetItem"]),
     ("a deletion for good", PERSON, lambda obj: obj.hard_delete(), ["GetItem", "TransactWriteItems"]),

@@ -49,7 +49,7 @@ def family(
         bases=child,
         options=child_options,
         child_id=models.IdAttribute(),
-        mother=models.ReferenceAttribute(made),
+        mother=models.ReferenceAttribute(made, on_delete=models.DO_NOTHING),
         **attributes,
     )
     return made
@@ -67,6 +67,7 @@ ELSEWHERE = {"by_room": models.IndexKey("gs1", "ROOM#{room}", "{child_id}")}
         {"keys": ELSEWHERE, "room": models.IntegerAttribute(), "cascade": False},
         {"child": (models.Model,), "keys": BY_MOTHER, "cascade": True},
         {"child": (models.Model,), "cascade": False},
+        {"child": (models.Model,)},
         {"parent": (models.Model,)},
         {"parent": (models.Model,), "child": (models.Model,)},
     ],
@@ -79,15 +80,15 @@ def test_children_that_can_go_along_or_need_not_are_fine(options: dict[str, Any]
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"child": (models.Model,)}, "children: Mother has soft delete and catalog.Daughter has not, so it cannot go"),
         (
-            {"keys": ELSEWHERE, "room": models.IntegerAttribute()},
+            {"keys": ELSEWHERE, "room": models.IntegerAttribute(), "cascade": True},
             "children: no key of catalog.Daughter lists the children of one Mother, which are to go",
         ),
         (
             {
                 "keys": {"by": models.IndexKey("gs1", "D#{mother_id}", "{rank}")},
                 "rank": models.IntegerAttribute(null=True),
+                "cascade": True,
             },
             "children: no key of catalog.Daughter lists the children of one Mother, which are to go",
         ),
@@ -96,11 +97,11 @@ def test_children_that_can_go_along_or_need_not_are_fine(options: dict[str, Any]
             "children: no key of catalog.Daughter lists the children of one Mother, which are to go",
         ),
         (
-            {"keys": BY_MOTHER, "parent_options": {"purge_after": timedelta(days=1)}},
+            {"keys": BY_MOTHER, "parent_options": {"purge_after": timedelta(days=1)}, "cascade": True},
             "children: Mother is purged by Meta.purge_after, and catalog.Daughter would stay in the trash.",
         ),
         (
-            {"keys": BY_MOTHER, "child_options": {"table": "kinds"}},
+            {"keys": BY_MOTHER, "child_options": {"table": "kinds"}, "cascade": True},
             "children: catalog.Daughter is in another table, and cannot be deleted in one transaction with its parent.",
         ),
     ],

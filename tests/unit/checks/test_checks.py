@@ -198,9 +198,16 @@ def test_a_primary_key_that_could_be_a_unique_claims(sort: str, expected: list[s
 
 def test_a_reference_to_an_unknown_model() -> None:
     """Django's E300 and our E003 name it, for a model that refers to it by way of another one too."""
-    lost = declare("Lost", ("LOST#{target_id}", "#X"), target=models.ReferenceAttribute("catalog.Nowhere"))
+    lost = declare(
+        "Lost",
+        ("LOST#{target_id}", "#X"),
+        target=models.ReferenceAttribute("catalog.Nowhere", on_delete=models.DO_NOTHING),
+    )
     behind = declare(
-        "Behind", ("BEHIND#{b}", "{lost_id}"), b=models.IdAttribute(), lost=models.ReferenceAttribute(lost)
+        "Behind",
+        ("BEHIND#{b}", "{lost_id}"),
+        b=models.IdAttribute(),
+        lost=models.ReferenceAttribute(lost, on_delete=models.DO_NOTHING),
     )
     assert messages(lost) == [
         (
@@ -223,7 +230,7 @@ def test_a_part_of_the_identity_of_an_unknown_model() -> None:
         "Lost",
         ("LOST#{target.tenant}", "x#{name}"),
         name=models.UnicodeAttribute(),
-        target=models.ReferenceAttribute("catalog.Nowhere"),
+        target=models.ReferenceAttribute("catalog.Nowhere", on_delete=models.DO_NOTHING),
     )
     assert messages(lost) == [
         (
@@ -235,8 +242,10 @@ def test_a_part_of_the_identity_of_an_unknown_model() -> None:
 
 def test_primary_keys_that_refer_to_each_other() -> None:
     """Two models whose identities are each other's have none; E003 names both."""
-    one = declare("One", ("ONE#{other_id}", "#X"), other=models.ReferenceAttribute("catalog.Other"))
-    declare("Other", ("OTHER#{one_id}", "#X"), one=models.ReferenceAttribute(one))
+    one = declare(
+        "One", ("ONE#{other_id}", "#X"), other=models.ReferenceAttribute("catalog.Other", on_delete=models.DO_NOTHING)
+    )
+    declare("Other", ("OTHER#{one_id}", "#X"), one=models.ReferenceAttribute(one, on_delete=models.DO_NOTHING))
     ((id, message),) = messages(one)
     assert id == "dynamo_single.E003"
     assert "refers to catalog.One, catalog.Other, whose primary keys refer to each other in a circle" in message

@@ -42,8 +42,8 @@ def house(
         primary,
         BY_CAT if keys is None else keys,
         bases=bases,
-        house=models.ReferenceAttribute(made),
-        cat=models.ReferenceAttribute(cat),
+        house=models.ReferenceAttribute(made, on_delete=models.DO_NOTHING),
+        cat=models.ReferenceAttribute(cat, on_delete=models.DO_NOTHING),
         **attributes,
     )
     return made

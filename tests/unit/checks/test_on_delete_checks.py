@@ -43,7 +43,10 @@ def pair(
 
 def derived() -> dict[str, Any]:
     """What makes the objects of a model follow from users."""
-    return {"user": models.ReferenceAttribute("accounts.User", related_name="+"), "derived_by": "user"}
+    return {
+        "user": models.ReferenceAttribute("accounts.User", on_delete=models.DO_NOTHING, related_name="+"),
+        "derived_by": "user",
+    }
 
 
 BY_OWNER = {"by_owner": models.IndexKey("gs1", "OWNED#{owner_id}", "{shirt_id}")}

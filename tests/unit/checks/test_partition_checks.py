@@ -25,7 +25,7 @@ def task(own: str, parents: str = "T#{tenant}#P#{code:08d}") -> Any:
         "Errand",
         (own, "TASK#{number}"),
         number=models.IntegerAttribute(),
-        project=models.ReferenceAttribute(project),
+        project=models.ReferenceAttribute(project, on_delete=models.DO_NOTHING),
     )
 
 
@@ -79,7 +79,7 @@ def note(own: str) -> Any:
         "Jotting",
         (own, "NOTE#{note_id}"),
         note_id=models.IdAttribute(),
-        task=models.ReferenceAttribute(made),
+        task=models.ReferenceAttribute(made, on_delete=models.DO_NOTHING),
     )
 
 

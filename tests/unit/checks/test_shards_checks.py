@@ -47,7 +47,7 @@ def pet(parent: Any, **attributes: Any) -> Any:
         ("PET#{pet_id}", "#X"),
         {"by_owner": models.IndexKey("gs1", "PETS#{owner_id}", "{pet_id}")},
         pet_id=models.IdAttribute(),
-        owner=models.ReferenceAttribute(parent),
+        owner=models.ReferenceAttribute(parent, on_delete=models.DO_NOTHING),
         **attributes,
     )
 
@@ -94,7 +94,7 @@ def test_an_on_delete_towards_a_sharded_model_is_refused() -> None:
         pet_id=models.IdAttribute(),
         owner=models.ReferenceAttribute(model, on_delete=PROTECT),
     )
-    hint = "Leave on_delete out, and delete those objects by yourself."
+    hint = "Write on_delete=models.DO_NOTHING, and delete those objects by yourself."
     assert refused(model) == ("catalog.Pet.owner has an on_delete", hint)
 
 

@@ -23,7 +23,7 @@ def part(*, keys: dict[str, Any] | None = None, **attributes: Any) -> Any:
         ("PART#{part_id}", "#METADATA"),
         BY_USER if keys is None else keys,
         part_id=models.IdAttribute(),
-        user=models.ReferenceAttribute(ChatUser),
+        user=models.ReferenceAttribute(ChatUser, on_delete=models.DO_NOTHING),
         **attributes,
     )
 
@@ -72,7 +72,7 @@ def test_a_copy_of_a_copy_is_refused() -> None:
             "Part",
             ("PART#{part_id}", "#METADATA"),
             part_id=models.IdAttribute(),
-            membership=models.ReferenceAttribute(ChatMembership),
+            membership=models.ReferenceAttribute(ChatMembership, on_delete=models.DO_NOTHING),
             username=models.CopiedAttribute("membership", "username"),
         )
         with pytest.raises(ConfigurationError, match="is kept by the app itself"):
@@ -92,7 +92,7 @@ def test_a_copy_of_what_changes_with_every_write_is_refused() -> None:
             "Part",
             ("PART#{part_id}", "#METADATA"),
             part_id=models.IdAttribute(),
-            whole=models.ReferenceAttribute(source),
+            whole=models.ReferenceAttribute(source, on_delete=models.DO_NOTHING),
             saved_at=models.CopiedAttribute("whole", "updated_at"),
         )
         with pytest.raises(ConfigurationError, match="which changes with every write"):
@@ -105,7 +105,7 @@ def test_a_copy_cannot_be_in_the_primary_key() -> None:
         model = declare(
             "Part",
             ("PART#{username}", "#METADATA"),
-            user=models.ReferenceAttribute(ChatUser),
+            user=models.ReferenceAttribute(ChatUser, on_delete=models.DO_NOTHING),
             username=models.CopiedAttribute("user", "username"),
         )
         with pytest.raises(ConfigurationError, match="the primary key of an object never changes"):
@@ -139,7 +139,7 @@ def test_a_counter_of_what_cannot_be_counted_is_refused(counted: dict[str, Any],
         declare(
             "Part",
             ("WHOLE#{whole_id}", "PART#{part_id}"),
-            whole=models.ReferenceAttribute(model),
+            whole=models.ReferenceAttribute(model, on_delete=models.DO_NOTHING),
             part_id=models.IdAttribute(),
             expires_at=models.TTLAttribute(),
         )
@@ -154,7 +154,7 @@ def test_what_follows_from_another_object_counts_nothing() -> None:
             "Whole",
             ("WHOLE#{whole_id}", "#METADATA"),
             whole_id=models.IdAttribute(),
-            user=models.ReferenceAttribute(ChatUser),
+            user=models.ReferenceAttribute(ChatUser, on_delete=models.DO_NOTHING),
             derived_by="user",
             things=models.Children("Part"),
             how_many=models.CounterAttribute("things"),
@@ -162,7 +162,7 @@ def test_what_follows_from_another_object_counts_nothing() -> None:
         declare(
             "Part",
             ("WHOLE#{whole_id}", "PART#{part_id}"),
-            whole=models.ReferenceAttribute(model),
+            whole=models.ReferenceAttribute(model, on_delete=models.DO_NOTHING),
             part_id=models.IdAttribute(),
         )
         ((check, text),) = messages(model)

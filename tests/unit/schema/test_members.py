@@ -56,7 +56,7 @@ def test_a_path_that_leads_nowhere_is_reported_by_the_checks(partition: str, rea
     with forgotten():
         attributes: dict[str, Any] = {
             "shed_id": models.IdAttribute(),
-            "estate": models.ReferenceAttribute(Estate),
+            "estate": models.ReferenceAttribute(Estate, on_delete=models.DO_NOTHING),
         }
         shed = declare("Shed", (partition, "{shed_id}"), **attributes)
         (text,) = [text for id_, text in messages(shed) if id_ == "dynamo_single.E003"]
@@ -72,7 +72,10 @@ def test_one_value_twice_is_refused() -> None:
 def test_the_one_value_of_a_parents_pk_is_the_reference_itself() -> None:
     """``{home.place_id}`` is written as ``{home_id}``, and ordered as that."""
     with forgotten():
-        attributes: dict[str, Any] = {"home": models.ReferenceAttribute(Place), "nest_id": models.IdAttribute()}
+        attributes: dict[str, Any] = {
+            "home": models.ReferenceAttribute(Place, on_delete=models.DO_NOTHING),
+            "nest_id": models.IdAttribute(),
+        }
         nest = declare("Nest", ("PLACE#{home.place_id}", "NEST#{nest_id}"), **attributes)
         assert registry.layout_of(nest).primary.partition.parts[0].ordered
         assert computed_key(nest, {"home_id": "p1", "nest_id": "n"}) == ("PLACE#p1", "NEST#n")

@@ -106,7 +106,7 @@ def test_a_place_of_which_nothing_was_declared_takes_anything(steps: Any, value:
         (models.UnicodeAttribute(unique=True), "cannot be unique"),
         (models.UnicodeAttribute(immutable=True), "cannot be immutable"),
         (models.CanonicalAttribute(source="x"), "cannot be computed"),
-        (models.ReferenceAttribute("catalog.Company"), "cannot be a reference"),
+        (models.ReferenceAttribute("catalog.Company", on_delete=models.DO_NOTHING), "cannot be a reference"),
         ("text", "a place is declared by an attribute"),
     ],
 )
@@ -203,7 +203,7 @@ def test_a_message_from_deep_inside_names_the_whole_path() -> None:
         ({"of": int}, "of=.*: the elements of a list are declared by an attribute, such as"),
         ({"of": models.NumberAttribute(default=1)}, r"of=NumberAttribute\(\) cannot be given a default"),
         ({"of": models.NumberAttribute(unique=True)}, "cannot be unique"),
-        ({"of": models.ReferenceAttribute("catalog.Company")}, "cannot be a reference"),
+        ({"of": models.ReferenceAttribute("catalog.Company", on_delete=models.DO_NOTHING)}, "cannot be a reference"),
         ({"schema": 3}, "The schema of a map is a class that declares its places"),
     ],
 )

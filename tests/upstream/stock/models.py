@@ -56,8 +56,8 @@ class Group(auth.AbstractGroup):
 class Membership(auth.AbstractMembership):
     """That a user is in a group."""
 
-    user = models.ReferenceAttribute(User, related_name="+")
-    group = models.ReferenceAttribute(Group, related_name="+")
+    user = models.ReferenceAttribute(User, on_delete=models.DO_NOTHING, related_name="+")
+    group = models.ReferenceAttribute(Group, on_delete=models.DO_NOTHING, related_name="+")
 
     class Keys:
         primary = models.Key("USER#{user_id}", "#GROUP#{group_id}")

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Any, Literal
 
 from django.conf import settings
+from django.db import models
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.schema.attributes.base import Label
@@ -80,6 +81,7 @@ class AuthorAttribute(ReferenceAttribute[Any, Literal[True]]):
             settings.AUTH_USER_MODEL if to is None else to,
             verbose_name,
             related_name="+",
+            on_delete=models.DO_NOTHING,
             null=True,
             blank=True,
             editable=False,

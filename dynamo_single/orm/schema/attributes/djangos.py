@@ -46,7 +46,7 @@ NAMES = {
     "FilePathField": _TEXT,
     "FloatField": "NumberAttribute()",
     "ForeignKey": "ReferenceAttribute(Company, on_delete=...)",
-    "ForeignObject": "ReferenceAttribute(Company)",
+    "ForeignObject": "ReferenceAttribute(Company, on_delete=...)",
     "GeneratedField": "CanonicalAttribute(source=...) or CopiedAttribute(...), or set an attribute in save()",
     "GenericIPAddressField": "IPAddressAttribute()",
     "IPAddressField": 'IPAddressAttribute(protocol="IPv4")',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
@@ -39,6 +40,15 @@ SQL_KEYS: dict[str, type[Attribute]] = {
 
 #: What a deletion can do to what refers to an object, as Django names it.
 ON_DELETE: Final = (models.CASCADE, models.PROTECT, models.SET_NULL, models.SET_DEFAULT, models.DO_NOTHING)
+
+
+def _given(to: Any, label: object, related_name: object, null: object, options: Mapping[str, object]) -> dict[str, str]:
+    """Return the arguments of a declaration as source text, by their names."""
+    named = {"verbose_name": label, "related_name": related_name, "null": null or None, **options}
+    given = {name: value for name, value in named.items() if value is not None}
+    plain = (str, int, float)
+    texts = {name: repr(value) if isinstance(value, plain) else "..." for name, value in given.items()}
+    return {"to": repr(to) if isinstance(to, str) else to.__name__, **texts}
 
 
 class StandIn(Attribute[T, Null]):
@@ -114,8 +124,9 @@ class ReferenceAttribute(StandIn[M, Nullable]):
     """A reference to another object: ``company = ReferenceAttribute(Company)`` stores ``company_id``, its ``pk``.
 
     To forms, the admin and ``select`` widgets it is a ``ForeignKey``. ``related_name`` as in Django. ``on_delete`` says
-    what a deletion of the other object does: ``CASCADE``, ``PROTECT``, ``SET_NULL``, ``SET_DEFAULT``, or ``DO_NOTHING``
-    where it is not given. A key has to find the objects that refer to one: a Query for each such reference.
+    what a deletion of the other object does: ``CASCADE``, ``PROTECT``, ``SET_NULL``, ``SET_DEFAULT`` or ``DO_NOTHING``.
+    For all but the last, a key has to find the objects that refer to one: a Query for each such reference. The system
+    check ``E035`` reports a reference without an ``on_delete``, which deletes as ``Children`` alone decide.
 
     With ``checked`` an object is created, or given another reference, only if the other object is there and not in the
     trash, which counts it: one transaction of two items, twice the units of each. Then ``on_delete`` holds exactly.
@@ -131,7 +142,7 @@ class ReferenceAttribute(StandIn[M, Nullable]):
         verbose_name: Label | None = None,
         *,
         related_name: str | None = None,
-        on_delete: object = models.DO_NOTHING,
+        on_delete: object = None,
         checked: bool = False,
         null: Nullable = False,  # type: ignore[assignment]  # see Attribute
         **options: Any,
@@ -140,6 +151,11 @@ class ReferenceAttribute(StandIn[M, Nullable]):
         if callable(second) and not isinstance(second, Promise):
             # Django's second argument, which would be a label here in silence.
             verbose_name, on_delete = None, second
+        #: Whether the declaration sets ``on_delete``, and what it has instead if it does not, for E035.
+        self.says_on_delete = on_delete is not None
+        self.declared = {} if self.says_on_delete else _given(to, verbose_name, related_name, null, options)
+        if on_delete is None:
+            on_delete = models.DO_NOTHING
         if on_delete not in ON_DELETE:
             known = ", ".join(f"models.{each.__name__}" for each in ON_DELETE)
             given = getattr(on_delete, "__name__", repr(on_delete))
