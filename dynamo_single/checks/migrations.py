@@ -18,7 +18,7 @@ from dynamo_single.item_migrations.commands import MakemigrationsMixin, MigrateM
 from dynamo_single.item_migrations.finishing import unapplied
 from dynamo_single.item_migrations.run import is_running
 from dynamo_single.orm.filled import fitting, knowledge
-from dynamo_single.orm.filled.states import StoredForm, refuse_foreign
+from dynamo_single.orm.filled.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.upgrades import FIRST
@@ -43,7 +43,7 @@ def check_served(app_configs: Sequence[AppConfig] | None = None, **kwargs: objec
 def check_tables(
     app_configs: Sequence[AppConfig] | None = None, databases: Collection[str] | None = None, **kwargs: object
 ) -> list[CheckMessage]:
-    """W905: changes of items that are open; E022: a table of another project, or one that cannot be read.
+    """W905: open changes of items; W914: shards by spelling; E022: a table of another project, or an unreadable one.
 
     For ``check --database`` and ``migrate``: one strongly consistent GetItem for each table.
     """
@@ -80,6 +80,7 @@ def _found(table: Table) -> Iterator[CheckMessage]:
         return
     except DynamoSingleError:
         return  # without a table nothing is open; what uses it says so
+    yield from _spelled(table, state)
     for item_type, form in state.forms.items():
         yield from _unreadable(table, item_type, form)
         for change in form.opened:
@@ -89,6 +90,25 @@ def _found(table: Table) -> Iterator[CheckMessage]:
                 hint="Once no older code runs any more: manage.py migrate --finish.",
                 obj=form.label,
                 id="dynamo_single.W905",
+            )
+
+
+def _spelled(table: Table, state: TableState) -> Iterator[Warning]:
+    """W914: the latest shards of a model hash what its primary key folds, so that spellings are different objects."""
+    for model in registry.all_models():
+        layout = registry.layout_of(model)
+        recorded = state.shards.get(layout.item_type)
+        if layout.alias != table.settings.alias or layout.sharding is None or recorded is None:
+            continue
+        latest, fold = recorded.entries[-1], layout.sharding.fold
+        if fold and latest.shards > 1 and not latest.fold:
+            yield Warning(
+                f"The shards of {layout.label} in the table {table.name!r} hash {layout.sharding.attribute} as it is "
+                "spelled, and the primary key folds it: each spelling of one address can be an object of its own.",
+                hint=f"manage.py dynamo_shards {layout.label} {latest.shards} for new objects, and manage.py "
+                "dynamo_verify --repair for older ones once that has begun.",
+                obj=model,
+                id="dynamo_single.W914",
             )
 
 

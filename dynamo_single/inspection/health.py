@@ -78,6 +78,7 @@ KINDS: Final[Mapping[Kind, Any]] = {
     "record without type": gettext_lazy("record without type"),
     "unreadable item": gettext_lazy("unreadable item"),
     "primary key": gettext_lazy("primary key"),
+    "shard of a spelling": gettext_lazy("shard of a spelling"),
     "half index key": gettext_lazy("half index key"),
     "index key": gettext_lazy("index key"),
     "live key in the trash": gettext_lazy("live key in the trash"),

@@ -31,7 +31,7 @@ def divided_in(snapshot: Snapshot, label: str) -> Divided:
             "Keys, and let manage.py makemigrations write that first."
         )
     attribute, at = (snapshot.attributes[name].stored for name in (sharding.attribute, sharding.at))
-    return Divided(label, snapshot.item_type, attribute, at, snapshot.access_keys["primary"].partition)
+    return Divided(label, snapshot.item_type, attribute, at, snapshot.access_keys["primary"].partition, sharding)
 
 
 def forwards(step: applying.Step, schema_editor: BaseDatabaseSchemaEditor, shards: int, since: datetime | None) -> None:
@@ -51,7 +51,7 @@ def _recorded(step: applying.Step, divided: Divided, shards: int, since: datetim
     table, found = step.table, schedule_in(run(knowledge.state_of(step.table)), divided)
     known = found or Schedule()
     last = known.entries[-1]
-    if last.shards == shards:
+    if growth.is_same(last, growth.entry_of(divided, last.since, shards)):
         return known
     if found is None and not growth.has_items(table, divided):
         return growth.begin_with(table, divided, shards, is_empty=True)

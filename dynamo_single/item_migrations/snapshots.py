@@ -24,9 +24,18 @@ from dynamo_single.orm.items.unique_rules import key_of_claim, rule_fingerprint,
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
-from dynamo_single.orm.schema.encoding.keys import Codec, IndexKey, Key, KeyPart, NoIdentity, Template, codec_for
+from dynamo_single.orm.schema.encoding.keys import (
+    Codec,
+    IndexKey,
+    Key,
+    KeyPart,
+    NoIdentity,
+    Template,
+    codec_for,
+    sharding_of,
+)
 from dynamo_single.orm.schema.encoding.members import codec_of_member
-from dynamo_single.orm.schema.encoding.shards import Sharding, Shards, suffix
+from dynamo_single.orm.schema.encoding.shards import Shards, suffix
 from dynamo_single.orm.schema.fingerprints import key_fingerprint
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, IndexCondition
@@ -208,7 +217,8 @@ class Snapshot(Written):
         shards, sharding = key.sharded, None
         if isinstance(shards, Shards):
             codec = codec_for(self._key_kind(shards.attribute, key.partition))
-            sharding = Sharding(shards.attribute, shards.at, codec)
+            primary = self._template(self.primary.partition), self._template(self.primary.sort)
+            sharding = sharding_of(shards, codec, primary)
         condition = None
         if isinstance(key, IndexKey) and key.condition is not None:
             condition = self._condition(name, key.condition)

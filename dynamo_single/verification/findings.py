@@ -21,6 +21,7 @@ Kind = Literal[
     "record without type",
     "unreadable item",
     "primary key",
+    "shard of a spelling",
     "half index key",
     "index key",
     "live key in the trash",

@@ -61,7 +61,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     except (InvalidValue, SchemaVersionError) as error:
         yield Finding("unreadable item", subject.key, literal(str(error)))
         return
-    if primary != subject.key:
+    if not serialization.is_key_of(subject.model, values, subject.key):
         said = sentence(_("Its attributes give %(key)s."), key=f"{primary[0]} / {primary[1]}")
         yield Finding("primary key", subject.key, said)
     if names.ITEM_TYPE not in subject.item:

@@ -33,12 +33,12 @@ from dynamo_single.table.pace import Rate
 from dynamo_single.table.request import Request
 from dynamo_single.table.sentences import sentence
 from dynamo_single.table.table import Table, get_table
-from dynamo_single.verification import cascades, child_counters, claims, copies, derived, items, moves
+from dynamo_single.verification import cascades, child_counters, claims, copies, derived, items, moves, shards
 from dynamo_single.verification.findings import Checks, Finding, Subject, present
 
 __all__ = ["REFUSED", "RIGHT", "Examined", "Finding", "Outcome", "attempt", "examine", "repair", "verify"]
 
-CHECKS: Final[tuple[Checks, ...]] = (items, claims, derived, copies, cascades)
+CHECKS: Final[tuple[Checks, ...]] = (items, claims, derived, copies, cascades, shards)
 #: Checks that send requests of their own, since a key does not find what they look at: counting, for example.
 Inquiry = Callable[[Table, Subject], Iterator[Finding]]
 INQUIRIES: Final[tuple[Inquiry, ...]] = (copies.due, moves.due, child_counters.inquire)

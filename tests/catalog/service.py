@@ -76,3 +76,29 @@ class Visit(models.SoftDeleteModel):
         primary = models.Key("visit", "visitId#{visit_id}", sharded=True)
         by_time = models.IndexKey("gs1", "visit", "{at}", sharded=True)
         by_page = models.IndexKey("gs2", "visit#{page}", "{at}#{visit_id}", sharded=True)
+
+
+class Mailbox(models.SoftDeleteModel):
+    """What is known by an address without regard to case: the key folds it, and so do the shards."""
+
+    address = models.EmailAttribute()
+    at = models.TimestampAttribute(immutable=True)
+    ticket = models.UnicodeAttribute(null=True, unique=True)
+    until = models.TTLAttribute(null=True)
+
+    class Keys:
+        shards = models.Shards("address", at="at")
+        primary = models.Key("mailbox", "address#{address:canonical}", sharded=True)
+        by_time = models.IndexKey("gs1", "mailbox", "{at}", sharded=True)
+
+
+class Alias(models.Model):
+    """Found by its key in one place, and listed by an index in shards."""
+
+    address = models.EmailAttribute()
+    at = models.TimestampAttribute(immutable=True)
+
+    class Keys:
+        shards = models.Shards("address", at="at")
+        primary = models.Key("alias#{address:canonical}", "#METADATA")
+        by_address = models.IndexKey("gs1", "alias", "{address:canonical}#{at}", sharded=True)

@@ -13,7 +13,7 @@ from dynamo_single.item_migrations.applying import is_responsible
 from dynamo_single.item_migrations.finishing import unapplied
 from dynamo_single.management.base import TableCommand
 from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.schema.encoding.shards import Schedule
+from dynamo_single.orm.filled.schedules import known_schedule
 from dynamo_single.table import provisioning
 from dynamo_single.table.flow import run
 from dynamo_single.table.names import ITEM_TYPE, SCHEMA_VERSION
@@ -79,7 +79,7 @@ class Command(TableCommand):
         if state.owner:
             self._line("Owner", state.owner)
         for item_type, recorded in state.shards.items():
-            self._line("Shards", f"{item_type}: {Schedule(recorded.entries)}")
+            self._line("Shards", f"{item_type}: {known_schedule(recorded, item_type)}")
         for name in self._unapplied():
             self.stdout.write(self.style.WARNING(f"{'Not applied':<14} {name}"))
         for form in state.forms.values():

@@ -38,6 +38,7 @@ def grow(table: Table, model: ModelLayout | Divided, shards: int, since: datetim
     have to be moved, and ``InvalidValue`` for what is no entry after those that are there.
     """
     begins, divided = seconds(since), _divided(model)
+    wanted = entry_of(divided, begins, shards)
     if begins < clock.timestamp() + LEAD:
         raise NotSupported(
             f"{divided.label}: from {shown(begins)} on there cannot be {shards} shards. What is written by then "
@@ -48,7 +49,7 @@ def grow(table: Table, model: ModelLayout | Divided, shards: int, since: datetim
 
     def grown(found: Schedule | None) -> Schedule:
         before = found or Schedule()
-        if before.entries[-1].shards == shards:
+        if is_same(before.entries[-1], wanted):
             raise InvalidValue(
                 f"{divided.label} has {shards} shards from {shown(before.entries[-1].since)} on already."
             )
@@ -57,7 +58,7 @@ def grow(table: Table, model: ModelLayout | Divided, shards: int, since: datetim
                 f"{divided.label} has {before.entries[-1].shards} shards from {shown(before.entries[-1].since)} on: a "
                 "further entry begins later than that."
             )
-        return Schedule((*before.entries, Entry(begins, shards)))
+        return Schedule((*before.entries, wanted))
 
     return record(table, divided, grown)
 
@@ -68,7 +69,8 @@ def begin_with(table: Table, model: ModelLayout | Divided, shards: int, *, is_em
     Whoever has asked ``has_items()`` says that it ``is_empty``, and it is not asked again. Raises ``NotSupported``
     where something is recorded already, which is so once an item was written.
     """
-    wanted, divided = Schedule((Entry(_BEGINNING, shards),)), _divided(model)
+    divided = _divided(model)
+    wanted = Schedule((entry_of(divided, _BEGINNING, shards),))
 
     def first(found: Schedule | None) -> Schedule:
         if found not in (None, wanted):
@@ -84,6 +86,16 @@ def begin_with(table: Table, model: ModelLayout | Divided, shards: int, *, is_em
             "has. Let the number change at a time to come."
         )
     return record(table, divided, first)
+
+
+def entry_of(divided: Divided, since: int, shards: int) -> Entry:
+    """Return the entry of a number of shards: it hashes the value as the primary key of now folds it."""
+    return Entry(since, shards, divided.sharding.fold if shards > 1 else "")
+
+
+def is_same(one: Entry, other: Entry) -> bool:
+    """Return whether two entries of different times put items into the same places."""
+    return (one.shards, one.fold) == (other.shards, other.fold)
 
 
 def _divided(model: ModelLayout | Divided) -> Divided:

@@ -25,7 +25,7 @@ from dynamo_single.exceptions import ConditionFailed, Conflict, ForeignTable, Fo
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.filled import fitting, keys_in_use, names_in_use, states
 from dynamo_single.orm.filled.lacking import NOTHING, Missing, missing_in, unclaimed
-from dynamo_single.orm.filled.schedules import Divided, refuse_divided, schedule_in, with_schedule
+from dynamo_single.orm.filled.schedules import Divided, known_schedule, refuse_divided, schedule_in, with_schedule
 from dynamo_single.orm.filled.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.plan.lookups import Lookup
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
@@ -300,7 +300,7 @@ def recorded(table: Table, item_type: str) -> Schedule:
     state = known.state if known.age < SHARDS_REFRESH and known.replaced == table.replaced else None
     state = run(known.read(table)) if state is None else state
     found = state.shards.get(item_type)
-    return Schedule() if found is None else Schedule(found.entries)
+    return Schedule() if found is None else known_schedule(found, item_type)
 
 
 async def begin(layout: ModelLayout) -> None:

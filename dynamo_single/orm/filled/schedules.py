@@ -8,14 +8,15 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import FormNotApplied, UnexpectedItem
 from dynamo_single.orm.filled.states import StoredShards, TableState
 from dynamo_single.orm.schema.encoding.keys import Template
-from dynamo_single.orm.schema.encoding.shards import SCHEME, Schedule
+from dynamo_single.orm.schema.encoding.shards import Schedule, Sharding
 from dynamo_single.orm.schema.layout import ModelLayout
 
 
 class Divided(Struct, frozen=True):
     """A sharded model, as it is declared now or in a migration: its label, its items, and by what these are divided.
 
-    ``attribute`` and ``at`` are physical names; ``partition`` is that of the primary key.
+    ``attribute`` and ``at`` are physical names, ``sharding`` has those of the model; ``partition`` is that of the
+    primary key.
     """
 
     label: str
@@ -23,6 +24,7 @@ class Divided(Struct, frozen=True):
     attribute: str
     at: str
     partition: Template
+    sharding: Sharding
 
     @classmethod
     def of(cls, layout: ModelLayout) -> Divided | None:
@@ -31,7 +33,7 @@ class Divided(Struct, frozen=True):
         if sharding is None:
             return None
         attribute, at = (layout.attributes[name].stored for name in (sharding.attribute, sharding.at))
-        return cls(layout.label, layout.item_type, attribute, at, layout.primary.partition)
+        return cls(layout.label, layout.item_type, attribute, at, layout.primary.partition, sharding)
 
 
 def schedule_in(state: TableState, divided: Divided | None) -> Schedule | None:
@@ -39,17 +41,30 @@ def schedule_in(state: TableState, divided: Divided | None) -> Schedule | None:
     recorded = None if divided is None else state.shards.get(divided.item_type)
     if recorded is None or divided is None:
         return None
-    if recorded.scheme != SCHEME:
-        raise UnexpectedItem(
-            f"The shards of {divided.label} are recorded in a way of another release of dynamo_single ("
-            f"{recorded.scheme}, and this one knows {SCHEME}). Use that release."
-        )
+    found = known_schedule(recorded, divided.label)
     if (divided.attribute, divided.at) != (recorded.attribute, recorded.at):
         raise FormNotApplied(
             f"{divided.label} divides its items by {divided.attribute} and {divided.at}, and they are stored by "
             f"{recorded.attribute} and {recorded.at}. Nothing was read or written. Declare the shards as before."
         )
-    return Schedule(recorded.entries)
+    if not all(divided.sharding.can_fold(entry.fold) for entry in found.entries):
+        raise FormNotApplied(
+            f"{divided.label} has {found.fold!r} of {divided.attribute} hashed for its shards, and its primary key "
+            "does not fold it so. Nothing was read or written. Declare the primary key as before."
+        )
+    return found
+
+
+def known_schedule(recorded: StoredShards, label: str) -> Schedule:
+    """Return a recorded schedule; raises ``UnexpectedItem`` for one that only another release can read."""
+    found = Schedule(recorded.entries)
+    if recorded.scheme != found.scheme:
+        raise UnexpectedItem(
+            f"The shards of {label} are recorded in a way of another release of dynamo_single (scheme "
+            f"{recorded.scheme}; this release would write scheme {found.scheme}). Nothing was read or written. Use "
+            "that release."
+        )
+    return found
 
 
 def refuse_divided(state: TableState, layout: ModelLayout) -> None:
@@ -69,7 +84,7 @@ def refuse_divided(state: TableState, layout: ModelLayout) -> None:
 
 def with_schedule(state: TableState, divided: Divided, schedule: Schedule) -> TableState:
     """The state with a sharded model's schedule; the same one, if it says so already."""
-    recorded = StoredShards(divided.attribute, divided.at, schedule.entries)
+    recorded = StoredShards(divided.attribute, divided.at, schedule.entries, schedule.scheme)
     shards = {**state.shards, divided.item_type: recorded}
     return state if shards == state.shards else replace(state, shards=shards)
 

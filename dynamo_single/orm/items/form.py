@@ -27,6 +27,7 @@ from dynamo_single.orm.items.serialization import (
     PLAIN,
     Values,
     computed_key,
+    is_key_of,
     is_same,
     item_from,
     key_attributes,
@@ -205,7 +206,7 @@ class ItemForm(Struct, frozen=True, eq=False):
     def refuse_move(self, held: Values, changed: Values, before: Item) -> None:
         """Raise for a change of what makes up the primary key."""
         moved = [name for name in self.identity if name in changed]
-        if moved and computed_key(self.model, {**held, **changed}) != key_of(before):
+        if moved and not is_key_of(self.model, {**held, **changed}, key_of(before)):
             makes = "makes" if len(self.identity) == 1 else "make"
             raise NotSupported(
                 f"{self.label}: {', '.join(self.identity)} {makes} up the primary key, which save() does not change: "
@@ -219,7 +220,7 @@ class ItemForm(Struct, frozen=True, eq=False):
             key = computed_key(self.model, held)
         except EmptyKeyPart:
             key = None
-        if key != key_of(before):
+        if key is None or not is_key_of(self.model, held, key_of(before)):
             given = "none" if key is None else f"pk={key[0]!r}, sk={key[1]!r}"
             stored = "pk={!r}, sk={!r}".format(*key_of(before))
             raise OutdatedKey(

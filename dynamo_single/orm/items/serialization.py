@@ -27,7 +27,7 @@ from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.encoding.keys import NoIdentity, Template
-from dynamo_single.orm.schema.encoding.shards import Sharding, suffix
+from dynamo_single.orm.schema.encoding.shards import Sharding, place_among, seconds, suffix
 from dynamo_single.orm.schema.encoding.words import HAS_TO_HAVE_VALUE, words
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -194,7 +194,10 @@ def _place(model: type[DynamoModel], sharding: Sharding, values: Mapping[str, ob
         raise EmptyKeyPart(
             f"{model._meta.label}: {name} is missing, and decides about the shard. Give it a value first."
         )
-    return sharding.place(knowledge.schedule(registry.layout_of(model)), value, at)
+    try:
+        return sharding.place(knowledge.schedule(registry.layout_of(model)), value, at)
+    except NoIdentity as error:
+        raise InvalidValue(f"{model._meta.label}: {error}") from error
 
 
 def _render(model: type[DynamoModel], template: Template, values: Mapping[str, object], limit: int) -> str:
@@ -231,8 +234,37 @@ def possible_keys(model: type[DynamoModel], values: Mapping[str, object]) -> tup
         return (computed_key(model, values),)
     sort, whole = (_render(model, primary.sort, values, SORT_KEY_LIMIT), primary.partition)
     partition = _render(model, whole, values, PARTITION_KEY_LIMIT)
-    places = knowledge.schedule(registry.layout_of(model)).places(texts=[sharding.text(values[sharding.attribute])])
+    places = sharding.places(knowledge.schedule(registry.layout_of(model)), values=[values[sharding.attribute]])
     return tuple((partition + suffix(place), sort) for place in places)
+
+
+def is_key_of(model: type[DynamoModel], values: Mapping[str, object], key: ItemKey) -> bool:
+    """Return whether an object with these values may be stored under a key; raises ``EmptyKeyPart`` as a write would.
+
+    Beside the key that a new object gets it may have the one that ``dynamo_verify --repair`` moves it to: that of the
+    folded value, in an older entry of its model's shards.
+    """
+    return computed_key(model, values) == key or folded_key(model, values) == key
+
+
+def folded_key(model: type[DynamoModel], values: Mapping[str, object], fold: str = "") -> ItemKey | None:
+    """Return the key of the folded value, for an object in whose shard the value itself was hashed.
+
+    There is none unless a later entry of the shards folds the value, or a ``fold`` is given.
+    """
+    layout = registry.layout_of(model)
+    sharding = layout.primary.sharding
+    if sharding is None or not sharding.fold:
+        return None
+    schedule, at = knowledge.schedule(layout), values.get(sharding.at)
+    if values.get(sharding.attribute) is None or not isinstance(at, datetime.datetime):
+        return None
+    entry, fold = schedule.entry(seconds(at)), fold or schedule.fold
+    if entry.fold or not fold:
+        return None
+    ending = suffix(place_among(sharding.text(values[sharding.attribute], fold), entry.shards))
+    partition = _render(model, layout.primary.partition, values, PARTITION_KEY_LIMIT - len(ending))
+    return partition + ending, _render(model, layout.primary.sort, values, SORT_KEY_LIMIT)
 
 
 def key_of_pk(model: type[DynamoModel], pk: object) -> ItemKey:
@@ -259,8 +291,10 @@ def pk_of(model: type[DynamoModel], values: Mapping[str, Any]) -> Any:
 
 
 def primary_key(obj: DynamoModel) -> dict[str, str]:
-    """The object's key as its values give it, by physical name."""
-    partition, sort = computed_key(type(obj), obj.__dict__)
+    """Return the object's key as its values give it, by physical name."""
+    model, stored = type(obj), None if obj._stored is None else key_of(obj._stored)
+    kept = stored is not None and folded_key(model, obj.__dict__) == stored
+    partition, sort = stored if kept and stored is not None else computed_key(model, obj.__dict__)
     return {names.PARTITION_KEY: partition, names.SORT_KEY: sort}
 
 
@@ -337,8 +371,8 @@ def check_keys(obj: DynamoModel) -> None:
     copies: Values = {copy.name: copy.current(obj.__dict__) for copy in registry.copies_of(model)}
     values = {**values_held(obj), **copies}
     with suppress(EmptyKeyPart):
-        key = computed_key(model, values)
-        if obj._stored is not None and key != key_of(obj._stored):
+        computed_key(model, values)
+        if obj._stored is not None and not is_key_of(model, values, key_of(obj._stored)):
             raise InvalidValue(f"{', '.join(model._identity)}: what makes up the primary key cannot change.")
     live, trash = index_keys(model)
     for each in live if values.get(registry.DELETED_AT) is None else trash:

@@ -6,13 +6,14 @@ is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.neighbours import KeyRange
 from dynamo_single.orm.plan.plan import KeyCondition, Query
+from dynamo_single.orm.schema.encoding.codecs import CANONICAL
 from dynamo_single.orm.schema.encoding.shards import EVER, Schedule, Sharding, Window, seconds, suffix
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT
 
@@ -25,8 +26,10 @@ def places(sharding: Sharding, query: Query, constraints: Constraints) -> tuple[
     """The places of all items that a query can give."""
     schedule, windows = query.schedule or _ONE, _windows(sharding, constraints)
     values = constraints.allowed.get(sharding.attribute)
-    texts = None if values is None else sharding.texts(values)
-    return tuple(sorted({place for window in windows for place in schedule.places(window, texts)}))
+    if values is not None:
+        return _places(sharding, schedule, windows, values)
+    alike = tuple(term.value for term in constraints.on(sharding.attribute) if term.operator == CANONICAL)[:1]
+    return _places(sharding, schedule, windows, alike or None, alike=True)
 
 
 def possible_keys(
@@ -37,13 +40,24 @@ def possible_keys(
     values: Mapping[str, Any],
 ) -> Iterable[tuple[str, str]]:
     """The primary keys that the object of an identity can have, of its ``key`` without a shard."""
-    schedule, text = query.schedule or _ONE, sharding.text(values[sharding.attribute])
     at = values.get(sharding.at)
     windows = _windows(sharding, constraints) if at is None else [_moment(at)]
-    for place in sorted({place for window in windows for place in schedule.places(window, [text])}):
+    for place in _places(sharding, query.schedule or _ONE, windows, [values[sharding.attribute]]):
         partition = key[0] + suffix(place)
         if len(partition.encode()) <= PARTITION_KEY_LIMIT:
             yield partition, key[1]
+
+
+def _places(
+    sharding: Sharding,
+    schedule: Schedule,
+    windows: Sequence[Window],
+    values: Sequence[object] | None,
+    *,
+    alike: bool = False,
+) -> tuple[int, ...]:
+    found = (sharding.places(schedule, window, values, alike=alike) for window in windows)
+    return tuple(sorted({place for places in found for place in places}))
 
 
 def in_shard(reading: KeyRange, place: int) -> KeyRange:

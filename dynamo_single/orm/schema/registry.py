@@ -24,7 +24,7 @@ from dynamo_single.orm.schema.attributes import (
     VersionAttribute,
 )
 from dynamo_single.orm.schema.attributes.following import FollowingAttribute
-from dynamo_single.orm.schema.encoding.keys import Codec, IndexKey, Key, KeyPart, Template, codec_for
+from dynamo_single.orm.schema.encoding.keys import Codec, IndexKey, Key, KeyPart, Template, codec_for, sharding_of
 from dynamo_single.orm.schema.encoding.shards import Sharding, Shards
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -289,7 +289,8 @@ class _LayoutBuilder:
                 "every object has and keeps: models.TimestampAttribute(auto_now_add=True, immutable=True)."
             )
         kind = self.attributes[shards.attribute].key_kind or ""
-        return Sharding(shards.attribute, shards.at, codec_for(kind))
+        primary = self.template(options.primary.partition), self.template(options.primary.sort)
+        return sharding_of(shards, codec_for(kind), primary)
 
     def primary(self, key: Key, sharding: Sharding | None) -> AccessKey:
         templates = self.template(key.partition), self.template(key.sort)

@@ -29,7 +29,7 @@ from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.held import values_held
-from dynamo_single.orm.items.serialization import Values, computed_key, key_of_pk, pk_of, twinned
+from dynamo_single.orm.items.serialization import Values, computed_key, is_key_of, key_of_pk, pk_of, twinned
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
 from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.requests.changes import as_stored
@@ -91,7 +91,8 @@ async def new_item(
     for effect in effects:
         changed |= effect.stamp(before)
     values = {**held, **changed}
-    partition, sort = computed_key(form.model, values)
+    own = key_of(before)
+    partition, sort = own if is_key_of(form.model, values, own) else computed_key(form.model, values)
     key = {names.PARTITION_KEY: {"S": partition}, names.SORT_KEY: {"S": sort}}
     foreign = {name: dict(value) for name, value in base.items() if name not in form.known}
     item = {**foreign, **form.after({**base, **key}, held, changed)}

@@ -25,7 +25,7 @@ from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.held import hold_only, values_held
 from dynamo_single.orm.items.native import makes_objects, notify
 from dynamo_single.orm.items.partial import completed
-from dynamo_single.orm.items.serialization import Values, computed_key
+from dynamo_single.orm.items.serialization import Values, is_key_of
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
@@ -124,7 +124,7 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *
         sharding = registry.layout_of(model).primary.sharding
         decides = model._identity if sharding is None else (*model._identity, sharding.at)
         identity = form_of(model).prepared(obj.__dict__, obj._stored, decides)
-        if computed_key(model, identity) == key_of(obj._stored):
+        if is_key_of(model, identity, key_of(obj._stored)):
             await save(obj, SAVE, pending)
         else:
             await begun_anew(partial(_move_with_others if tree else _move, obj, _state(obj), before, pending))

@@ -11,9 +11,10 @@ from django.core.management import CommandError, call_command
 
 from dynamo_single.exceptions import Conflict
 from dynamo_single.orm.filled import growth, knowledge
+from dynamo_single.orm.filled.states import StoredShards
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shards import Entry, Schedule
-from dynamo_single.table import Table
+from dynamo_single.table import Table, get_table
 from dynamo_single.testing import assert_requests, frozen_time
 from tests.catalog.service import Visit
 
@@ -36,9 +37,9 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: Any, **options: Any) ->
 
 def test_nothing_recorded_is_said(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Of each sharded model of the table; one GetItem each."""
-    with assert_requests(["GetItem"] * 3):
+    with assert_requests(["GetItem"] * 5):
         said_of_each = said(capsys).splitlines()
-    models = ("service.User", "service.Email", "catalog.Visit")
+    models = ("service.User", "service.Email", "catalog.Visit", "catalog.Mailbox", "catalog.Alias")
     nothing = "nothing recorded; the first item that is written makes it 1 shard."
     assert said_of_each == [f"{model}: {nothing}" for model in models]
 
@@ -143,3 +144,11 @@ def test_the_status_of_the_table_says_it_too(clock: Any, capsys: pytest.CaptureF
     capsys.readouterr()
     call_command("dynamo_status")
     assert "Shards         Visit: 4 shards\n" in capsys.readouterr().out
+
+
+def test_the_same_number_folds_from_then_on(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a model whose shards hash what its primary key folds."""
+    recorded = StoredShards("address", "at", (Entry(0, 8),))
+    knowledge.change(get_table("default"), lambda state: knowledge.replace(state, shards={"Mailbox": recorded}))
+    begins = "2026-01-01T12:20:00Z"
+    assert said(capsys, "catalog.Mailbox", 8) == f"catalog.Mailbox: 8 shards, 8 shards (canonical) from {begins} on."

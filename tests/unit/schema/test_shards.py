@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.codecs import codec_for
 from dynamo_single.orm.schema.encoding.shards import (
     MAX_ENTRIES,
     MAX_SHARDS,
     Entry,
     Schedule,
+    Sharding,
     Window,
     parted,
     place_among,
@@ -38,9 +41,18 @@ GOLDEN = [
     ("", 7, "!1"),
 ]
 
-SCHEDULES = st.lists(
-    st.tuples(st.integers(1, 100), st.integers(1, MAX_SHARDS)), min_size=1, max_size=5, unique_by=lambda each: each[0]
-).map(lambda entries: Schedule(tuple(Entry(*each) for each in sorted(entries))))
+ENTRIES = st.tuples(st.integers(1, 100), st.integers(1, MAX_SHARDS), st.sampled_from(["", "canonical"]))
+SCHEDULES = st.lists(ENTRIES, min_size=1, max_size=5, unique_by=lambda each: each[0]).map(
+    lambda entries: Schedule(tuple(Entry(*each) for each in sorted(entries)))
+)
+
+EXACT = Sharding("name", "at", codec_for("text"))
+FOLDING = Sharding("name", "at", codec_for("text"), "canonical", (codec_for("text", "canonical"),))
+
+
+def at(moment: int) -> datetime:
+    """A time in seconds since 1970."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=moment)
 
 
 @pytest.mark.parametrize(("text", "shards", "expected"), GOLDEN)
@@ -65,30 +77,48 @@ def test_a_partition_tells_its_shard(place: int, partition: str) -> None:
 @given(schedule=SCHEDULES, text=st.text(max_size=5), moment=st.integers(-10, 120))
 def test_an_item_lies_where_it_is_looked_for(schedule: Schedule, text: str, moment: int) -> None:
     """By its identity alone, by its time alone, and by both."""
-    place = schedule.place(text, moment)
+    place = FOLDING.place(schedule, text, at(moment))
     now = Window(moment, moment)
-    assert schedule.places(now, [text]) == (place,)
-    assert place in schedule.places(texts=[text])
-    assert place in schedule.places(now)
-    assert place in schedule.places(Window(moment - 5, moment + 5))
-    assert place in schedule.places(Window(None, moment))
-    assert place in schedule.places()
+    assert place in FOLDING.places(schedule, now, [text])
+    assert schedule.entry(moment).fold or len(FOLDING.places(schedule, now, [text])) <= 2
+    assert place in FOLDING.places(schedule, values=[text])
+    assert place in FOLDING.places(schedule, values=[f" {text} "], alike=True)
+    assert place in FOLDING.places(schedule, now)
+    assert place in FOLDING.places(schedule, Window(moment - 5, moment + 5))
+    assert place in FOLDING.places(schedule, Window(None, moment))
+    assert place in FOLDING.places(schedule)
+
+
+@given(schedule=SCHEDULES, text=st.text(max_size=5), moment=st.integers(-10, 120))
+def test_an_exact_value_is_in_one_place(schedule: Schedule, text: str, moment: int) -> None:
+    """No entry of such a model folds."""
+    exact = Schedule(tuple(Entry(each.since, each.shards) for each in schedule.entries))
+    place = EXACT.place(exact, text, at(moment))
+    assert EXACT.places(exact, Window(moment, moment), [text]) == (place,)
+
+
+@given(moment=st.integers(0, 120), shards=st.integers(1, MAX_SHARDS))
+def test_every_spelling_is_in_one_place(moment: int, shards: int) -> None:
+    """An entry that folds hashes what the primary key has."""
+    schedule = Schedule((Entry(0, shards, "canonical"),))
+    places = {FOLDING.place(schedule, text, at(moment)) for text in ("a@\u00c9.org", " A@e\u0301.ORG", "a@\u00e9.org")}
+    assert len(places) == 1
 
 
 @given(schedule=SCHEDULES, text=st.text(max_size=5), moment=st.integers(-10, 120), shards=st.integers(1, MAX_SHARDS))
 def test_a_later_entry_moves_nothing(schedule: Schedule, text: str, moment: int, shards: int) -> None:
     """What is older than it stays where it is."""
     later = Schedule((*schedule.entries, Entry(200, shards)))
-    assert later.place(text, moment) == schedule.place(text, moment)
-    assert {*schedule.places()} <= {*later.places()}
+    assert FOLDING.place(later, text, at(moment)) == FOLDING.place(schedule, text, at(moment))
+    assert {*FOLDING.places(schedule)} <= {*FOLDING.places(later)}
 
 
 def test_items_older_than_the_first_entry_belong_to_it() -> None:
     """There was nothing before."""
     schedule = Schedule((Entry(100, 4), Entry(200, 8)))
-    assert schedule.places(Window(None, 0)) == (1, 2, 3, 4)
-    assert schedule.places(Window(150, 199)) == (1, 2, 3, 4)
-    assert schedule.places(Window(200, None)) == (1, 2, 3, 4, 5, 6, 7, 8)
+    assert EXACT.places(schedule, Window(None, 0)) == (1, 2, 3, 4)
+    assert EXACT.places(schedule, Window(150, 199)) == (1, 2, 3, 4)
+    assert EXACT.places(schedule, Window(200, None)) == (1, 2, 3, 4, 5, 6, 7, 8)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +143,32 @@ def test_the_trash_is_sharded_as_the_model_is() -> None:
     trash = registry.layout_of(Visit).trash
     assert trash is not None
     assert trash.sharding == registry.layout_of(Visit).primary.sharding
+
+
+#: A template of the primary key, and what entries of its shards hash.
+FOLDS = [
+    ("{name}", ""),
+    ("{name:canonical}", "canonical"),
+    ("{band_id}#{name:canonical}", "canonical"),
+]
+
+
+@pytest.mark.parametrize(("sort", "fold"), FOLDS)
+def test_shards_fold_as_the_primary_key_does(sort: str, fold: str) -> None:
+    """What it does not tell apart is one address."""
+    with forgotten():
+        layout = registry.layout_of(
+            declare(
+                "Folded",
+                ("a", f"b#{sort}", True),
+                {"shards": models.Shards("name", at="at")},
+                band_id=models.UnicodeAttribute(),
+                name=models.UnicodeAttribute(),
+                at=models.TimestampAttribute(auto_now_add=True, immutable=True),
+            )
+        )
+        assert layout.sharding is not None
+        assert layout.sharding.fold == fold
 
 
 #: What a declaration says, and what is wrong with it.

@@ -35,6 +35,8 @@ EMPTY = ESCAPE * 2
 MISSING = {"first": ESCAPE, "last": "\U0010fffe2"}
 #: Sorts after all values and in front of what stands for a missing one after them.
 LAST_VALUE = "\U0010fffe1" + LAST
+#: The format of a key part that is written without regard to case.
+CANONICAL = "canonical"
 KINDS = ("text", "number", "boolean", "date", "time", "timestamp", "duration", "uuid")
 
 _PADDED = re.compile(r"0([1-9][0-9]?)d")
@@ -94,7 +96,7 @@ def codec_for(kind: str, spec: str = "") -> Codec:
         )
     if not spec:
         return _PLAIN[kind]
-    if spec == "canonical" and kind == "text":
+    if spec == CANONICAL and kind == "text":
         return Codec(kind, spec, _canonical, ordered=False, exact=False)
     if kind == "number" and (padding := padding_of(spec)):
         return Codec(kind, spec, partial(_padded, padding))

@@ -29,7 +29,7 @@ from dynamo_single.orm.schema.encoding.codecs import (
 )
 from dynamo_single.orm.schema.encoding.identity import NoIdentity, join_identity, split_identity
 from dynamo_single.orm.schema.encoding.patterns import Pattern
-from dynamo_single.orm.schema.encoding.shards import MARK, Shards
+from dynamo_single.orm.schema.encoding.shards import MARK, Sharding, Shards
 from dynamo_single.orm.schema.encoding.words import HAS_TO_HAVE_VALUE, words
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
@@ -50,6 +50,7 @@ __all__ = [
     "in_shards",
     "join_identity",
     "prefix_end",
+    "sharding_of",
     "split_identity",
 ]
 
@@ -171,6 +172,11 @@ class KeyPart(Struct, frozen=True):
         return split_format(self.spec)[1]
 
     @property
+    def form(self) -> str:
+        """The format that the value is written in, such as ``canonical``; empty for the value as it is."""
+        return split_format(self.spec)[0]
+
+    @property
     def bound(self) -> Codec:
         """The codec; a template that is not bound has none."""
         if self.codec is None:
@@ -289,6 +295,21 @@ def in_shards(partition: Template) -> Template:
     """A partition's template with the number of a shard at its end."""
     number = KeyPart(partition.tail + MARK, "shard", "", codec=codec_for("text"))
     return replace(partition, parts=(*partition.parts, number), tail="")
+
+
+def sharding_of(shards: Shards, codec: Codec, primary: tuple[Template, Template]) -> Sharding:
+    """Return by what keys are divided, given the codec of the hashed value and the templates of the primary key.
+
+    The value counts as folded if the primary key does not tell each value from every other: two objects of one address
+    would then lie in different shards.
+    """
+    parts = [part for template in primary for part in template.parts if part.name == shards.attribute]
+    codecs = tuple(part.bound for part in parts)
+    told = frozenset[int]().union(*(each.leaves for each in codecs))
+    if any(each.exact or (each.of and len(told) == each.of) for each in codecs):
+        return Sharding(shards.attribute, shards.at, codec)
+    fold = ",".join(":".join(filter(None, (".".join(part.path), part.form))) for part in parts)
+    return Sharding(shards.attribute, shards.at, codec, fold, codecs)
 
 
 def prefix_end(prefix: str) -> str:

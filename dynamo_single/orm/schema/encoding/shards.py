@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import pairwise
@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.schema.encoding.codecs import Codec
+from dynamo_single.orm.schema.encoding.codecs import CANONICAL, Codec, codec_for
 
 #: The most shards of one partition: a query that names no time reads all of them side by side.
 MAX_SHARDS: Final = 64
@@ -29,6 +29,8 @@ MAX_ENTRIES: Final = 16
 MARK: Final = "!"
 #: Which hash and which form of numbers a recorded schedule means.
 SCHEME: Final = 1
+#: The same, with entries that hash a folded value: a release that does not know these refuses the schedule.
+FOLDED_SCHEME: Final = 2
 
 _NUMBERED = re.compile(rf"(.*){MARK}(0|[1-9][0-9]?)", re.DOTALL)
 _SECOND = timedelta(seconds=1)
@@ -49,11 +51,21 @@ class Shards(Struct, frozen=True):
         return "dynamo_single.models.Shards", [self.attribute], {"at": self.at}
 
 
-class Entry(Struct, frozen=True):
-    """How many shards there are for items from a time on, in seconds since 1970."""
+class Entry(Struct, frozen=True, omit_defaults=True):
+    """How many shards there are for items from a time on, in seconds since 1970.
+
+    ``fold`` names how the value is folded before it is hashed: as the primary key folds it. It is empty in an entry
+    that hashes the value itself, and in one of a single shard, where the hash decides nothing.
+    """
 
     since: int
     shards: int
+    fold: str = ""
+
+    @property
+    def places(self) -> Iterable[int]:
+        """The places that items of the entry can have."""
+        return (0,) if self.shards == 1 else range(1, self.shards + 1)
 
 
 class Window(NamedTuple):
@@ -88,23 +100,32 @@ class Schedule(Struct, frozen=True):
     def __str__(self) -> str:
         """In words."""
         first, *later = self.entries
-        counts = [_counted(first.shards), *(f"{_counted(each.shards)} from {shown(each.since)} on" for each in later)]
+        counts = [_counted(first), *(f"{_counted(each)} from {shown(each.since)} on" for each in later)]
         return ", ".join(counts)
 
-    def place(self, text: str, moment: int) -> int:
-        """The place of an item, by the text of its identity's value and its time in seconds since 1970."""
+    @property
+    def fold(self) -> str:
+        """How the latest entry that folds the value does so; empty if no entry does."""
+        return next((entry.fold for entry in reversed(self.entries) if entry.fold), "")
+
+    @property
+    def scheme(self) -> int:
+        """What a process has to know to use the schedule."""
+        return FOLDED_SCHEME if self.fold else SCHEME
+
+    def entry(self, moment: int) -> Entry:
+        """The entry that an item belongs to, by its time in seconds since 1970."""
         number = bisect_right(self.entries, moment, key=lambda entry: entry.since)
-        return place_among(text, self.entries[max(number - 1, 0)].shards)
+        return self.entries[max(number - 1, 0)]
 
-    def places(self, window: Window = EVER, texts: Iterable[str] | None = None) -> tuple[int, ...]:
-        """The places of all items of some times, in order; if ``texts`` are given, of those items only."""
-        counts = {entry.shards for entry in self._touched(window)}
-        if texts is not None:
-            return tuple(sorted({place_among(text, count) for text in texts for count in counts}))
-        several = max(counts)
-        return tuple(place for place in range(several + 1) if place or 1 in counts) if several > 1 else (0,)
+    def folds(self, entry: Entry) -> tuple[str, ...]:
+        """How the values of an entry's items can have been folded, the rule that new items follow first.
 
-    def _touched(self, window: Window) -> Iterable[Entry]:
+        Once later entries fold the value, ``dynamo_verify --repair`` moves items of earlier ones to the folded place.
+        """
+        return (entry.fold,) if entry.fold or not self.fold else ("", self.fold)
+
+    def touched(self, window: Window) -> Iterable[Entry]:
         """The entries that items of some times can belong to; the nearest one where the bounds leave no time."""
         for number, entry in enumerate(self.entries):
             begins = entry.since if number else None
@@ -122,8 +143,9 @@ def shown(moment: int) -> str:
     return (clock.EPOCH + moment * _SECOND).isoformat().replace("+00:00", "Z")
 
 
-def _counted(shards: int) -> str:
-    return "1 shard" if shards == 1 else f"{shards} shards"
+def _counted(entry: Entry) -> str:
+    count = "1 shard" if entry.shards == 1 else f"{entry.shards} shards"
+    return f"{count} ({entry.fold})" if entry.fold else count
 
 
 def place_among(text: str, count: int) -> int:
@@ -145,29 +167,63 @@ def parted(partition: str) -> tuple[str, int]:
 
 
 class Sharding(Struct, frozen=True):
-    """By what a model's sharded keys are divided, with the codec that writes the value in keys."""
+    """By what a model's sharded keys are divided, with the codec that writes the value in keys.
+
+    ``fold`` names how the primary key folds the value, so that several values are one address; ``folded`` writes what
+    the primary key holds of it. Both are empty if the primary key tells every value from every other.
+    """
 
     attribute: str
     at: str
     codec: Codec
+    fold: str = ""
+    folded: tuple[Codec, ...] = ()
 
-    def text(self, value: object) -> str:
-        """The text that is hashed: the value as it stands in a key."""
-        return self.codec.encode(value, "")
+    def can_fold(self, fold: str) -> bool:
+        """Return whether the value can be written as an entry with this ``fold`` hashes it."""
+        return fold in ("", self.fold) or (fold == CANONICAL and self.codec.kind == "text")
+
+    def text(self, value: object, fold: str = "") -> str:
+        """Return the string that is hashed: the value as it stands in a key."""
+        if not fold:
+            return self.codec.encode(value)
+        writers = self.folded if fold == self.fold else (codec_for(self.codec.kind, fold),)
+        return "#".join(writer.encode(value) for writer in writers)
 
     def place(self, schedule: Schedule, value: object, moment: datetime) -> int:
-        """The place of an item with this value and time."""
-        return schedule.place(self.text(value), seconds(moment))
+        """Return the place of a new item with this value and time."""
+        entry = schedule.entry(seconds(moment))
+        return place_among(self.text(value, entry.fold), entry.shards)
 
-    def texts(self, values: Sequence[object]) -> list[str]:
+    def places(
+        self,
+        schedule: Schedule,
+        window: Window = EVER,
+        values: Sequence[object] | None = None,
+        *,
+        alike: bool = False,
+    ) -> tuple[int, ...]:
+        """Return the places of all items of some times, in order; if ``values`` are given, of those items only.
+
+        ``alike`` values are known but for their case: they decide about entries that fold the case away, and about no
+        others.
+        """
+        found: set[int] = set()
+        for entry in schedule.touched(window):
+            if values is None or (alike and entry.fold != CANONICAL):
+                found.update(entry.places)
+            else:
+                texts = (text for fold in schedule.folds(entry) for text in self._texts(values, fold))
+                found.update(place_among(text, entry.shards) for text in texts)
+        return tuple(sorted(found))
+
+    def _texts(self, values: Sequence[object], fold: str) -> Iterator[str]:
         """The texts of several values, without those that no key holds."""
-        found = []
         for value in values:
             try:
-                found.append(self.text(value))
+                yield self.text(value, fold)
             except InvalidValue:
                 continue
-        return found
 
 
 def seconds(moment: datetime) -> int:
