@@ -62,6 +62,7 @@ class DynamoSingleConfig(AppConfig):
         Django does not know. Migrations see our models as unmanaged ones.
         """
         # Models cannot be imported before the apps are ready.
+        from dynamo_single.orm.effects import on_commit
         from dynamo_single.orm.model import migration_state, sql_references
         from dynamo_single.orm.schema import registry
         from dynamo_single.permissions import create_rows
@@ -82,6 +83,7 @@ class DynamoSingleConfig(AppConfig):
         install_router()
         migration_state.install()
         sql_references.install()
+        on_commit.install()
         post_migrate.connect(create_rows, dispatch_uid="dynamo_single.permissions.create_rows")
 
 

@@ -128,7 +128,7 @@ def _leave(entered: _Entered, *, failed: bool) -> bool:
     """End a ``with``; tells whether a block is to be sent now."""
     if failed:
         entered.block.discard(entered.writes)
-        del entered.block.callbacks[entered.callbacks :]
+        entered.block.drop_callbacks(entered.callbacks)
     if entered.outer is None:
         return False
     entered.block.ended = True
@@ -141,6 +141,7 @@ async def _finished(block: Block) -> None:
         await sending.commit(block)
     except BaseException:
         block.discard()
+        block.drop_callbacks()
         raise
     for callback in block.callbacks:
         await callback()

@@ -220,6 +220,8 @@ DJANGO = {
         for name in ("_pre_setup", "_post_teardown")
     },
     "test": "django.core.management.commands.test.Command",
+    "BaseDatabaseWrapper.on_commit": "django.db.backends.base.base.BaseDatabaseWrapper.on_commit(self, func, robust=)",
+    "BaseDatabaseWrapper.run_on_commit": "django.db.backends.base.base: run_on_commit",
     "BaseDatabaseWrapper.ensure_connection": "django.db.backends.base.base.BaseDatabaseWrapper.ensure_connection(self)",
     "BaseDatabaseWrapper.queries_log": "django.db.connection.queries_log",
     "BaseDatabaseWrapper.queries_logged": "django.db.connection.queries_logged",

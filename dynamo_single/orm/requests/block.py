@@ -170,6 +170,15 @@ class Block(Struct, eq=False):
         if not self.entries:
             self.alias = None
 
+    def drop_callbacks(self, count: int = 0) -> None:
+        """Forget the callbacks after the first ``count``: what they waited for is not written.
+
+        One that Django keeps as well has a ``drop()``, by which Django forgets it.
+        """
+        for callback in self.callbacks[count:]:
+            getattr(callback, "drop", bool)()
+        del self.callbacks[count:]
+
 
 def _is_lesser(action: Action, other: Action) -> bool:
     """Whether the other one of two actions on an item says what is wrong with it."""

@@ -171,7 +171,7 @@ class _Group(Struct, eq=False):
             pending.leave(token)
             if not fits:
                 block.discard(before)
-                del block.callbacks[called:]
+                block.drop_callbacks(called)
         if fits:
             self.joined.append(_Joined(unit, counts, block.entries[before:], block.callbacks[called:]))
         return fits

@@ -96,7 +96,7 @@ class Job(Struct):
             if block is not None:
                 # Nothing is written yet, and nothing of a half will be.
                 block.discard(begun[0])
-                del block.callbacks[begun[1] :]
+                block.drop_callbacks(begun[1])
                 raise self._errors()[0]
             # Of what is still being read nothing more is asked for.
             not_begun = [] if self.total is None else [pk async for unit in rest for pk in pks(unit)]

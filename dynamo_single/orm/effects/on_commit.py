@@ -1,0 +1,70 @@
+"""Let Django's ``on_commit()`` wait for an ``atomic()`` block of ours; Celery's ``delay_on_commit()`` calls it.
+
+Django keeps the callback, and knows when the SQL transaction around the call is committed, rolled back, or none; the
+block says when its own writes are in the table. The later of the two calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from dynamo_single.orm.requests import block as pending
+from dynamo_single.table.flow import local
+
+
+def install() -> None:
+    """Put a callback into the block that it is called in, on each connection; once a process.
+
+    It is the method of the connection rather than ``transaction.on_commit()``, which other code has imported by now.
+    """
+    djangos: Any = BaseDatabaseWrapper.on_commit
+    if getattr(djangos, "_of_dynamo_single", False):
+        return
+
+    def on_commit(self: Any, func: Callable[[], object], robust: bool = False) -> None:
+        block = pending.current()
+        if block is None or block.ended or not callable(func):
+            djangos(self, func, robust)
+            return
+        held = Held(self, func, robust, djangos)
+        djangos(self, held.by_django, robust)
+        block.callbacks.append(held)
+
+    on_commit._of_dynamo_single = True  # type: ignore[attr-defined]  # a mark of ours on a function
+    BaseDatabaseWrapper.on_commit = on_commit  # type: ignore[method-assign]  # no hook
+
+
+class Held:
+    """A callback that waits for the SQL transaction and for the block that it was registered in."""
+
+    def __init__(
+        self, connection: Any, function: Callable[[], object], robust: bool, register: Callable[..., None]
+    ) -> None:
+        self._connection, self._callback, self._robust, self._register = connection, function, robust, register
+        self._committed = self._written = False
+
+        def by_django() -> None:
+            self._committed = True
+            if self._written:
+                function()
+
+        #: What Django keeps, and names in its log if it fails.
+        self.by_django = update_wrapper(by_django, function)
+
+    async def __call__(self) -> None:
+        """Note that the block is written; hand the callback to Django if SQL has been waiting for that."""
+        self._written = True
+        if self._committed:
+            await local(self._hand_over)
+
+    def _hand_over(self) -> None:
+        self._register(self._connection, self._callback, self._robust)
+
+    def drop(self) -> None:
+        """Forget the callback, since the block has failed; ``captureOnCommitCallbacks()`` does not list it either."""
+        waiting = self._connection.run_on_commit
+        self._connection.run_on_commit = [each for each in waiting if each[1] is not self.by_django]
