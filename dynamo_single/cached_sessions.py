@@ -3,13 +3,15 @@
 The table decides. The cache that ``SESSION_CACHE_ALIAS`` names holds copies, and a copy is only ever *added* after it
 was read from the table. Whoever changes or deletes a session puts a fence in the copy's place first, and again when it
 is done. So nobody who read the session before can put an old copy back: not of changed data, and not of a session that
-was logged out. While a fence stands, the session is read from the table.
+was logged out. While a fence stands, the session is read from the table. Copies lie under the hashes of
+sessions' keys, as the items do.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -17,7 +19,7 @@ from django.contrib.sessions.backends.base import VALID_KEY_CHARS
 from django.core.cache import caches
 
 from dynamo_single import clock, sessions
-from dynamo_single.sessions import KEY_LENGTH, Session
+from dynamo_single.sessions import KEY_LENGTH, BaseSession, FormerSession, Session, key_hash
 from dynamo_single.table.flow import twin
 
 #: How long a fence stands, in seconds: far longer than between a request's reading a session and adding its copy.
@@ -87,21 +89,36 @@ class SessionStore(sessions.SessionStore):
         finally:
             await super()._deleted(session_key)
         await self._set_fence_or_log(session_key)
+        await self._drop_former_copy(session_key)
+
+    async def _move(self, session_key: str, former: FormerSession, values: dict[str, Any]) -> Session | None:
+        item = await super()._move(session_key, former, values)
+        await self._drop_former_copy(session_key)
+        return item
 
     def _cache_key(self, session_key: str) -> str:
-        return self.cache_key_prefix + session_key
+        return self.cache_key_prefix + key_hash(session_key)
+
+    async def _drop_former_copy(self, session_key: str) -> None:
+        """Remove the copy under the session's own key, from which a process with older code would go on reading."""
+        try:
+            await twin(self._cache, "delete", self.cache_key_prefix + session_key)
+        except Exception:  # as below
+            logger.exception("Error saving to cache (%s)", self._cache)
 
     async def _copy(self, session_key: str) -> str | None:
-        """The cached data, if there is a copy and it has not expired."""
+        """The cached data, if there is a copy that can be read and has not expired."""
         try:
             cached = await twin(self._cache, "get", self._cache_key(session_key), "")
         except Exception:  # as Django's: each cache raises errors of its own, and the table has the session
             logger.exception("Error reading from cache (%s)", self._cache)
             return None
-        expires, found, data = cached.partition(":")
-        return data if found and float(expires) > clock.timestamp() else None
+        expires, found, data = cached.partition(":") if isinstance(cached, str) else ("", "", "")
+        with suppress(ValueError):  # of no copy: the table has the session
+            return data if found and float(expires) > clock.timestamp() else None
+        return None
 
-    async def _add_copy(self, session_key: str, item: Session) -> None:
+    async def _add_copy(self, session_key: str, item: BaseSession) -> None:
         expires = clock.in_utc(item.expire_date).timestamp()
         copy = f"{expires}:{item.session_data}"
         try:

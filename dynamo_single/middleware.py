@@ -30,8 +30,8 @@ logger = logging.getLogger("dynamo_single.requests")
 
 #: How many kinds or keys one warning names before the rest is only counted.
 _SHOWN = 5
-#: A session's key is never shown: whoever knows it is that user.
-_HIDDEN = "SESSION#"
+#: A session's key is never shown: whoever knows it is that user. Nor is its hash, which would name a visitor.
+_HIDDEN = ("SESSION#", "SESSIONHASH#")
 _END = object()
 
 

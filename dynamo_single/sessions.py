@@ -1,17 +1,24 @@
 """Sessions in the table: ``SESSION_ENGINE = "dynamo_single.sessions"``.
 
-A session is one item. Reading it is one strongly consistent GetItem, saving a changed one is one write. Whatever keeps
-the table from answering is an error here and never an empty session, which would be a silent logout. No ``atomic()``
-block of a view has a part in it: a logout stays one when the block around it fails.
+A session is one item, under a hash of its key, so that the table and its backups log nobody in. Reading it is one
+strongly consistent GetItem, saving a changed one is one write. Whatever keeps the table from answering is an error here
+and never an empty session, which would be a silent logout. No ``atomic()`` block of a view has a part in it: a logout
+stays one when the block around it fails.
+
+Earlier versions stored a session under its key. Such an item is read if there is none under the hash, and the next
+``save()`` moves it there.
 """
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import sys
+import uuid
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.contrib.sessions.backends.base import VALID_KEY_CHARS, CreateError, SessionBase, UpdateError
@@ -19,13 +26,20 @@ from django.db.models.signals import post_delete, pre_delete
 from django.utils.crypto import get_random_string
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single import clock, models
-from dynamo_single.exceptions import AlreadyExists, InvalidValue, StaleObject, TableMismatch
+from dynamo_single import clock, models, transactions
+from dynamo_single.exceptions import (
+    AlreadyExists,
+    InvalidValue,
+    StaleObject,
+    TableMismatch,
+    UnexpectedItem,
+    UnreadableItem,
+)
 from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.items.serialization import key_of_pk
 from dynamo_single.orm.requests import block
-from dynamo_single.orm.requests.actions import Delete
-from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Delete, Item
+from dynamo_single.orm.requests.compiler import compile_transaction
 from dynamo_single.orm.schema.owners import all_plain
 from dynamo_single.table import names
 from dynamo_single.table.flow import Flow, is_run, local, run, twin
@@ -34,28 +48,23 @@ from dynamo_single.table.table import get_table
 
 T = TypeVar("T")
 
+logger: Final = logging.getLogger("django.contrib.sessions")
+
 KEY_LENGTH = 32
+_MASK: Final = "•••"
 SESSION_DATA = "sessionData"
 _DELETES = ("ENABLED", "ENABLING")
 
 
-class Session(models.Model):
+class BaseSession(models.Model):
     """One visitor's data, signed and encoded, until it expires; DynamoDB deletes it some time after that."""
 
-    session_key = models.UnicodeAttribute(_("session key"), attr_name="sessionKey")
     session_data = models.UnicodeAttribute(_("session data"), multiline=True, attr_name=SESSION_DATA)
     expire_date = models.TTLAttribute(_("expire date"), null=False)
     updated_at = models.TimestampAttribute(_("updated"), attr_name=names.UPDATED_AT)
 
-    class Keys:
-        primary = models.Key("SESSION#{session_key}", "#METADATA")
-
     class Meta:
-        verbose_name = _("session")
-        verbose_name_plural = _("sessions")
-
-    def __str__(self) -> str:
-        return self.session_key
+        abstract = True
 
     @classmethod
     def get_session_store_class(cls) -> type[SessionStore]:
@@ -67,12 +76,56 @@ class Session(models.Model):
         return self.get_session_store_class()().decode(self.session_data)
 
 
+class Session(BaseSession):
+    """A stored session; ``pk`` is ``key_hash()`` of the key that the visitor's cookie has."""
+
+    session_key_hash = models.UnicodeAttribute(_("hash of the session key"), attr_name="sessionKeyHash")
+
+    class Keys:
+        primary = models.Key("SESSIONHASH#{session_key_hash}", "#METADATA")
+
+    class Meta:
+        item_type = "HashedSession"
+        verbose_name = _("session")
+        verbose_name_plural = _("sessions")
+
+    def __str__(self) -> str:
+        return self.session_key_hash
+
+
+class FormerSession(BaseSession):
+    """A session as earlier versions stored it: under its key. It is read and moved, and never written."""
+
+    session_key = models.UnicodeAttribute(_("session key"), attr_name="sessionKey")
+
+    class Keys:
+        primary = models.Key("SESSION#{session_key}", "#METADATA")
+
+    class Meta:
+        default_permissions = ()
+        item_type = "Session"
+        verbose_name = _("former session")
+        verbose_name_plural = _("former sessions")
+
+    def __str__(self) -> str:
+        return self.session_key
+
+
+def key_hash(session_key: str) -> str:
+    """Return the hash under which a session is stored: SHA-256 in hexadecimal digits. Sends no request.
+
+    A key has 32 random characters of 36, which no one finds by trying, so that the hash needs no secret.
+    """
+    # A cookie may hold a lone surrogate, which UTF-8 does not have.
+    return hashlib.sha256(session_key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 class SessionStore(SessionBase):
     """Django's session interface over ``Session``; what a project overrides is called in a thread by its twin."""
 
     def __init__(self, session_key: str | None = None) -> None:
         # The items as they were last read or written, by key: a changed one is then written without reading it again.
-        self._items: dict[str, Session] = {}
+        self._items: dict[str, BaseSession] = {}
         # The key that cycle_key() chose, until save() stores something under it.
         self._chosen: str | None = None
         super().__init__(session_key)
@@ -83,7 +136,10 @@ class SessionStore(SessionBase):
         return Session
 
     def load(self) -> dict[str, Any]:
-        """The data of the session: one GetItem. A session that is missing or expired gives up its key and is empty."""
+        """The data of the session: one GetItem. A session that is missing or expired gives up its key and is empty.
+
+        If nothing is stored under the hash, one GetItem more looks for an item of an earlier version.
+        """
         return run(self._loaded())
 
     async def aload(self) -> dict[str, Any]:
@@ -98,7 +154,7 @@ class SessionStore(SessionBase):
         return self.decode(item.session_data)
 
     def exists(self, session_key: str | None) -> bool:
-        """Whether there is such a session: one GetItem."""
+        """Whether there is such a session: one GetItem, and one more if nothing is stored under the hash."""
         return run(self._exists(session_key))
 
     async def aexists(self, session_key: str | None) -> bool:
@@ -127,7 +183,7 @@ class SessionStore(SessionBase):
             return
 
     def cycle_key(self) -> None:
-        """Give the session another key: the item under the old one is deleted, by one DeleteItem if there was one.
+        """Give the session another key: what is under the old one is deleted, as ``delete()`` does, if it was stored.
 
         ``save()`` stores it under the new key, as the middleware does when a view has logged somebody in. Django's
         other engines store it here, and then once more.
@@ -156,7 +212,10 @@ class SessionStore(SessionBase):
         return found
 
     def save(self, must_create: bool = False) -> None:
-        """Write the session: one request. One that was deleted meanwhile raises ``UpdateError`` and stays deleted."""
+        """Write the session: one request. One that was deleted meanwhile raises ``UpdateError`` and stays deleted.
+
+        An item of an earlier version is moved under the hash, in one transaction.
+        """
         run(self._saved(must_create))
 
     async def asave(self, must_create: bool = False) -> None:
@@ -192,8 +251,7 @@ class SessionStore(SessionBase):
                 return
 
     async def _insert(self, session_key: str, data: dict[str, Any]) -> None:
-        values = self._stored_values(data)
-        item = self.get_model_class()(session_key=session_key, updated_at=clock.now(), **values)
+        item = self._new(session_key, self._stored_values(data))
         try:
             with block.outside():
                 await twin(item, "save", force_insert=True)
@@ -202,8 +260,15 @@ class SessionStore(SessionBase):
         self._items[session_key] = item
         self._chosen = None
 
+    def _new(self, session_key: str, values: dict[str, Any]) -> Session:
+        return self.get_model_class()(session_key_hash=key_hash(session_key), updated_at=clock.now(), **values)
+
     async def _update(self, session_key: str, data: dict[str, object]) -> None:
         item = self._items.get(session_key) or await self._find(session_key)
+        if isinstance(item, FormerSession):
+            if await self._move(session_key, item, self._stored_values(data)):
+                return
+            item = await self._find(session_key)  # another request moved it, or deleted it
         if item is None:
             raise UpdateError
         # Written in any case, not only if they differ from what was read: of two requests the last one's session stays
@@ -219,6 +284,23 @@ class SessionStore(SessionBase):
                 await twin(item, "save", force_update=True)
         except StaleObject as error:
             raise UpdateError from error
+
+    async def _move(self, session_key: str, former: FormerSession, values: dict[str, Any]) -> Session | None:
+        """Store a session of an earlier version under its hash: one transaction, which deletes the former item.
+
+        ``None``, and nothing written, if another request moved or deleted it first. Signals are those of a new object.
+        """
+        item = self._new(session_key, values)
+        self._items.pop(session_key, None)
+        try:
+            with block.outside():
+                async with transactions.atomic():
+                    await twin(item, "save", force_insert=True)
+                    _delete_former(session_key)
+        except (AlreadyExists, StaleObject):
+            return None
+        self._items[session_key] = item
+        return item
 
     def _stored_values(self, data: dict[str, object]) -> dict[str, Any]:
         return {"session_data": self.encode(data), "expire_date": self.get_expiry_date(modification=clock.instant())}
@@ -248,9 +330,9 @@ class SessionStore(SessionBase):
         await super().aset_expiry(_from_now(value) if isinstance(value, timedelta) else value)
 
     def delete(self, session_key: str | None = None) -> None:
-        """Delete a session, by default this one: one DeleteItem.
+        """Delete a session, by default this one, under its hash and as earlier versions stored it: one transaction.
 
-        It is read first, by a GetItem, if somebody listens to the signals of its deletion, or other items follow it.
+        It is read first if somebody listens to the signals of its deletion, or other items follow it.
         """
         run(self._deleted(session_key))
 
@@ -267,27 +349,26 @@ class SessionStore(SessionBase):
             self._chosen = None
             return
         with block.outside():
-            if item is None and _goes_unread(self.get_model_class()):
-                await _delete_unread(session_key)
-                return
-            item = item or await self._find(session_key)
-            self._items.pop(session_key, None)
-            if item is not None:
-                await twin(item, "delete")
+            if not _goes_unread(self.get_model_class()):
+                item = item or await self._find(session_key)
+                if isinstance(item, FormerSession):  # which nobody listens to
+                    held = {"session_data": item.session_data, "expire_date": item.expire_date}
+                    item = await self._move(session_key, item, held) or await self._find(session_key)
+                self._items.pop(session_key, None)
+                if item is not None:
+                    await twin(item, "delete")
+            await _delete_unread(session_key)
 
     async def _awaited(self, method: Callable[..., T], work: Callable[..., Flow[T]], *given: object) -> T:
         """What a method does, awaited; one that a project's class has of its own is called in a thread."""
         name = getattr(method, "__name__", "")
         return await (work(*given) if all_plain(type(self), (name,)) else sync_to_async(method)(*given))
 
-    async def _find(self, session_key: str) -> Session | None:
+    async def _find(self, session_key: str) -> BaseSession | None:
         self._items.pop(session_key, None)
-        try:
-            with block.outside():
-                found = self.get_model_class().objects.consistent().filter(session_key=session_key)
-                item: Session | None = await twin(found, "first")
-        except InvalidValue:
-            return None  # a cookie that no session's key can be
+        item = await _read(self.get_model_class(), key_hash(session_key))
+        # By the key alone, and never by a hash: one that leaked and is sent as a cookie finds nothing.
+        item = item or await _read(FormerSession, session_key)
         if item is not None:
             self._items[session_key] = item
         return item
@@ -327,6 +408,28 @@ def _new_key() -> str:
     return get_random_string(KEY_LENGTH, VALID_KEY_CHARS)
 
 
+async def _read(model: type[BaseSession], key: str) -> BaseSession | None:
+    """Return the session of a model, if it is there and has not expired: one strongly consistent GetItem.
+
+    An item that cannot be read is no session, and the log names it.
+    """
+    try:
+        with block.outside():
+            item: BaseSession | None = await twin(model.objects.consistent().filter(pk=key), "first")
+        if item is None or (item.session_data is not None and item.expire_date is not None):
+            return item
+    except (UnreadableItem, UnexpectedItem):
+        pass
+    except InvalidValue:
+        return None  # a cookie that no session's key can be
+    logger.error(
+        "Cannot read the session pk=%r: its item is damaged, and its visitor is logged out. Delete the item.",
+        # The key of a former session logs its visitor in.
+        f"SESSION#{_MASK}" if issubclass(model, FormerSession) else f"SESSIONHASH#{key}",
+    )
+    return None
+
+
 def _goes_unread(model: type[Session]) -> bool:
     """Whether an item of a model can be deleted by its key alone: nobody is told, and nothing follows from it."""
     heard = any(signal.has_listeners(model) for signal in (pre_delete, post_delete))
@@ -335,10 +438,25 @@ def _goes_unread(model: type[Session]) -> bool:
 
 async def _delete_unread(session_key: str) -> None:
     try:
-        delete = Delete(key_of_pk(Session, session_key))
+        keys = key_of_pk(Session, key_hash(session_key)), key_of_pk(FormerSession, session_key)
     except InvalidValue:
         return  # a cookie that no session's key can be
-    await get_table(Session._options.alias).ask_patiently(compile_action(delete))
+    table = get_table(Session._options.alias)
+    # At once: a request that moves the session meanwhile is before both or after both.
+    await table.ask_patiently(compile_transaction([Delete(key) for key in keys], table.name, str(uuid.uuid4())))
+
+
+def _delete_former(session_key: str) -> None:
+    """Let the block of this context delete the item of an earlier version, which has to be there."""
+
+    def explain(action: Action, found: Item | None) -> Exception:
+        return StaleObject("Another request moved or deleted the session first. Nothing was written.")
+
+    delete = Delete(key_of_pk(FormerSession, session_key), ITEM_EXISTS)
+    collected = block.current()
+    if collected is not None:
+        entry = block.Entry(lambda: "The former session", (delete,), (), explain, lambda: None)
+        collected.add(FormerSession._options.alias, entry)
 
 
 def _from_now(span: timedelta) -> datetime:

@@ -12,7 +12,7 @@ from tests.contract.conftest import Pages, text_of
 USERS = "accounts/user/"
 PASSWORD = "Quite-Good-9"
 #: The user is read and changed and the log written; then Django gives one's own session a new key.
-SET_PASSWORD = ["GetItem", "UpdateItem", "PutItem", "DeleteItem", "PutItem"]
+SET_PASSWORD = ["GetItem", "UpdateItem", "PutItem", "TransactWriteItems", "PutItem"]
 
 
 def change_data(user: User, **values: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from django.test import Client
 from accounts.backends import EmailOrUsernameBackend
 from accounts.models import Login, User
 from dynamo_single import exceptions, testing
-from dynamo_single.sessions import Session
+from dynamo_single.sessions import Session, key_hash
 from dynamo_single.table import SentRequest, Table
 
 Sent = list[SentRequest]
@@ -59,7 +59,7 @@ COUNT = "UpdateItem LOGINFAILURES"
 READS = ["BatchGetItem", COUNT, "Query gs1", "GetItem USER"]
 COUNTS = [COUNT, COUNT]
 TAKEN_BACK = "DeleteItem LOGINFAILURES"
-LOGIN = [*READS, TAKEN_BACK, "UpdateItem USER", "PutItem SESSION"]
+LOGIN = [*READS, TAKEN_BACK, "UpdateItem USER", "PutItem SESSIONHASH"]
 
 
 @pytest.mark.parametrize("identifier", ["user1@example.com", "USER1@Example.com", "Mike", "mike", " Mike "])
@@ -74,7 +74,7 @@ def test_a_login_takes_three_reads(mike: User, client: Client, sent: Sent, ident
     assert sent[3].params["ConsistentRead"] is True
     sent.clear()
     assert client.get("/me/").content == b"Mike"
-    assert shown(sent) == ["GetItem SESSION", "GetItem USER"]
+    assert shown(sent) == ["GetItem SESSIONHASH", "GetItem USER"]
     assert all(request.params["ConsistentRead"] for request in sent)
 
 
@@ -99,8 +99,8 @@ def test_logging_out_deletes_the_session(mike: User, client: Client, sent: Sent)
     cookie = client.cookies["sessionid"].value
     sent.clear()
     client.post("/logout/")
-    assert shown(sent) == ["GetItem SESSION", "GetItem USER", "DeleteItem SESSION"]
-    assert not Session.objects.filter(session_key=cookie).exists()
+    assert shown(sent) == ["GetItem SESSIONHASH", "GetItem USER", "TransactWriteItems"]
+    assert not Session.objects.filter(pk=key_hash(cookie)).exists()
     client.cookies["sessionid"] = cookie
     assert client.get("/me/").content == b"nobody"
 
@@ -114,11 +114,11 @@ def test_a_password_change_ends_the_other_sessions(mike: User, client: Client, s
     passwords = {"old_password": PASSWORD, "new_password1": "Quite-Another-9", "new_password2": "Quite-Another-9"}
     assert client.post("/password/", passwords).url == "/me/"
     assert shown(sent) == [
-        "GetItem SESSION",
+        "GetItem SESSIONHASH",
         "GetItem USER",
         "UpdateItem USER",
-        "DeleteItem SESSION",
-        "PutItem SESSION",
+        "TransactWriteItems",
+        "PutItem SESSIONHASH",
     ]
     assert client.get("/me/").content == b"Mike"
     assert other.get("/me/").content == b"nobody"

@@ -52,7 +52,7 @@ def test_the_page_stays_whole(pages: Pages) -> None:
 def test_session_keys_are_masked(pages: Pages) -> None:
     """Whoever knows one is that user."""
     content = pages.get("").content.decode()
-    assert "SESSION#•••" in content
+    assert "SESSIONHASH#•••" in content
     assert str(pages.client.session.session_key) not in content
 
 

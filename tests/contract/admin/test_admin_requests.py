@@ -176,4 +176,4 @@ def test_logging_in_sends(pages: Pages, password: str, sends: list[str]) -> None
 
 def test_logging_out_takes_the_session_away(pages: Pages) -> None:
     """Beside the session and the user."""
-    pages.post("logout/", sends=["DeleteItem"])
+    pages.post("logout/", sends=["TransactWriteItems"])

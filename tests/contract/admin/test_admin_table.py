@@ -13,10 +13,12 @@ from django.core.cache import caches
 from django.test import override_settings
 
 from dynamo_single.inspection import reading
+from dynamo_single.sessions import key_hash
 from dynamo_single.table import Request, Table
 from project.directory.models import Company, Person
 from tests.catalog.chat import ChatMembership, ChatProfile, ChatServer, ChatUser
 from tests.contract.conftest import Pages, text_of
+from tests.contract.sessions.former import as_former
 
 TABLE = "dynamo_single.view_table"
 
@@ -201,20 +203,22 @@ def test_secrets_are_in_no_page(pages: Pages) -> None:
     caches["default"].set("number", 987654)
     session_key = str(pages.client.session.session_key)
     shown = everything(pages)
-    assert "SESSION#" in shown
+    assert "SESSIONHASH#" in shown
     assert "CACHE#" in shown
-    for secret in (user.password, session_key, "of-somebody", "cached-text", "987654"):
+    for secret in (user.password, session_key, key_hash(session_key), "of-somebody", "cached-text", "987654"):
         assert secret not in shown
 
 
 def test_the_address_of_a_secret_key_leads_nowhere(pages: Pages) -> None:
     """Even for who knows the key of a session."""
     key = str(pages.client.session.session_key)
+    assert item_of(pages, f"SESSIONHASH#{key_hash(key)}", "#METADATA").status_code == 404
+    as_former(key)
     assert item_of(pages, f"SESSION#{key}", "#METADATA").status_code == 404
 
 
 @pytest.mark.parametrize("asked", ["pk", "begins"])
-@pytest.mark.parametrize("key", ["SESSION#a", "CACHE#own#a", "UNIQUE#Nobody#token#a"])
+@pytest.mark.parametrize("key", ["SESSION#a", "SESSIONHASH#a", "CACHE#own#a", "UNIQUE#Nobody#token#a"])
 def test_nobody_finds_a_secret_by_asking_for_its_beginning(pages: Pages, asked: str, key: str) -> None:
     """Letter by letter that would give the whole of it; nothing is sent."""
     assert pages.get(f"dynamodb/table/?{urlencode({asked: key})}", sends=[]).status_code == 400

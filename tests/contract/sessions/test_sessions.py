@@ -13,7 +13,7 @@ from django.db.models.signals import post_delete
 from django.utils import timezone
 
 from dynamo_single import exceptions, testing, transactions
-from dynamo_single.sessions import Session, SessionStore
+from dynamo_single.sessions import Session, SessionStore, key_hash
 from dynamo_single.table import Request, SentRequest, Table
 
 Sent = list[SentRequest]
@@ -42,16 +42,17 @@ def items(table: Table) -> list[dict[str, Any]]:
 def test_a_session_is_one_item(stored: SessionStore, table: Table) -> None:
     """The item has the session's key, its signed data and when it expires, in seconds."""
     (item,) = items(table)
-    assert item["pk"] == {"S": f"SESSION#{stored.session_key}"}
+    hashed = key_hash(str(stored.session_key))
+    assert item["pk"] == {"S": f"SESSIONHASH#{hashed}"}
     assert item["sk"] == {"S": "#METADATA"}
-    assert item["itemType"] == {"S": "Session"}
-    assert item["sessionKey"] == {"S": stored.session_key}
+    assert item["itemType"] == {"S": "HashedSession"}
+    assert item["sessionKeyHash"] == {"S": hashed}
     expected = timezone.now().timestamp() + stored.get_expiry_age()
     assert abs(int(item["expiresAt"]["N"]) - expected) < 60
     assert stored.decode(item["sessionData"]["S"]) == {"colour": "green"}
-    session = Session.objects.get(pk=stored.session_key)
+    session = Session.objects.get(pk=hashed)
     assert session.get_decoded() == {"colour": "green"}
-    assert str(session) == stored.session_key
+    assert str(session) == hashed
 
 
 def test_a_session_costs_one_write_to_make_and_one_read_to_load(sent: Sent) -> None:
@@ -168,7 +169,7 @@ def test_flush_deletes_and_forgets(stored: SessionStore, sent: Sent, table: Tabl
     """flush() deletes the item with one request and leaves an empty session without a key."""
     key = stored.session_key
     stored.flush()
-    assert operations(sent) == ["DeleteItem"]
+    assert operations(sent) == ["TransactWriteItems"]
     assert stored.session_key is None
     assert stored.is_empty()
     assert not SessionStore().exists(key)
@@ -184,7 +185,7 @@ def test_cycle_key_keeps_the_data(stored: SessionStore, sent: Sent, table: Table
     stored.cycle_key()
     assert stored.session_key != old
     stored.save()
-    assert operations(sent) == ["DeleteItem", "PutItem"]
+    assert operations(sent) == ["TransactWriteItems", "PutItem"]
     assert stored["colour"] == "green"
     assert not SessionStore().exists(old)
     assert SessionStore(stored.session_key)["colour"] == "green"
@@ -223,7 +224,7 @@ def test_a_session_is_deleted_without_reading_unless_somebody_listens(stored: Se
     heard: list[Any] = []
 
     def note(instance: Any, **kwargs: Any) -> None:
-        heard.append(instance.session_key)
+        heard.append(instance.session_key_hash)
 
     key = stored.session_key
     sent.clear()
@@ -233,8 +234,8 @@ def test_a_session_is_deleted_without_reading_unless_somebody_listens(stored: Se
     finally:
         post_delete.disconnect(note, sender=Session)
     SessionStore().delete(key)
-    assert heard == [key]
-    assert operations(sent) == ["GetItem", "DeleteItem", "DeleteItem"]
+    assert heard == [key_hash(str(key))]
+    assert operations(sent) == ["GetItem", "DeleteItem", "TransactWriteItems", "TransactWriteItems"]
 
 
 def test_clear_and_save_empties_the_stored_session(stored: SessionStore) -> None:
@@ -288,7 +289,7 @@ def test_the_stored_expiry_is_the_sessions_own(table: Table, expiry: Any) -> Non
 
 def test_data_that_somebody_changed_is_not_believed(stored: SessionStore) -> None:
     """Data whose signature is wrong is an empty session, as with Django's own backends."""
-    item = Session.objects.get(pk=stored.session_key)
+    item = Session.objects.get(pk=key_hash(str(stored.session_key)))
     item.session_data += "x"
     item.save()
     assert dict(SessionStore(stored.session_key).items()) == {}
@@ -411,4 +412,4 @@ def test_a_session_is_saved_and_read_several_times_in_a_block(stored: SessionSto
             assert SessionStore(stored.session_key)["colour"] == colour
         stored.cycle_key()
         stored.save()
-    assert operations(sent) == ["UpdateItem", "GetItem", "UpdateItem", "GetItem", "DeleteItem", "PutItem"]
+    assert operations(sent) == ["UpdateItem", "GetItem", "UpdateItem", "GetItem", "TransactWriteItems", "PutItem"]

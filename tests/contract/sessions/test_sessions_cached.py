@@ -16,6 +16,7 @@ from django.test import override_settings
 
 from dynamo_single import exceptions, sessions, testing
 from dynamo_single.cached_sessions import FENCE_SECONDS, SessionStore
+from dynamo_single.sessions import key_hash
 from dynamo_single.table import SentRequest, Table
 from tests.contract.caching import BACKEND, Clock, operations
 
@@ -153,7 +154,7 @@ def test_a_writer_does_not_bring_a_session_back(any_cache: Any, monkeypatch: pyt
     acted: list[str] = []
 
     def log_out(operation: str, params: Any) -> None:
-        if operation == "UpdateItem" and "SESSION#" in str(params) and not acted:
+        if operation == "UpdateItem" and "SESSIONHASH#" in str(params) and not acted:
             acted.append(operation)
             SessionStore(key).flush()
 
@@ -171,7 +172,7 @@ def test_two_writers_leave_the_last_ones_data(any_cache: Any) -> None:
     acted: list[str] = []
 
     def in_between(operation: str, params: Any) -> None:
-        if operation == "UpdateItem" and "SESSION#" in str(params) and not acted:
+        if operation == "UpdateItem" and "SESSIONHASH#" in str(params) and not acted:
             acted.append(operation)
             second.save()
 
@@ -299,8 +300,8 @@ def test_the_setting_names_the_cache(table: Table) -> None:
             key = made()
             held(key)
             assert held(key) == GREEN
-            assert caches["visits"].get(SessionStore.cache_key_prefix + key)
-            assert caches["default"].get(SessionStore.cache_key_prefix + key) is None
+            assert caches["visits"].get(SessionStore.cache_key_prefix + key_hash(key))
+            assert caches["default"].get(SessionStore.cache_key_prefix + key_hash(key)) is None
         with override_settings(SESSION_CACHE_ALIAS="other"), pytest.raises(InvalidCacheBackendError):
             SessionStore()
 

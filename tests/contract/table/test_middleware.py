@@ -13,9 +13,10 @@ from django.test import AsyncClient, Client, RequestFactory, override_settings
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.middleware import RequestCostMiddleware
-from dynamo_single.sessions import SessionStore
+from dynamo_single.sessions import SessionStore, key_hash
 from dynamo_single.table import Table, get_table
 from project.directory.models import Company, Person
+from tests.contract.sessions.former import as_former
 
 LOGGER = "dynamo_single.requests"
 SETTINGS = {
@@ -147,6 +148,18 @@ def test_a_sessions_key_is_never_shown(caplog: pytest.LogCaptureFixture) -> None
     RequestCostMiddleware(view)(request)
     assert "Session 2 times" in lines(caplog)[-1]
     assert str(session.session_key) not in caplog.text
+    assert key_hash(str(session.session_key)) not in caplog.text
+
+
+def test_former_sessions_key_is_never_shown(caplog: pytest.LogCaptureFixture) -> None:
+    session = SessionStore()
+    session.save()
+    key = as_former(session.session_key)
+    RequestCostMiddleware(lambda request: HttpResponse(str([SessionStore().exists(key) for _ in range(2)])))(
+        RequestFactory().get("/")
+    )
+    assert "Session 2 times: keep the object" in lines(caplog)[-1]
+    assert key not in caplog.text
 
 
 def test_a_path_cannot_forge_a_line(caplog: pytest.LogCaptureFixture) -> None:
