@@ -20,8 +20,17 @@ from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, MAX_MEMBERS, Compare, Condition
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.neighbours import KEY, PARTITION, KeyRange, Shape
-from dynamo_single.orm.plan.ordering import Served, Unfit, merged, serve, serve_in_memory
-from dynamo_single.orm.plan.plan import KeyCondition, PlanKind, Query
+from dynamo_single.orm.plan.ordering import (
+    Served,
+    Unfit,
+    check_sortable,
+    merged,
+    serve,
+    serve_in_memory,
+    sorts_by_value,
+    sorts_like,
+)
+from dynamo_single.orm.plan.plan import InMemory, KeyCondition, PlanKind, Query
 from dynamo_single.orm.plan.ranges import Narrowing, narrow
 from dynamo_single.orm.plan.shards import in_shard, places, possible_keys
 from dynamo_single.orm.schema.encoding.codecs import LAST
@@ -140,15 +149,39 @@ def _by_primary_key(key: AccessKey, query: Query, constraints: Constraints) -> C
         if rendered is not None:
             found.setdefault(rendered, values)
     single = len(found) == 1
-    keys = tuple(found) if single or not found else tuple(serve_in_memory(query, found, constraints, parts))
+    keys, orders = tuple(found), True
+    if not single and found:
+        try:
+            keys = tuple(serve_in_memory(query, found, constraints, parts))
+        except Unfit:
+            check_sortable(query, constraints)
+            orders = False
     if key.sharding is not None:
         keys = tuple(each for one in keys for each in possible_keys(key.sharding, query, constraints, one, found[one]))
     kind: PlanKind = "batch_get" if len(keys) > 1 else "get" if keys else "empty"
     residual = _others(constraints.terms, used)
-    served = Served(single=single)
+    served = Served(single=single, orders=orders)
     return Candidate(
         kind, key, (), keys, residual, served, complete=True, equal=len(key.sort.parts), consumed=len(used)
     )
+
+
+def sorted_in_memory(query: Query, constraints: Constraints, keys: Iterable[AccessKey]) -> InMemory:
+    """Return how items of several keys are sorted after reading: as the first of ``keys`` that has the order, if any.
+
+    A key counts if it holds whatever the query can give, even if it cannot be read for this query.
+    """
+    for key in keys:
+        try:
+            condition = None
+            if key.condition is not None:
+                condition = indexes.stored(key.condition, query.layout)
+                _check_condition(key.condition, condition, query, constraints)
+            _check_complete(key, condition, query, constraints)
+            return InMemory(None, sorts_like(key, query, constraints), like=key.name)
+        except Unfit:
+            continue
+    return InMemory(None, sorts_by_value(query, constraints))
 
 
 def _primary_key(key: AccessKey, values: Values) -> tuple[str, str] | None:

@@ -6,17 +6,18 @@ What the key leaves open becomes a filter. This module must not know how a query
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 
 from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import DELETED_AT, IN_PYTHON, ITEM_TYPE, And, Compare, Condition, Not, Or
 from dynamo_single.orm.plan.advice import unknown_key
-from dynamo_single.orm.plan.candidates import Candidate, weigh
+from dynamo_single.orm.plan.candidates import Candidate, sorted_in_memory, weigh
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.lookups import Lookup, claims_of
 from dynamo_single.orm.plan.neighbours import KEY, KeyRange, Shape, Sharing, neighbours
-from dynamo_single.orm.plan.ordering import Unfit
+from dynamo_single.orm.plan.ordering import Unfit, check_sortable
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, Query, Rejection
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
@@ -39,8 +40,26 @@ def by_one_key(query: Query, constraints: Constraints, now: object) -> tuple[Pla
     claimed = by_claim(query, constraints, candidates, now) if query.lookups else None
     if claimed is not None:
         passed_over = (Rejection(each.key, _DRAWBACKS[0]) for each in candidates)
-        return replace(claimed, rejected=(*rejected, *passed_over)), rejected
-    return (chosen(query, candidates, rejected, now) if candidates else None), rejected
+        return _in_order(replace(claimed, rejected=(*rejected, *passed_over)), constraints, candidates), rejected
+    if not candidates:
+        return None, rejected
+    found = chosen(query, candidates, rejected, now)
+    is_ordered = any(each.kind == "batch_get" and each.served.orders for each in candidates)
+    return (found if is_ordered else _in_order(found, constraints, candidates)), rejected
+
+
+def _in_order(plan: Plan, constraints: Constraints, candidates: Sequence[Candidate]) -> Plan:
+    if plan.kind not in ("batch_get", "claim") or plan.single or not plan.query.ordering:
+        return plan
+    return sorted_after(plan, constraints, candidates)
+
+
+def sorted_after(plan: Plan, constraints: Constraints, candidates: Sequence[Candidate] = ()) -> Plan:
+    """Let a plan of single items sort them in memory, as the best of the other keys with this order has them."""
+    query = plan.query
+    others = sorted(_ranked(query.layout, candidates), key=itemgetter(0))
+    keys = (*(each.key for _, each in others if each.kind == "query"), *_keys(query))
+    return replace(plan, in_memory=sorted_in_memory(query, constraints, keys))
 
 
 def by_claim(
@@ -48,7 +67,7 @@ def by_claim(
 ) -> Plan | None:
     """Find the plan that reads claims; ``None`` if no rule is given completely, or a key finds the one item by itself.
 
-    Nothing of the trash is claimed, and several claims are in no order.
+    Nothing of the trash is claimed, and several claims are in no order, so that pages are not read by them.
     """
     layout = query.layout
     if query.using_index is not None or (layout.soft_delete and query.visibility != "live"):
@@ -59,9 +78,18 @@ def by_claim(
         if lookup.fingerprint in query.missing_rules:
             continue
         keys = claims_of(lookup, constraints, layout)
-        if keys is not None and (len(keys) < 2 or not query.ordering):
+        if keys is not None and (len(keys) < 2 or not query.ordering or is_sortable(query, constraints)):
             return _of_claims(query, constraints, lookup, keys, now)
     return None
+
+
+def is_sortable(query: Query, constraints: Constraints) -> bool:
+    """Whether the results of a query can be sorted in memory, if something bounds how many there are."""
+    try:
+        check_sortable(query, constraints)
+    except Unfit:
+        return False
+    return True
 
 
 def _finds_one(candidate: Candidate, lookups: Iterable[Lookup]) -> bool:
@@ -160,14 +188,18 @@ def chosen(query: Query, candidates: list[Candidate], rejected: list[Rejection],
 
 
 def _best(layout: ModelLayout, candidates: list[Candidate], rejected: list[Rejection]) -> Candidate:
-    declared = [id(key) for key in (*layout.keys, layout.trash)]
-    ranks = [_rank(candidate, declared.index(id(candidate.key))) for candidate in candidates]
+    ranks = [rank for rank, _ in _ranked(layout, candidates)]
     best = min(ranks)  # no two are alike, for each key has its own place
     for other, rank in zip(candidates, ranks, strict=True):
         if rank != best:
             differs = [ours != theirs for ours, theirs in zip(best, rank, strict=True)]
             rejected.append(Rejection(other.key, _DRAWBACKS[differs.index(True)]))
     return candidates[ranks.index(best)]
+
+
+def _ranked(layout: ModelLayout, candidates: Iterable[Candidate]) -> list[tuple[tuple[int, ...], Candidate]]:
+    declared = [id(key) for key in (*layout.keys, layout.trash)]
+    return [(_rank(candidate, declared.index(id(candidate.key))), candidate) for candidate in candidates]
 
 
 def _rank(candidate: Candidate, place: int) -> tuple[int, ...]:

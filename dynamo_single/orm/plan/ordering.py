@@ -13,10 +13,13 @@ from msgspec.structs import replace
 from dynamo_single.orm.conditions.terms import Order
 from dynamo_single.orm.conditions.wording import word_order
 from dynamo_single.orm.plan.constraints import Constraints
-from dynamo_single.orm.plan.plan import Merge, Query
+from dynamo_single.orm.plan.plan import Merge, Query, Sort
 from dynamo_single.orm.schema.encoding.keys import KeyPart
 from dynamo_single.orm.schema.layout import AccessKey
 from dynamo_single.table.items import Item
+
+#: The types of stored values that have an order in memory.
+_SORTABLE = frozenset(("S", "N", "B", "BOOL"))
 
 
 class Unfit(Exception):
@@ -71,16 +74,65 @@ def serve_in_memory(
     constraints: Constraints,
     parts: Sequence[KeyPart],
 ) -> Iterable[tuple[str, str]]:
-    """Put whole primary keys, of which all values are known, in the order asked for; or raise ``Unfit``."""
+    """Put whole primary keys in the order asked for, or raise ``Unfit`` if their values alone do not give it."""
     by_name = {part.name: part for part in parts}
-    keys = list(found)
-    for order in reversed(_wanted(query.ordering, constraints)):
+    wanted = _wanted(query.ordering, constraints)
+    # A stable sort keeps equal keys as they are given, so that the opposite order needs them the other way round.
+    keys = list(found)[::-1] if wanted and wanted[-1].descending else list(found)
+    for order in reversed(wanted):
         part = by_name.get(order.attribute)
         if part is None or not part.bound.ordered:
             raise Unfit(f"single items can be put in order by {', '.join(by_name)} only, not by {order.attribute}")
         texts = {key: part.bound.encode(found[key][order.attribute]) for key in keys}
         keys.sort(key=texts.__getitem__, reverse=order.descending)
     return keys
+
+
+def sorts_like(key: AccessKey, query: Query, constraints: Constraints) -> tuple[Sort, ...]:
+    """Return what items are sorted by to come in the order in which a key has them, or raise ``Unfit``.
+
+    Attributes that the query does not order by break ties, as they do in the key, and the identity comes last. Of
+    several partitions the key has the order too if the query orders by these first.
+    """
+    wanted = _wanted(query.ordering, constraints)
+    settled = {name for name in query.layout.identity if constraints.fixed(name)}
+    parts = [part for part in key.sort.parts if not _constant(part, constraints)]
+    varying = [part for part in key.partition.parts if not _constant(part, constraints)]
+    leading = wanted[: len(varying)]
+    sorts: list[Sort] = []
+    if [order.attribute for order in leading] == [part.name for part in varying]:
+        wanted = wanted[len(varying) :]
+        settled |= {part.name for part in varying}
+        parts = [part for part in parts if part.name not in settled]
+        given = zip(leading, varying, strict=True)
+        sorts = [Sort(order.attribute, order.descending, part=part) for order, part in given]
+        if not all(part.bound.ordered for part in varying):
+            raise Unfit(f"{key.name} does not have its partitions in the order of their values")
+    descending = not _direction(query, wanted, parts, settled, constraints) if wanted else False
+    sorts += [Sort(part.name, descending, part=part) for part in parts]
+    return (*sorts, *_identity_after(query, sorts, descending=descending))
+
+
+def check_sortable(query: Query, constraints: Constraints) -> None:
+    """Raise ``Unfit`` for a query whose results cannot be sorted in memory."""
+    if query.in_pages:
+        raise Unfit("a page begins where the one before it ended, so that nothing is sorted in memory")
+    for order in _wanted(query.ordering, constraints):
+        info = query.layout.attributes[order.attribute]
+        if info.type not in _SORTABLE or not (info.kind or info.type == "B"):
+            raise Unfit(f"the values of {order.attribute} have no order")
+
+
+def sorts_by_value(query: Query, constraints: Constraints) -> tuple[Sort, ...]:
+    """Return what items are sorted by where no key has their order; ties are broken by the identity."""
+    wanted = _wanted(query.ordering, constraints)
+    sorts = [Sort(order.attribute, order.descending, order.missing_first) for order in wanted]
+    return (*sorts, *_identity_after(query, sorts, descending=bool(sorts) and sorts[-1].descending))
+
+
+def _identity_after(query: Query, sorts: Iterable[Sort], *, descending: bool) -> tuple[Sort, ...]:
+    seen = {sort.attribute for sort in sorts if sort.part is None or not sort.part.path}
+    return tuple(Sort(name, descending) for name in query.layout.identity if name not in seen)
 
 
 def deciding(query: Query, constraints: Constraints) -> tuple[Order, ...]:

@@ -12,6 +12,7 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
 
 if TYPE_CHECKING:
     from dynamo_single.orm.plan.lookups import Lookup
+    from dynamo_single.orm.schema.encoding.keys import KeyPart
     from dynamo_single.orm.schema.encoding.shards import Schedule
     from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
@@ -31,11 +32,15 @@ _COMPARISONS = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 class Sort(Struct, frozen=True):
-    """Sorting by one attribute in memory; without ``missing_first`` a missing value counts as the least of all."""
+    """Sorting by one attribute in memory; without ``missing_first`` a missing value counts as the least of all.
+
+    With a ``part`` of a key, values and missing ones come as that key has them.
+    """
 
     attribute: str
     descending: bool = False
     missing_first: bool | None = None
+    part: KeyPart | None = None
 
     def __str__(self) -> str:
         """As ``order_by()`` takes it, and where missing values go if that was given."""
@@ -46,20 +51,23 @@ class Sort(Struct, frozen=True):
 class InMemory(Struct, frozen=True):
     """What is made of the matches after they are read: they are sorted, or put to ``work``, said in words.
 
-    Without a ``limit`` something else bounds how many there are. ``backwards`` turns the whole result round.
+    Without a ``limit`` something else bounds how many there are. ``backwards`` turns the whole result round. ``like``
+    names the key that has the same order.
     """
 
     limit: int | None
     ordering: tuple[Sort, ...] = ()
     backwards: bool = False
     work: str = ""
+    like: str = ""
 
     def __str__(self) -> str:
         """What is done, as ``explain()`` says it."""
         sorts = ", ".join(map(str, self.ordering))
         work = " and ".join(filter(None, (self.work, sorts and f"sorted by {sorts}")))
         bound = "" if self.limit is None else f", at most {self.limit} matches"
-        return f"{work} in memory{bound}{', turned round' if self.backwards else ''}"
+        like = f", as {self.like} has them" if self.like else ""
+        return f"{work} in memory{bound}{like}{', turned round' if self.backwards else ''}"
 
 
 class Query(Struct, frozen=True):
@@ -78,6 +86,8 @@ class Query(Struct, frozen=True):
     #: The names of keys that not every item has, and of such attributes.
     missing_keys: frozenset[str] = frozenset()
     missing_attributes: frozenset[str] = frozenset()
+    #: Whether the result is read in pages, each from where the one before ended: nothing is sorted in memory.
+    in_pages: bool = False
     #: The ways to find an object by what is unique about it, and the fingerprints of those that not every item is in.
     lookups: tuple[Lookup, ...] = ()
     missing_rules: frozenset[str] = frozenset()

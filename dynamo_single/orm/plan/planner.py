@@ -16,7 +16,18 @@ from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, ITEM_TYPE
 from dynamo_single.orm.plan.advice import attribute_not_filled, key_not_filled, no_access_pattern, unknown_key
 from dynamo_single.orm.plan.alternatives import MAX_PARTS, Alternative, alternatives
 from dynamo_single.orm.plan.candidates import Candidate
-from dynamo_single.orm.plan.choice import alive, by_claim, by_one_key, chosen, needs_python, of_type, visible, weigh_all
+from dynamo_single.orm.plan.choice import (
+    alive,
+    by_claim,
+    by_one_key,
+    chosen,
+    is_sortable,
+    needs_python,
+    of_type,
+    sorted_after,
+    visible,
+    weigh_all,
+)
 from dynamo_single.orm.plan.constraints import Constraints, gather
 from dynamo_single.orm.plan.ordering import Served, deciding
 from dynamo_single.orm.plan.plan import Plan, PlanKind, Query, Rejection
@@ -24,6 +35,8 @@ from dynamo_single.orm.plan.projection import attributes_of
 
 #: How often a query is taken apart, one ``|`` after the other, before it counts as one that no keys answer.
 MAX_STEPS = 3
+#: The kinds of plans that read items by their keys.
+_SINGLE_ITEMS = ("get", "batch_get", "claim")
 #: The types of values that a key has in their own order, and so has what is merged of several.
 _ORDERED_TYPES = ("S", "N")
 #: ``using_index`` of this name means the table itself, which a scan reads.
@@ -49,7 +62,9 @@ def plan(query: Query, *, now: object = None) -> Plan:
     parts = _parts(query, found, merged_by, now, MAX_STEPS)
     if parts is not None and parts != [found]:
         union = _union(query, parts, rejected, found, now)
-        return replace(union, merged_by=merged_by) if union.parts else union
+        if all(_has_order(part, merged_by) for part in parts):
+            return replace(union, merged_by=merged_by) if union.parts else union
+        return sorted_after(union, constraints)
     if found is not None:
         return found
     if _may_scan(query) and not needs_python(*constraints.terms):
@@ -119,10 +134,17 @@ def _parts_of_each(
             found, _ = by_one_key(each.query, constraints, now)
             parts = _parts(each.query, found, merged_by, now, steps)
         count += len(parts or ())
-        if parts is None or count > MAX_PARTS or not all(_has_order(part, merged_by) for part in parts):
+        if parts is None or count > MAX_PARTS:
             return None
         all_parts.append(parts)
-    return all_parts
+    return all_parts if _in_one_order([part for parts in all_parts for part in parts], merged_by) else None
+
+
+def _in_one_order(parts: Sequence[Plan], merged_by: Sequence[Order]) -> bool:
+    """Whether parts can be merged while they are read, or have single items only, which are sorted after reading."""
+    if all(_has_order(part, merged_by) for part in parts):
+        return True
+    return all(part.kind in _SINGLE_ITEMS and is_sortable(part.query, Constraints((), {})) for part in parts)
 
 
 def _reads_less(part: Plan, whole: Plan, own: Condition) -> bool:

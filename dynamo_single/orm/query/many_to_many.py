@@ -19,6 +19,7 @@ from msgspec import Struct
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import MAX_MEMBERS
 from dynamo_single.orm.effects.together import effects_of
+from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import shown
@@ -110,6 +111,10 @@ class EdgesManager:
         queryset = querysets[0] if querysets else behind.get_queryset()
         wanted = list(dict.fromkeys(far for _, far in pairs))
         found = {obj.pk: obj for obj in queryset.filter(pk__in=wanted)} if wanted else {}
+        asked = state_of(queryset)
+        if asked.ordering or asked.reversed:
+            places = {pk: place for place, pk in enumerate(found)}
+            pairs = sorted([pair for pair in pairs if pair[1] in places], key=lambda pair: places[pair[1]])
         related = []
         for near, far in pairs:
             if far in found:

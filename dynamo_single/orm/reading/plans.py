@@ -188,7 +188,10 @@ def _union(table: Table, plan: Plan, stop: int | None, allowance: Allowance | No
     ordering = plan.merged_by
     if not ordering:
         return streams.chained(parts)
-    return streams.merged(_mirrored(parts, forward=not ordering[0].descending), key=partial(order_of, plan))
+    in_order = [
+        found if part.in_memory is None else _sorted(found, plan) for part, found in zip(plan.parts, parts, strict=True)
+    ]
+    return streams.merged(_mirrored(in_order, forward=not ordering[0].descending), key=partial(order_of, plan))
 
 
 async def _of_part(table: Table, part: Plan, stop: int | None, allowance: Allowance | None) -> Pages[Item]:
@@ -202,6 +205,13 @@ async def _of_part(table: Table, part: Plan, stop: int | None, allowance: Allowa
     async with aclosing(found):
         async for page in found:
             yield [item for item in page if not any(matches(other, item) for other in part.others)]
+
+
+async def _sorted(found: Pages[Item], plan: Plan) -> Pages[Item]:
+    """The single items of one part of a union, all of them read, in the order in which its parts are merged."""
+    async with aclosing(found):
+        items = [item async for page in found for item in page]
+    yield sorted(items, key=partial(order_of, plan))
 
 
 def _mirrored(found: list[Pages[Item]], *, forward: bool) -> list[Pages[Item]]:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
 
+from msgspec import structs
+
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.items.hydration import Item
@@ -142,7 +144,7 @@ def _plan(state: QueryState, asked: str) -> Plan:
             f"{asked} is not supported where results are computed: every match is read before the first of them is "
             "known. Take pages of the objects and compute in Python, or slice the results."
         )
-    plan = objects.plan_with_keys(state)
+    plan = objects.plan_with_keys(structs.replace(state, in_pages=True))
     if plan.in_memory is not None or plan.kind == "held":
         raise NotSupported(
             f"{asked} is not supported after allow_in_memory(): everything is read to put it in order, so that there "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db.models.expressions import Combinable, OrderBy
 
@@ -93,7 +93,10 @@ def put_in_order(found: list[T], how: InMemory, value: Callable[[T, str], object
         found.reverse()
 
 
-def _sort_key(sort: Sort, value: Callable[[T, str], object]) -> Callable[[T], tuple[object, ...]]:
+def _sort_key(sort: Sort, value: Callable[[T, str], object]) -> Callable[[T], Any]:
+    part = sort.part
+    if part is not None:
+        return lambda member: part.encode(value(member, sort.attribute)) + part.terminator
     first = not sort.descending if sort.missing_first is None else sort.missing_first
     missing = (0,) if first != sort.descending else (2,)
 

@@ -159,6 +159,8 @@ class QueryState(Struct, frozen=True):
     is_empty: bool = False
     loading: Loading = WHOLE
     along: Along = NOTHING_ALONG
+    #: Whether the result is read in pages, each from where the one before ended.
+    in_pages: bool = False
     known: Mapping[Any, Mapping[Any, Model]] = field(default_factory=dict)
 
     @property
@@ -211,6 +213,7 @@ class QueryState(Struct, frozen=True):
             allow_scan=asked.allow_scan,
             without=asked.without,
             allow_reads=asked.allow_reads,
+            in_pages=self.in_pages,
             missing_keys=missing.keys,
             missing_attributes=missing.attributes,
             lookups=lookups,

@@ -18,7 +18,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynamo_single.exceptions import NotSupported
+from dynamo_single.exceptions import NoAccessPattern, NotSupported
 from dynamo_single.table import Request, Table, get_table
 from dynamo_single.testing import setup_table
 from tests.catalog.kinds import KINDS
@@ -250,7 +250,10 @@ def compare(
         assert len(values) == len(expected)
         by_rank = [order_of(question, each) for each in queryset]
         assert by_rank == sorted(by_rank, reverse=question["order"][0][0] == "-"), text
-    assert walked(queryset, question["size"]) == found, text
+    try:
+        assert walked(queryset, question["size"]) == found, text
+    except NoAccessPattern:
+        assert " in memory" in text  # what is sorted has no pages, unless a key has its order
     if question["slice"]:
         start, length = question["slice"]
         assert [key(entry) for entry in queryset[start : start + length]] == found[start : start + length], text

@@ -78,7 +78,15 @@ REASONS = [
         "10100 items would have to be read one by one; the limit is 10000",
     ),
     (COMPANY, {"name": ""}, (), {}, "by_name", "items of which a part of the key is empty are not in it"),
-    (COMPANY, {"company_id__in": ["1", "2"]}, ("stock",), {}, "primary", "by company_id only, not by stock"),
+    (
+        COMPANY,
+        {"company_id__in": ["1", "2"]},
+        ("stock",),
+        {"in_pages": True},
+        "primary",
+        "a page begins where the one before it ended, so that nothing is sorted in memory",
+    ),
+    (PERSON, {"company_id": "1", "person_id__in": "12"}, ("data",), {}, "primary", "the values of data have no order"),
     (
         ACCOUNT,
         {"token__gt": "x", "email__contains": "A"},
