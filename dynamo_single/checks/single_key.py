@@ -9,10 +9,9 @@ from django.core.checks import Error
 
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.model.records import is_by_id, prefix_of
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import IdAttribute
 from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.table import names
 
 
 def check_single_key(model: type[DynamoModel]) -> Iterator[Error]:
@@ -21,7 +20,7 @@ def check_single_key(model: type[DynamoModel]) -> Iterator[Error]:
     if table_settings(alias).key != "id":
         return
     with suppress(ConfigurationError):  # E003 says so
-        if not _is_record(model):
+        if not is_by_id(model):
             primary = registry.layout_of(model).primary
             yield Error(
                 f"The key of the table {alias!r} is 'id' alone, and the primary key {primary.partition.source!r} / "
@@ -31,17 +30,20 @@ def check_single_key(model: type[DynamoModel]) -> Iterator[Error]:
                 obj=model,
                 id="dynamo_single.E033",
             )
+        elif not prefix_of(model) and (others := _others(model)):
+            yield Error(
+                f"{model._meta.label} and {', '.join(others)} have id_prefix = '' in the table {alias!r}, whose key is "
+                "'id' alone: an identifier would not tell whose item it is.",
+                hint="Give all but one of them an id_prefix, or another table in Meta.table.",
+                obj=model,
+                id="dynamo_single.E033",
+            )
 
 
-def _is_record(model: type[DynamoModel]) -> bool:
-    """Whether an item's identifier alone says its whole key, as ``table/single_key`` writes it."""
-    primary = registry.layout_of(model).primary
-    identifier = registry.attributes_of(model).get("id")
-    return (
-        isinstance(identifier, IdAttribute)
-        and identifier.attr_name == names.ID
-        and primary.sharding is None
-        and primary.partition.source == "{id}"
-        and primary.sort.source == f"#{identifier.prefix.upper()}"
-        and bool(identifier.prefix)
-    )
+def _others(model: type[DynamoModel]) -> list[str]:
+    """The other records of the table that take identifiers of any form, if the model does."""
+    return [
+        each._meta.label
+        for each in registry.all_models()
+        if each is not model and each._options.alias == model._options.alias and is_by_id(each) and not prefix_of(each)
+    ]

@@ -1,14 +1,15 @@
 """Items of a table whose key is ``id`` alone: how a key of two parts is written as one, in requests and answers.
 
-Everything above the table knows items by ``pk`` and ``sk``. A record has its identifier ``<prefix>-<rest>`` for its
-``pk``, and ``#<PREFIX>`` for its ``sk``; in such a table the identifier alone is its ``id``. Any other item has both
-there, joined. Each pair has an ``id`` of its own, so that no item is taken for another. Pure: nothing is sent here.
+Everything above the table knows items by ``pk`` and ``sk``. A record has its identifier for its ``pk``, and for its
+``sk`` what the prefix of the identifier says; in such a table the identifier alone is its ``id``. Any other item has
+both there, joined. Each pair has an ``id`` of its own, so that no item is taken for another. The mapping says by
+``tell_of()`` which prefixes records have. Pure: nothing is sent here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnexpectedItem
+from dynamo_single.table.escaping import escape, unescape
 from dynamo_single.table.items import Item, Parameters, StoredValue
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT
 from dynamo_single.table.names import ID, MIGRATIONS, PARTITION_KEY, SORT_KEY
@@ -39,13 +41,28 @@ _RANGE: Final = re.compile(r" BETWEEN (:\w+) AND (:\w+)")
 _PARTITION: Final = re.compile(r"(#\w+) = (:\w+) AND begins_with\((#\w+), (:\w+)\)")
 
 
+def _none() -> Sequence[tuple[str, str]]:
+    return ()
+
+
+#: The prefixes of records' identifiers, the longest first, each with the sort key of its records.
+_declared: Callable[[], Sequence[tuple[str, str]]] = _none
+
+
+def tell_of(declared: Callable[[], Sequence[tuple[str, str]]]) -> None:
+    """Let this module know which records there are: the mapping calls it when it is imported."""
+    global _declared
+    _declared = declared
+
+
 def joined(partition: str, sort: str) -> str:
     """The ``id`` of an item: its ``pk`` if the rest follows from that, as it does of a record; else both, joined.
 
     ``InvalidValue`` if that is longer than a key may be.
     """
-    if sort == _sort_of(partition) and not _is_joined(partition):
-        return partition
+    identifier = unescape(partition)
+    if sort == _sort_of(identifier) and not _is_joined(identifier) and escape(identifier) == partition:
+        return identifier
     found = f"{_beginning(partition)}{_BETWEEN}{sort}"
     if len(found.encode()) > PARTITION_KEY_LIMIT:
         raise InvalidValue(
@@ -58,7 +75,7 @@ def joined(partition: str, sort: str) -> str:
 def parted(identifier: str) -> tuple[str, str]:
     """``pk`` and ``sk`` of an item by its ``id``; ``UnexpectedItem`` for one that ``joined()`` never makes."""
     if not _is_joined(identifier):
-        return identifier, _sort_of(identifier)
+        return record_key(identifier)
     beginning, _, sort = identifier[len(_MARK) :].partition(_BETWEEN)
     partition = beginning.replace("~1", _BETWEEN).replace("~0", "~")
     if joined(partition, sort) != identifier:
@@ -69,9 +86,9 @@ def parted(identifier: str) -> tuple[str, str]:
     return partition, sort
 
 
-def record_key(partition: str) -> tuple[str, str]:
-    """The key of the one item of a partition that may be a record."""
-    return partition, _sort_of(partition)
+def record_key(identifier: str) -> tuple[str, str]:
+    """Return the key of the record with an identifier."""
+    return escape(identifier), _sort_of(identifier)
 
 
 def key_of(item: Mapping[str, Any]) -> tuple[str, str]:
@@ -90,7 +107,13 @@ def _beginning(partition: str) -> str:
 
 
 def _sort_of(identifier: str) -> str:
-    """The sort key of the record of an identifier: its prefix is what stands before a UUID, or else the last ``-``."""
+    """The sort key of the record of an identifier: that of the longest prefix of records that it begins with.
+
+    A prefix that no model has is what stands before a UUID, or else before the last ``-``.
+    """
+    for prefix, sort in _declared():
+        if not prefix or identifier.startswith(f"{prefix}-"):
+            return sort
     found = _UUID.search(identifier)
     prefix = identifier.rpartition("-")[0] if found is None else identifier[: found.start()]
     return f"#{prefix.upper()}"
@@ -108,8 +131,8 @@ def stored(item: Item) -> Item:
     if item.get(ID, identifier) != identifier:
         raise InvalidValue(
             f"{item[ID].get('S')!r} cannot be the id of an item in a table whose KEY is 'id': its key would be "
-            f"{identifier['S']!r}. The identifier of a record is '<id_prefix>-<uuid>' there; leave it out, and one is "
-            "made."
+            f"{identifier['S']!r}. The identifier of a record begins with '<id_prefix>-' there; leave it out, and one "
+            "is made; or let the record have id_prefix = '', which takes any."
         )
     return {ID: identifier, **{name: value for name, value in item.items() if name not in _PAIR}}
 

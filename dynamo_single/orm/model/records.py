@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
+from django.core.signals import setting_changed
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.conf import table_settings
@@ -18,9 +20,10 @@ from dynamo_single.orm.model.model import Abstract
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import IdAttribute, MapAttribute, TimestampAttribute
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
-from dynamo_single.table import names
+from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.table import names, single_key
 
-_PREFIX: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_PREFIX: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9_-]*)?")
 #: The name of the key that lists all records.
 LISTED: Final = "listed"
 
@@ -28,9 +31,10 @@ LISTED: Final = "listed"
 class Record(TimestampedModel, AuthoredModel, SoftDeleteModel):
     """A map of any shape under an identifier ``<prefix>-<uuid v1>``, with times, its author and a trash.
 
-    ``Meta.id_prefix`` is the prefix, the model's name in lower case unless given. ``data`` holds the core; beside it
-    stand only what an index needs (``ExtractedAttribute``) and the metadata. ``class Data`` declares places of it; see
-    ``MapAttribute``.
+    ``Meta.id_prefix`` is the prefix, the model's name in lower case unless given; if it is empty, identifiers are bare
+    UUIDs. Identifiers of any other form may be given, such as those of another system. ``data`` holds the core; beside
+    it stand only what an index needs (``ExtractedAttribute``) and the metadata. ``class Data`` declares places of it;
+    see ``MapAttribute``.
 
     Keys that ``class Keys(models.Record.Keys)`` does not declare are made: ``primary`` is the identifier alone, beside
     a constant sort key; ``listed`` has all records in the order of their creation, on the first index of the table that
@@ -56,10 +60,10 @@ class Record(TimestampedModel, AuthoredModel, SoftDeleteModel):
         if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
             raise ConfigurationError(
                 f"{name}.Meta.id_prefix = {prefix!r} cannot begin an identifier: give it a letter and then letters, "
-                "digits, '_' or '-'."
+                "digits, '_' or '-', or leave it empty."
             )
         identifier: Any = cls.id
-        if identifier.prefix == "":
+        if identifier.prefix == "" and prefix:
             namespace.setdefault("id", IdAttribute(prefix=prefix, uuid_version=1))
         if "Data" in namespace:
             if "data" in namespace:
@@ -69,7 +73,7 @@ class Record(TimestampedModel, AuthoredModel, SoftDeleteModel):
                 )
             namespace["data"] = MapAttribute(default=dict, schema=namespace["Data"])
         declared = namespace.get("Keys", cls.Keys)
-        namespace["Keys"] = type("Keys", (declared,), _made_keys(declared, prefix.upper(), meta))
+        namespace["Keys"] = type("Keys", (declared,), _made_keys(declared, (prefix or name).upper(), meta))
 
 
 def _made_keys(declared: object, prefix: str, meta: object) -> dict[str, object]:
@@ -82,6 +86,47 @@ def _made_keys(declared: object, prefix: str, meta: object) -> dict[str, object]
         free = next((index for index in _indexes(getattr(meta, "table", "default")) if index not in used), None)
         found |= {} if free is None else {LISTED: IndexKey(free, prefix, "{created_at}#{id}")}
     return found
+
+
+def is_by_id(model: type[DynamoModel]) -> bool:
+    """Return whether the identifier alone tells the key of a model's items, as a table whose key is ``id`` needs it."""
+    primary, identifier = model._options.primary, registry.attributes_of(model).get("id")
+    if not isinstance(identifier, IdAttribute) or identifier.attr_name != names.ID:
+        return False
+    word = identifier.prefix or model.__name__
+    return (primary.partition, primary.sort, primary.sharded) == ("{id}", f"#{word.upper()}", False)
+
+
+def prefix_of(model: type[DynamoModel]) -> str:
+    """Return what the identifiers of records begin with before a ``-``; empty if they may begin with anything."""
+    return getattr(registry.attributes_of(model)["id"], "prefix", "")
+
+
+@lru_cache(maxsize=1)
+def _sorts(generation: int) -> tuple[tuple[str, str], ...]:
+    """The prefixes of the records in tables whose key is ``id``, the longest first, each with their sort key."""
+    found = {
+        prefix_of(model): model._options.primary.sort
+        for model in registry.all_models()
+        if _has_id_alone(model._options.alias) and is_by_id(model)
+    }
+    return tuple(sorted(found.items(), key=lambda each: (-len(each[0]), each)))
+
+
+def _has_id_alone(alias: str) -> bool:
+    try:
+        return table_settings(alias).key == "id"
+    except ConfigurationError:
+        return False  # whatever uses the table says so
+
+
+def _forget(*, setting: str, **_: object) -> None:
+    if setting == "DYNAMO_SINGLE":
+        _sorts.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="dynamo_single.orm.model.records")
+single_key.tell_of(lambda: _sorts(registry.generation))
 
 
 def _indexes(alias: str) -> Sequence[str]:

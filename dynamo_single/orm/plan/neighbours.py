@@ -14,12 +14,12 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from dynamo_single.orm.plan.plan import KeyCondition
-from dynamo_single.orm.schema.encoding.codecs import ESCAPE
 from dynamo_single.orm.schema.encoding.keys import SEPARATOR
 from dynamo_single.orm.schema.encoding.patterns import Pattern
 from dynamo_single.orm.schema.encoding.shards import MARK
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.table import names
+from dynamo_single.table.escaping import ESCAPE
 
 _CLAIMS = f"{names.UNIQUE_PREFIX}{SEPARATOR}"
 

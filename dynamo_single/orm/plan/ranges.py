@@ -14,8 +14,9 @@ from msgspec import Struct
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.terms import Compare
 from dynamo_single.orm.plan.plan import SortOperator
-from dynamo_single.orm.schema.encoding.codecs import EMPTY, ESCAPE, LAST_VALUE
+from dynamo_single.orm.schema.encoding.codecs import EMPTY, LAST_VALUE
 from dynamo_single.orm.schema.encoding.keys import KeyPart, prefix_end
+from dynamo_single.table.escaping import ESCAPE
 
 
 class Narrowing(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -86,7 +87,26 @@ def test_an_abstract_record_hands_on_what_it_declares() -> None:
         assert record("Gizmo", (base,))().id.startswith("gizmo-")
 
 
-@pytest.mark.parametrize("prefix", ["", "two words", "a#b", "{id}", 5])
+def test_identifiers_without_a_prefix_are_bare() -> None:
+    with forgotten():
+        model = record(options={"id_prefix": ""})
+        assert uuid.UUID(model().id).version == 1
+        assert keys(model) == {
+            "primary": (None, "{id}", "#GADGET"),
+            "listed": ("gs1", "GADGET", "{created_at}#{id}"),
+        }
+        assert messages(model) == []
+
+
+def test_a_prefix_and_a_name_that_make_one_key_are_refused() -> None:
+    """What takes any identifier takes those of the other one."""
+    with forgotten():
+        one = record(options={"id_prefix": ""})
+        other = record("Gizmo", options={"id_prefix": "gadget"})
+        assert {each for model in (one, other) for each, _ in messages(model)} == {"dynamo_single.E007"}
+
+
+@pytest.mark.parametrize("prefix", ["two words", "a#b", "{id}", 5])
 def test_a_prefix_that_is_none_is_refused(prefix: Any) -> None:
     with forgotten(), pytest.raises(ConfigurationError, match="cannot begin an identifier"):
         record(options={"id_prefix": prefix})

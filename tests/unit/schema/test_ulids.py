@@ -50,16 +50,6 @@ def test_threads_make_different_ones() -> None:
     assert len(set(made)) == 2000
 
 
-def test_another_process_goes_on_from_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fork does not make those of its parent again."""
-    with frozen_time(NOON):
-        ulids.make()
-        before = ulids._last.random
-        monkeypatch.setattr(ulids.os, "getpid", lambda: -1)
-        ulids.make()
-    assert abs(ulids._last.random - before) > 2**33
-
-
 @pytest.mark.parametrize("moment", ["2025-01-01", None, datetime(2025, 1, 1).date(), 0])
 def test_what_is_no_moment_has_none(moment: Any) -> None:
     """It is refused with what a moment is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 from dynamo_single.conf import parse
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnexpectedItem
-from dynamo_single.table.single_key import answered, asked, joined, parted
+from dynamo_single.orm.schema.encoding import codecs
+from dynamo_single.table import single_key
+from dynamo_single.table.single_key import answered, asked, joined, parted, record_key
 
 #: Parts of keys, full of what joining means something by.
 PARTS = st.lists(st.sampled_from(["#", "|", "~", "~0", "~1", "-", "A", "b", "é", "\U0001f600"]), max_size=6).map(
@@ -51,6 +54,39 @@ def test_a_record_has_its_identifier_and_nothing_else_has_it(prefix: str, made: 
 @given(PREFIXES, st.from_regex(r"[A-Za-z0-9_]+", fullmatch=True))
 def test_so_has_one_whose_identifier_has_a_word_after_its_prefix(prefix: str, word: str) -> None:
     assert joined(f"{prefix}-{word}", f"#{prefix.upper()}") == f"{prefix}-{word}"
+
+
+#: Prefixes of records, each with the sort key of its records; one takes what no other does.
+SORTS = [("product-x", "#PRODUCT-X"), ("product", "#PRODUCT"), ("", "#THING")]
+
+
+@pytest.fixture(scope="module", params=[SORTS, SORTS[:2]], ids=["any", "prefixes"])
+def declared(request: Any) -> Iterator[list[tuple[str, str]]]:
+    """Some records."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(single_key, "_declared", lambda: request.param)
+        yield request.param
+
+
+@given(identifier=st.text(min_size=1, max_size=20), prefix=st.sampled_from(["", "product-", "product-x-", "a-"]))
+def test_every_identifier_is_the_id_of_a_record(declared: Any, identifier: str, prefix: str) -> None:
+    found = prefix + identifier
+    assume(not found.startswith("#"))
+    key = record_key(found)
+    assert (joined(*key), parted(found)) == (found, key)
+    assert key[0] == codecs.escape(found)
+    if prefix in ("product-", "product-x-"):
+        assert key[1] == f"#{prefix[:-1].upper()}" or found.startswith("product-x-")
+
+
+@given(PARTS, PARTS, PARTS, PARTS)
+@example("a$_b", "#THING", "a b", "#THING")
+def test_no_two_pairs_have_one_id_beside_records(
+    declared: Any, partition: str, sort: str, another: str, other: str
+) -> None:
+    assert parted(joined(partition, sort)) == (partition, sort)
+    assume((partition, sort) != (another, other))
+    assert joined(partition, sort) != joined(another, other)
 
 
 @given(st.text(min_size=1, max_size=20))

@@ -15,7 +15,7 @@ from django.utils.functional import Promise
 
 from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.schema.attributes.base import Attribute, Label, Null
-from dynamo_single.orm.schema.encoding import ulids, values
+from dynamo_single.orm.schema.encoding import ulids, uuids, values
 from dynamo_single.orm.schema.encoding.words import gettext_noop
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.orm.schema.kinds import ModelField
@@ -73,7 +73,8 @@ class EmailAttribute(UnicodeAttribute[Null]):
 class IdAttribute(UnicodeAttribute[Null]):
     """An identifier that the app makes on creation: ``<prefix>-<uuid>``, or a bare UUID without a prefix.
 
-    ``uuid_version`` 4 is random; 1 holds the time and the machine, as the record schema of docs/how-to has it. With
+    ``uuid_version`` 4 is random; 1 holds the time and a random number of the process, as the record schema of
+    docs/how-to has it. With
     ``kind="nanoid"`` it has 21 random letters, digits, ``_`` and ``-`` in the place of a UUID: 126 bits. With
     ``kind="ulid"`` it has a ULID, which sorts by when it was made; ``first_at()`` gives bounds for that.
     """
@@ -110,7 +111,7 @@ class IdAttribute(UnicodeAttribute[Null]):
         elif self.kind == "ulid":
             identifier = ulids.make()
         else:
-            identifier = str(uuid.uuid1() if self.uuid_version == 1 else uuid.uuid4())
+            identifier = str(uuids.make() if self.uuid_version == 1 else uuid.uuid4())
         return self._prefixed(identifier)
 
     def first_at(self, moment: datetime.datetime) -> str:

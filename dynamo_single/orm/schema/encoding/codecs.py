@@ -24,9 +24,8 @@ from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import checked_text, seconds, split_number
 from dynamo_single.orm.schema.encoding.words import Words, words
+from dynamo_single.table.escaping import CODES, ESCAPE
 
-#: What stands for a character that may not stand in a key as it is; no literal of a template may contain it.
-ESCAPE = "$"
 #: Higher than all that stands in a key: the last code point, which is escaped inside values.
 LAST = "\U0010ffff"
 #: What stands for an empty text, and for a missing value before all others or after them, where a template says so.
@@ -137,9 +136,7 @@ def _escaping(terminator: str) -> tuple[re.Pattern[str], dict[int, str]]:
 
 
 def _escapes(terminator: str) -> dict[int, str]:
-    codes = {code: ESCAPE + chr(code + 0x30) for code in range(0x20)}
-    codes |= {ord(character): ESCAPE + code for character, code in zip(' !"#$', "_eqst", strict=True)}
-    codes |= {0x10FFFE: "\U0010fffe0", 0x10FFFF: "\U0010fffe1"}
+    codes = dict(CODES)
     if terminator > ESCAPE:
         # Some of the codes above contain the terminator too: "$_" stands for a space.
         clashing = [code for code, escaped in codes.items() if terminator in escaped]

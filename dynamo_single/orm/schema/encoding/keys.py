@@ -18,7 +18,6 @@ from msgspec.structs import force_setattr, replace
 
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
 from dynamo_single.orm.schema.encoding.codecs import (
-    ESCAPE,
     KINDS,
     LAST,
     Codec,
@@ -31,6 +30,7 @@ from dynamo_single.orm.schema.encoding.identity import NoIdentity, join_identity
 from dynamo_single.orm.schema.encoding.patterns import Pattern
 from dynamo_single.orm.schema.encoding.shards import MARK, Sharding, Shards
 from dynamo_single.orm.schema.encoding.words import HAS_TO_HAVE_VALUE, words
+from dynamo_single.table.escaping import ESCAPE
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 __all__ = [

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dynamo_single.orm.schema.encoding.codecs import ESCAPE
+from dynamo_single.table.escaping import ESCAPE
 
 #: How much of a text a pattern can read: all of it as one of its own texts, all of it as the beginning of one, or not.
 Reading = Literal["whole", "beginning", "none"]

@@ -29,7 +29,6 @@ class _Last:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.process = 0
         self.milliseconds = -1
         self.random = 0
 
@@ -37,14 +36,24 @@ class _Last:
 _last = _Last()
 
 
+def _begin() -> None:
+    """Begin as a process of its own: also with a lock that no thread of the parent holds."""
+    global _last
+    _last = _Last()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_begin)
+
+
 def make() -> str:
     """A new one. Those that a process makes are in the order in which it makes them, as long as its clock goes on."""
     milliseconds = _milliseconds(clock.instant())
     with _last.lock:
-        if (milliseconds, os.getpid()) == (_last.milliseconds, _last.process):
+        if milliseconds == _last.milliseconds:
             _last.random += 1 + secrets.randbits(_STEP_BITS)
         else:
-            _last.process, _last.milliseconds = os.getpid(), milliseconds
+            _last.milliseconds = milliseconds
             # The first bit is left for those that follow.
             _last.random = secrets.randbits(_RANDOM_BITS - 1)
         return _text(milliseconds, _last.random)

@@ -1,0 +1,70 @@
+"""UUIDs of version 1, which hold when they were made; no two processes make the same one.
+
+RFC 9562 lets a node be random in the place of a network card's address (section 6.9): containers often share that
+address, and it names the machine to whoever reads an identifier. Together with the clock sequence each process has 61
+random bits, and one that was forked has others than its parent. This module must not know attributes.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from dynamo_single import clock
+
+#: The first moment that such a UUID can hold, and how many of its ticks a microsecond has.
+_BEGINNING: Final = datetime(1582, 10, 15, tzinfo=UTC)
+_TICKS: Final = 10
+_MICROSECOND: Final = timedelta(microseconds=1)
+#: The bit that no network card's address has.
+_MULTICAST: Final = 1 << 40
+_NODE_BITS: Final = 48
+_SEQUENCE_BITS: Final = 14
+#: A clock that went back by more than this, a second, gets another clock sequence.
+_STEP_BACK: Final = 1_000_000 * _TICKS
+
+
+class _Process:
+    """What tells this process's UUIDs from all others, and when the last one was made."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.node = secrets.randbits(_NODE_BITS) | _MULTICAST
+        self.sequence = secrets.randbits(_SEQUENCE_BITS)
+        self.last = 0
+
+    def tick(self) -> tuple[int, int]:
+        """Return a time that no UUID of this process and clock sequence has yet, and the clock sequence."""
+        now = (clock.instant() - _BEGINNING) // _MICROSECOND * _TICKS
+        with self.lock:
+            if now < self.last - _STEP_BACK:
+                self.sequence = (self.sequence + 1) % (1 << _SEQUENCE_BITS)
+                self.last = now
+            else:
+                self.last = max(now, self.last + 1)
+            return self.last, self.sequence
+
+
+_process = _Process()
+
+
+def _begin() -> None:
+    """Begin as a process of its own: also with a lock that no thread of the parent holds."""
+    global _process
+    _process = _Process()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_begin)
+
+
+def make() -> UUID:
+    """Return a new UUID of version 1, in the order of those that this process makes while its clock goes on."""
+    process = _process
+    ticks, sequence = process.tick()
+    fields = (ticks & 0xFFFFFFFF, ticks >> 32 & 0xFFFF, ticks >> 48 & 0x0FFF, sequence >> 8, sequence & 0xFF)
+    return UUID(fields=(*fields, process.node), version=1)
