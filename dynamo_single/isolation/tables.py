@@ -1,7 +1,8 @@
-"""The test tables of a run: made on the local engine that runs, or on one that is started, and removed at the end.
+"""The test tables of a run: created on the local engine that runs, or on one that is started, and removed at the end.
 
-Each table that ``DYNAMO_SINGLE`` names gets one: ``test_`` before its name, and what tells parallel runs apart after
-it. A table that is not on this machine is never touched: its test table is made on a local engine.
+Each table of ``DYNAMO_SINGLE`` gets one, ``test_<name>_<worker>_run<id>``, so that two runs at the same time share
+no table. With ``--keepdb`` the name has no run. A table that is not on this machine is never touched: its test table is
+created on a local engine.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -21,7 +24,7 @@ from msgspec.structs import replace
 from dynamo_single.conf import TableSettings, aliases, table_settings
 from dynamo_single.engines import LocalEngine, answers, find_engine
 from dynamo_single.exceptions import TableNotFound
-from dynamo_single.isolation import contents, guard, queries
+from dynamo_single.isolation import contents, guard, queries, record, runs
 from dynamo_single.isolation.contents import Contents
 from dynamo_single.table import provisioning, redirects
 from dynamo_single.table.redirects import Place
@@ -42,6 +45,8 @@ class _Run:
     def __init__(self) -> None:
         self.engine: LocalEngine | None = None
         self.bases: dict[TableSettings, TableSettings] = {}
+        #: What the test tables hold but for the items that the record names; ``None`` if only a Scan can tell.
+        self.known: Snapshot | None = None
 
 
 _run: Final = _Run()
@@ -52,22 +57,23 @@ def are_in_use() -> bool:
     return bool(redirects.state.stand_ins)
 
 
-def make(*, suffix: str = "", keep: bool = False, ask: bool = False, verbosity: int = 1) -> None:
-    """Make an empty test table for each table of the settings, and use them from now on.
+def make(*, suffix: str = "", keep: bool = False, verbosity: int = 1) -> None:
+    """Create an empty test table for each table of the settings, and use them from now on.
 
-    A table of the name is there if an earlier run was cut off, or kept it. With ``keep`` it is emptied and brought up
-    to the settings. Otherwise it is deleted; with ``ask`` only after a question, as Django asks about a database.
+    The tables that dead runs left on the same engines are removed first. With ``keep`` the tables of an earlier run
+    with ``keep`` are emptied and brought up to the settings.
     """
-    _run.bases = _named(suffix)
+    _run.bases = _named(suffix if keep else runs.named(suffix))
+    for endpoint in dict.fromkeys(base.endpoint_url for base in _run.bases.values()):
+        _remove_leftovers(endpoint, verbosity)
     for base in _run.bases.values():
         table = table_at(base)
-        if not keep and ask:
-            _ask(table)
         _prepare(table, keep=keep)
         contents.restore(table, {})
         if verbosity >= 1:
             _say(f"Test table {base.table_name!r} at {base.place}{_said_of_engine(base)}.")
     _use(_run.bases)
+    _run.known = {}
 
 
 def clone(suffix: str, *, keep: bool = False) -> None:
@@ -95,21 +101,46 @@ def finish() -> None:
     guard.stop()
     use_test_tables({})
     queries.stop()
-    _run.bases = {}
+    runs.end()
+    _run.bases, _run.known = {}, None
     if _run.engine is not None:
         _run.engine.stop()
         _run.engine = None
 
 
 def snapshot() -> Snapshot:
-    """What the test tables hold: a Scan of each."""
-    return {place: contents.read(table) for place, table in _tables()}
+    """Return what the test tables hold. Sends a Scan of each if anything was written since they were last known."""
+    if _run.known is None or not record.is_empty():
+        record.take()  # first: what another thread writes during the Scan is noted for the next time
+        _run.known = {place: contents.read(table) for place, table in _tables()}
+    return _run.known
 
 
-def restore(wanted: Snapshot) -> None:
-    """Make the test tables hold that again, whoever wrote meanwhile: a Scan of each, and the differences."""
-    for place, table in _tables():
-        contents.restore(table, wanted.get(place, {}))
+def restore(wanted: Snapshot, *, look: bool = False) -> None:
+    """Make the test tables hold these items and no others.
+
+    Writes the items that the record names, and those in which ``wanted`` differs from what was known, in batches of 25.
+    Sends a Scan of each table first, and writes the differences that it shows, if ``look`` is set or something else may
+    have written: a process that was started, another client, or a request without keys.
+    """
+    known, _run.known = _run.known, None
+    written = record.take()
+    with record.paused():
+        for place, table in _tables():
+            after = wanted.get(place, {})
+            if look or known is None or not record.is_complete():
+                contents.restore(table, after)
+            else:
+                keys = written.get(place.name, set()) | _changed(known.get(place, {}), after)
+                contents.put_back(table, after, keys)
+    _run.known = wanted
+
+
+def _changed(before: Contents, after: Contents) -> set[tuple[str, str]]:
+    if before is after:
+        return set()
+    keys = before.keys() | after.keys()
+    return {key for key in keys if before.get(key) is not after.get(key) and before.get(key) != after.get(key)}
 
 
 def as_text() -> str:
@@ -123,13 +154,9 @@ def from_text(text: str) -> None:
         contents.restore(table, contents.from_text(items))
 
 
-def expire(moment: float) -> int:
-    """Delete from the test tables what DynamoDB's time to live would have deleted by a moment; how many items."""
-    return sum(contents.expire(table, moment) for _, table in _tables())
-
-
 def _use(stand_ins: Mapping[TableSettings, TableSettings]) -> None:
     use_test_tables(stand_ins)
+    _run.known = None
     guard.start()
     queries.start()
 
@@ -191,14 +218,32 @@ def _delete(table: Table) -> None:
         table.send(Request("DeleteTable"))
 
 
-def _ask(table: Table) -> None:
+def _remove_leftovers(endpoint: str | None, verbosity: int) -> None:
+    """Delete the test tables of runs that have ended without removing them. Sends ListTables for each 100 names, and a
+    DescribeTable for each table of a run of which this machine has no lock file."""
+    any_base = next(base for base in _run.bases.values() if base.endpoint_url == endpoint)
     with guard.lifted():
-        if provisioning.observe(table).table is None:
+        for name in _names_of_tables(table_at(any_base)):
+            left = table_at(replace(any_base, table_name=name))
+            if runs.is_left_over(name, partial(_created, left)):
+                _delete(left)
+                if verbosity >= 1:
+                    _say(f"Removed the test table {name!r} of a run that was interrupted.")
+
+
+def _names_of_tables(table: Table) -> Iterator[str]:
+    start: dict[str, str] = {}
+    while True:
+        answer = table.call("ListTables", {"Limit": 100, **start})
+        yield from answer["TableNames"]
+        if not (last := answer.get("LastEvaluatedTableName")):
             return
-    question = f"The test table {table.name!r} is there already, at {table.settings.place}; another run may use it.\n"
-    if input(f"{question}Type 'yes' to delete it, or 'no' to cancel: ") != "yes":
-        _say("Tests cancelled.")
-        sys.exit(1)
+        start = {"ExclusiveStartTableName": last}
+
+
+def _created(table: Table) -> float:
+    found = table.send(Request("DescribeTable"))["Table"]["CreationDateTime"]
+    return found.timestamp() if isinstance(found, datetime) else float(found)
 
 
 def _say(text: str) -> None:

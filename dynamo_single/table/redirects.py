@@ -1,27 +1,40 @@
-"""Test tables that stand in for the tables which the settings name, and the guard that requests pass meanwhile.
+"""Test tables that stand in for the tables of the settings, and the guard that each request passes in the meantime.
 
-Both belong to the process, not to a thread: what a test starts must not get past them. Child processes take over the
-test tables by an environment variable. Outside of tests this module holds nothing. It must not know Django's tests.
+Both belong to the process rather than to a thread: nothing that a test starts may get past them. Child processes
+inherit the test tables, and the guard, by an environment variable. Outside of tests this module holds nothing. It does
+not depend on Django's tests.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import astuple, replace
 
 from dynamo_single.conf import KeyForm, TableSettings
-from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.exceptions import AccessOutsideTest, ConfigurationError
+from dynamo_single.later import Later
+from dynamo_single.table.items import Parameters
 
-#: JSON: the test tables of the process that started this one.
+if TYPE_CHECKING:
+    from dynamo_single import engines
+else:
+    engines = Later("dynamo_single.engines")
+
+#: JSON: the test tables and engines of the process that started this one; or ``UNGUARDED``.
 VARIABLE: Final = "DYNAMO_SINGLE_TEST_TABLES"
+#: The value with which a process of a test run reaches the tables of its settings.
+UNGUARDED: Final = "unguarded"
+#: pytest sets the first one for a whole run since version 8.2, and the second one during each test.
+_OF_PYTEST: Final = ("PYTEST_VERSION", "PYTEST_CURRENT_TEST")
 
-#: Asked before a request is sent; it raises where a test must not send one.
-Guard = Callable[[TableSettings], None]
+#: Called before a request is sent, with its operation and parameters; raises if a test must not send it.
+Guard = Callable[[TableSettings, str, Parameters], None]
 
 
 class Place(Struct, frozen=True):
@@ -34,11 +47,11 @@ class Place(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: TableSettings) -> Place:
-        """The place of a table."""
+        """Return the place of a table."""
         return cls(settings.endpoint_url, settings.region, settings.table_name, settings.key)
 
     def settings(self, like: TableSettings) -> TableSettings:
-        """The settings of the table at this place, in all else those of another one; it is charged by the request."""
+        """Return the settings of the table at this place, otherwise those of ``like``, charged by the request."""
         return replace(
             like,
             endpoint_url=self.endpoint_url,
@@ -52,44 +65,103 @@ class Place(Struct, frozen=True):
 
 
 class _State(Struct):
-    stand_ins: Mapping[Place, Place]
+    stand_ins: Mapping[Place, Place] = field(default_factory=dict)
     guard: Guard | None = None
+    #: Addresses of the engines that tests run themselves, each with the number of blocks that run it.
+    engines: Counter[str] = field(default_factory=Counter)
+    #: Whether tests run in this process, so that its children are guarded even if there are no test tables.
+    in_tests: bool = False
 
 
-def _inherited() -> dict[Place, Place]:
-    """What the process that started this one has set up; only tables on this machine are accepted."""
+state: Final = _State()
+
+
+def inherit() -> None:
+    """Take over the test tables and engines of the process that started this one, and its guard.
+
+    Only tables and engines on this machine are accepted; ``ConfigurationError`` for others.
+    """
+    state.stand_ins, state.engines, state.guard = {}, Counter(), None
     text = os.environ.get(VARIABLE)
-    if not text:
-        return {}
+    if text and text != UNGUARDED:
+        _read(text)
+    state.guard = default_guard()
+
+
+def _read(text: str) -> None:
     try:
-        found = {Place(*declared): Place(*stand_in) for declared, stand_in in json.loads(text)}
-        local = all(each.settings(TableSettings("", "")).is_local for each in found.values())
-    except (TypeError, ValueError) as error:
+        inherited: dict[str, Any] = json.loads(text)
+        tables = {Place(*declared): Place(*stand_in) for declared, stand_in in inherited["tables"]}
+        own = Counter(map(str, inherited["engines"]))
+        named = [*tables.values(), *(Place(url, "", "") for url in own)]
+        local = all(each.settings(TableSettings("", "")).is_local for each in named)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ConfigurationError(f"The environment variable {VARIABLE} cannot be read; remove it.") from error
     if not local:
         raise ConfigurationError(f"The environment variable {VARIABLE} names a table that is not on this machine.")
-    return found
+    state.stand_ins, state.engines = tables, own
+
+
+def default_guard() -> Guard | None:
+    """Return the guard of a process whose tests this app does not run itself: of pytest without the plugin, and of a
+    process that tests have started. ``None`` outside of test runs, and if the variable says ``UNGUARDED``."""
+    text = os.environ.get(VARIABLE)
+    if text == UNGUARDED:
+        return None
+    return refuse_others if text or any(name in os.environ for name in _OF_PYTEST) else None
+
+
+def watch() -> None:
+    """Guard this process from now on if it turns out to be one of tests; called when a table is first used."""
+    if state.guard is None:
+        state.guard = default_guard()
+
+
+def refuse_others(settings: TableSettings, operation: str, params: Parameters) -> None:
+    """Raise ``AccessOutsideTest`` unless the table is a test table or on an engine that the tests run."""
+    if is_stand_in(settings) or is_own(settings) or settings.endpoint_url in engines.running:
+        return
+    started = "this process was started by a test run" if VARIABLE in os.environ else "pytest runs without the plugin"
+    raise AccessOutsideTest(
+        f"Cannot send {operation} to the table {settings.table_name!r} at {settings.place}: {started}, and no test "
+        "table stands in for it. Nothing was sent. Run pytest with `-p dynamo_single.pytest_plugin`, use a test with a "
+        "database, or run an engine with dynamo_single.testing.local_engine(). To reach the table on purpose, set the "
+        f"environment variable {VARIABLE}={UNGUARDED}."
+    )
 
 
 def stand_in_for(settings: TableSettings) -> TableSettings:
-    """The settings of the test table that stands in for a table, or the same settings where none does."""
+    """Return the settings of the test table that stands in for a table, or the same settings if none does."""
     found = state.stand_ins.get(Place.of(settings)) if state.stand_ins else None
     return settings if found is None else found.settings(settings)
 
 
 def is_stand_in(settings: TableSettings) -> bool:
-    """Whether the settings are those of a test table in use."""
+    """Return whether the settings are those of a test table in use."""
     return Place.of(settings) in state.stand_ins.values()
+
+
+def is_own(settings: TableSettings) -> bool:
+    """Return whether the table is on an engine that a test runs itself."""
+    return settings.endpoint_url is not None and state.engines[settings.endpoint_url] > 0
 
 
 def put_in(stand_ins: Mapping[TableSettings, TableSettings]) -> None:
     """From now on the second table of each pair stands in for the first, here and in processes started from here."""
     state.stand_ins = {Place.of(declared): Place.of(found) for declared, found in stand_ins.items()}
-    if not state.stand_ins:
+    publish()
+
+
+def publish() -> None:
+    """Let processes that are started from here inherit the test tables and engines, and the guard while tests run."""
+    if os.environ.get(VARIABLE) == UNGUARDED:
+        return
+    own = sorted(url for url, blocks in state.engines.items() if blocks)
+    if not (state.stand_ins or own or state.in_tests):
         os.environ.pop(VARIABLE, None)
         return
-    pairs = [[astuple(declared), astuple(found)] for declared, found in state.stand_ins.items()]
-    os.environ[VARIABLE] = json.dumps(pairs)
+    tables = [[astuple(declared), astuple(found)] for declared, found in state.stand_ins.items()]
+    os.environ[VARIABLE] = json.dumps({"tables": tables, "engines": own})
 
 
-state: Final = _State(_inherited())
+inherit()

@@ -9,7 +9,7 @@ both there, joined. Each pair has an ``id`` of its own, so that no item is taken
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -95,6 +95,21 @@ def key_of(item: Mapping[str, Any]) -> tuple[str, str]:
     """``pk`` and ``sk`` of an item, or a key, of either form of table; empty texts where it has neither."""
     found = read(item) if PARTITION_KEY not in item else item
     return found.get(PARTITION_KEY, {}).get("S", ""), found.get(SORT_KEY, {}).get("S", "")
+
+
+def written_keys(operation: str, params: Parameters) -> Iterator[tuple[str, str, str]]:
+    """Yield table, ``pk`` and ``sk`` of each item that a request writes, of either form of table; none for a read."""
+    if operation in ("PutItem", "UpdateItem", "DeleteItem"):
+        yield params["TableName"], *key_of(params.get("Key") or params["Item"])
+    elif operation == "TransactWriteItems":
+        for entry in params["TransactItems"]:
+            for action in entry.values():
+                yield action["TableName"], *key_of(action.get("Key") or action["Item"])
+    elif operation == "BatchWriteItem":
+        for table, entries in params["RequestItems"].items():
+            for entry in entries:
+                for action in entry.values():
+                    yield table, *key_of(action.get("Key") or action["Item"])
 
 
 def _is_joined(text: str) -> bool:

@@ -189,7 +189,7 @@ class Table:
         """What a test answers in DynamoDB's place; else ``None``, if the request may be sent."""
         answer = flow.apart(partial(listeners.intercepted, operation, params)) if INTERCEPTING.get() else None
         if answer is None and redirects.state.guard is not None:
-            redirects.state.guard(self.settings)
+            redirects.state.guard(self.settings, operation, params)
         return answer
 
 
@@ -233,6 +233,7 @@ def get_table(alias: str = "default") -> Table:
     """
     found = _tables.get(alias)
     if found is None:
+        redirects.watch()
         found = _tables[alias] = table_at(redirects.stand_in_for(table_settings(alias)))
     return found
 

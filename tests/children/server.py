@@ -262,8 +262,7 @@ def _become(wanted: dict[str, Any]) -> NoReturn:
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     importlib.invalidate_caches()
     # What is read from the environment when its module is imported.
-    redirects = importlib.import_module("dynamo_single.table.redirects")
-    redirects.state.stand_ins = redirects._inherited()
+    importlib.import_module("dynamo_single.table.redirects").inherit()
     code = 0
     try:
         _run(*wanted["arguments"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,9 +42,9 @@ class Development:
         names: list[str] = self.table.call("ListTables", {})["TableNames"]
         return names
 
-    def django(self, *arguments: str, settings: str = "settings", typed: str = "", **environment: str) -> str:
-        """Run ``manage.py test``; what it printed. Any failure is one of the caller's."""
-        return self._run("django", "test", *arguments, settings=settings, typed=typed, **environment)
+    def django(self, *arguments: str, settings: str = "settings", **environment: str) -> str:
+        """Run ``manage.py test``, and return what it printed. Any failure is one of the caller's."""
+        return self._run("django", "test", *arguments, settings=settings, **environment)
 
     def manage(self, *arguments: str, settings: str = "settings") -> str:
         """Run a command of ``manage.py``; what it printed."""
@@ -54,14 +54,16 @@ class Development:
         """Run a module; what it printed."""
         return self._run(*arguments, settings=settings)
 
-    def pytest(self, *arguments: str, settings: str = "settings", **environment: str) -> str:
-        """Run pytest with the plugin; what it printed."""
-        named = [part for plugin in PLUGINS for part in ("-p", plugin)]
+    def pytest(
+        self, *arguments: str, settings: str = "settings", plugins: Sequence[str] = PLUGINS, **environment: str
+    ) -> str:
+        """Run pytest with the plugin, or with others, and return what it printed."""
+        named = [part for plugin in plugins for part in ("-p", plugin)]
         fixed = ("-q", "--noconftest", *named, f"--ds={_module(settings)}")
         only = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         return self._run("pytest", *fixed, *arguments, settings=settings, **only, **environment)
 
-    def _run(self, program: str, *arguments: str, settings: str, typed: str = "", **environment: str) -> str:
+    def _run(self, program: str, *arguments: str, settings: str, **environment: str) -> str:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "DYNAMO_"))}
         child = children.run(
             ["-m", program, *arguments],
@@ -73,7 +75,6 @@ class Development:
                 children.SERVER: children.address(),
                 **environment,
             },
-            input=typed,
             together=True,
             timeout=SECONDS,
         )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from msgspec.structs import replace
 
-from dynamo_single.table import Request
+from dynamo_single.isolation import runs
+from dynamo_single.table import Request, Table, provisioning
 from tests.contract.isolation.runs import Development, development
 from tests.isolated_project import OF_A_CLASS
 
@@ -102,13 +107,13 @@ def test_a_runner_without_our_command_makes_test_tables_too(running: Development
 def test_the_test_table_is_made_on_the_engine_that_runs(running: Development) -> None:
     """The run says where its table is."""
     said = running.django(f"{STOCK}.AfterData", "--noinput")
-    assert f"Test table 'test_notes' at {running.table.settings.place}." in said
+    assert re.search(f"Test table 'test_notes_run[0-9a-f]{{8}}' at {running.table.settings.place}\\.", said)
 
 
 def test_a_table_that_is_not_local_is_never_used(running: Development) -> None:
     """Tests of a project whose table is at AWS run on an engine that they start."""
     said = running.django(f"{STOCK}.AfterData", "--noinput", settings="settings_aws")
-    assert "Test table 'test_notes' at http://127.0.0.1:" in said
+    assert re.search("Test table 'test_notes_run[0-9a-f]{8}' at http://127.0.0.1:", said)
     assert ", an engine in memory that ends with the tests." in said
     assert said.endswith("ended with 0"), said
 
@@ -123,16 +128,62 @@ def test_keepdb_keeps_the_table_and_empties_it(running: Development) -> None:
     assert second.endswith("ended with 0"), second
 
 
-@pytest.mark.parametrize(("typed", "status", "left"), [("yes\n", "0", False), ("no\n", "1", True)])
-def test_a_table_that_is_left_over_is_deleted_after_a_question(
-    running: Development, typed: str, status: str, left: bool
-) -> None:
-    """Without ``--noinput`` whoever runs the tests is asked, as with a database."""
-    running.django(f"{STOCK}.AfterData", "--keepdb")
-    said = running.django(f"{STOCK}.AfterData", typed=typed)
-    assert "The test table 'test_notes' is there already" in said
-    assert said.endswith(f"ended with {status}"), said
-    assert ("test_notes" in running.tables()) is left
+def test_two_runs_at_the_same_time_share_no_table(running: Development) -> None:
+    """Each writes the same keys as the other one."""
+    with ThreadPoolExecutor(2) as pool:
+        label = f"{PROJECT}.same_keys"
+        said = list(pool.map(lambda _: running.django(label, "--noinput"), range(2)))
+    assert [text.rpartition("\n")[2] for text in said] == ["ended with 0"] * 2, said
+
+
+def test_the_table_of_a_killed_run_is_removed(running: Development) -> None:
+    """The next run names it, and asks no question."""
+    running.django(f"{PROJECT}.killed", "--noinput")
+    (left,) = {*running.tables()} - {"notes"}
+    said = running.django(f"{STOCK}.AfterData")
+    assert f"Removed the test table {left!r} of a run that was interrupted." in said
+    assert running.tables() == ["notes"]
+
+
+def test_the_table_of_a_run_that_goes_on_is_kept(running: Development) -> None:
+    """Its process holds the lock."""
+    name = f"test_notes_{runs.named('gw3')}"
+    try:
+        provisioning.apply(Table(replace(running.table.settings, table_name=name)))
+        running.django(f"{STOCK}.AfterData")
+        assert name in running.tables()
+    finally:
+        runs.end()
+
+
+def test_the_table_of_an_unknown_run_is_kept_for_a_day(running: Development) -> None:
+    """It may be one of a container with files of its own."""
+    name = "test_notes_run0123abcd"
+    assert not runs.is_left_over(name, lambda: time.time() - 23 * 3600)
+    assert runs.is_left_over(name, lambda: time.time() - 25 * 3600)
+    assert not runs.is_left_over("test_notes", lambda: 0)
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_a_tests_writes_are_undone_without_a_scan(running: Development, settings: str) -> None:
+    """Data of a class are created once; what other clients and processes wrote is found all the same."""
+    said = running.django(f"{PROJECT}.recorded", "--noinput", settings=settings)
+    assert "Ran 10 tests" in said
+    assert said.endswith("ended with 0"), said
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_a_preparation_that_fails_leaves_nothing(running: Development, settings: str) -> None:
+    """Neither fixtures nor data of a class that were written by half are in the next test's table."""
+    said = running.django(f"{PROJECT}.broken", "--noinput", settings=settings)
+    assert "FAILED (errors=4)" in said, said
+
+
+def test_a_process_of_a_run_without_tables_is_refused(running: Development) -> None:
+    before = running.state()
+    said = running.django(f"{PROJECT}.unplugged.InSimpleTestCase", "--noinput")
+    assert said.endswith("ended with 0"), said
+    assert running.state() == before
 
 
 def test_by_hand_flush_empties_nothing(running: Development) -> None:

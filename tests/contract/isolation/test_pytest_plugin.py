@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 from tests import children
-from tests.contract.isolation.runs import ROOT, Development, development
+from tests.contract.isolation.runs import PLUGINS, ROOT, Development, development
 from tests.deep import deep
 from tests.isolated_project import MANY
 
@@ -80,3 +80,17 @@ def test_pytest_finds_the_plugin_where_the_package_is_installed() -> None:
     """The entry point names the module."""
     (name,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"].values()
     assert import_module(name).dynamo_requests
+
+
+def test_without_the_plugin_no_table_is_reached_but_those_of_own_engines(running: Development) -> None:
+    """Neither by the tests nor by their processes; the message says how they get one."""
+    before = running.state()
+    said = running.pytest("tests/isolated_project/unplugged.py", plugins=PLUGINS[:-1])
+    assert "5 passed, 1 skipped" in said, said
+    assert running.state() == before
+
+
+def test_test_functions_are_undone_without_a_scan(running: Development) -> None:
+    """But for the last one of each file."""
+    said = running.pytest("tests/isolated_project/scanned.py")
+    assert "3 passed" in said, said
