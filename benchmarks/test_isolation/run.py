@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -18,38 +19,56 @@ django.setup()
 
 from dynamo_single.isolation import contents  # noqa: E402 - after Django is set up
 from dynamo_single.table import Table, provisioning  # noqa: E402
+from dynamo_single.table.items import Item  # noqa: E402
 from dynamo_single.testing import local_engine  # noqa: E402
 
-ROUNDS = 200
+#: How often each is measured, by the number of items of the class.
+ROUNDS = {0: 200, 5000: 5}
 
 
-def write(table: Table, number: int) -> None:
-    """Leave items as a test does."""
-    for each in range(number):
-        keys = {"pk": {"S": f"TEST#{each}"}, "sk": {"S": "#METADATA"}}
-        table.call("PutItem", {"TableName": table.name, "Item": keys})
+def keys(number: int, name: str = "TEST") -> list[tuple[str, str]]:
+    """Return the keys of items that a test, or its class, writes."""
+    return [(f"{name}#{each}", "#METADATA") for each in range(number)]
 
 
-def milliseconds(table: Table, number: int, work: Callable[[], object]) -> float:
-    """The median of what the work takes after a test."""
+def items(number: int, name: str = "TEST") -> dict[tuple[str, str], Item]:
+    """Return such items."""
+    return {key: {"pk": {"S": key[0]}, "sk": {"S": key[1]}} for key in keys(number, name)}
+
+
+def milliseconds(table: Table, rounds: int, number: int, work: Callable[[], object]) -> float:
+    """Return the median of the time that the work takes after a test."""
     taken = []
-    for _ in range(ROUNDS):
-        write(table, number)
+    for _ in range(rounds):
+        for item in items(number).values():
+            table.call("PutItem", {"TableName": table.name, "Item": item})
         started = perf_counter()
         work()
         taken.append((perf_counter() - started) * 1000)
     return median(taken)
 
 
+def scanned_twice(table: Table, found: dict[tuple[str, str], Item]) -> None:
+    """Read what is there, and write the differences that a second Scan shows."""
+    contents.read(table)
+    contents.restore(table, found)
+
+
 def main() -> None:
     """Print a row for each number of items."""
     with local_engine(root=Path(__file__).resolve().parents[2]) as table:
-        print(f"{'items left':>10} {'emptied, ms':>12} {'remembered and given back, ms':>30} {'a new table, ms':>16}")
-        for number in (0, 3, 60):
-            emptied = milliseconds(table, number, lambda: contents.restore(table, {}))
-            both = milliseconds(table, number, lambda: (contents.read(table), contents.restore(table, {})))
-            anew = milliseconds(table, number, lambda: provisioning.recreate(table))
-            print(f"{number:>10} {emptied:>12.2f} {both:>30.2f} {anew:>16.2f}")
+        print(
+            f"{'of the class':>12} {'of the test':>11} {'record, ms':>11} {'two Scans, ms':>14} {'a new table, ms':>16}"
+        )
+        for of_class, rounds in ROUNDS.items():
+            found = items(of_class, "CLASS")
+            contents.restore(table, found)
+            for number in (0, 3, 60):
+                record = milliseconds(table, rounds, number, partial(contents.put_back, table, found, keys(number)))
+                scans = milliseconds(table, rounds, number, partial(scanned_twice, table, found))
+                anew = milliseconds(table, rounds, number, partial(provisioning.recreate, table))
+                print(f"{of_class:>12} {number:>12} {record:>11.2f} {scans:>14.2f} {anew:>16.2f}")
+                contents.restore(table, found)
 
 
 if __name__ == "__main__":

@@ -219,6 +219,7 @@ DJANGO = {
         f"TransactionTestCase.{name}": f"django.test.TransactionTestCase.{name}"
         for name in ("_pre_setup", "_post_teardown")
     },
+    "TestCase._rollback_atomics": "django.test.TestCase._rollback_atomics",
     "test": "django.core.management.commands.test.Command",
     "BaseDatabaseWrapper.on_commit": "django.db.backends.base.base.BaseDatabaseWrapper.on_commit(self, func, robust=)",
     "BaseDatabaseWrapper.run_on_commit": "django.db.backends.base.base: run_on_commit",
