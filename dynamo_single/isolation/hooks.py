@@ -2,7 +2,7 @@
 
 Django calls nothing of an app when it makes test databases and when a test begins and ends, so ``installed()`` wraps
 those methods of its classes for as long as tests run; decision 0019 has the reasons. A test and a class restore what
-they found, so that our engine may be said to roll back: ``setUpTestData()`` is called once a class.
+they found, so that our engine supports transactions in the meantime: ``setUpTestData()`` is called once a class.
 """
 
 from __future__ import annotations

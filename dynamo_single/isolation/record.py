@@ -99,7 +99,7 @@ def note(operation: str, params: Parameters) -> None:
 
 
 def take() -> Written:
-    """Return what was written since the last call, and begin anew."""
+    """Return what was written since the last call, and begin again."""
     written, _record.written = _record.written, defaultdict(set)
     return written
 

@@ -32,6 +32,10 @@ RUN_ELSEWHERE = {
 }
 
 
+#: What a new user's environment does not have.
+_OF_TESTS = ("DJANGO_", "DYNAMO_", "PYTEST_")
+
+
 @dataclass
 class Project:
     """The project of one page."""
@@ -47,7 +51,7 @@ class Project:
     def environment(self) -> dict[str, str]:
         """The environment of everything that runs in the project."""
         url = f"{self.endpoint_url.replace('http', 'dynamodb', 1)}/single-table?region=us-east-1"
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "DYNAMO_"))}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OF_TESTS)}
         return inherited | {
             "DYNAMO_URL": url,
             "PYTHONPATH": str(ROOT),

@@ -68,23 +68,25 @@ class InSimpleTestCase(Behaviour, SimpleTestCase):
 
 
 class InTestCase(Behaviour, TestCase):
-    """The class that would roll back."""
+    """The class that rolls back."""
 
     made: ClassVar[int] = 0
-    ran: ClassVar[int] = 0
 
     @classmethod
     def setUpTestData(cls) -> None:
         """Count how often data is made."""
         cls.made += 1
 
-    def setUp(self) -> None:
-        """Count the tests."""
-        type(self).ran += 1
+    def test_data_is_created_once_for_the_class(self) -> None:
+        """The writes of each test are undone."""
+        self.assertEqual(self.made, 1)
 
-    def test_data_is_made_before_each_test(self) -> None:
-        """Nothing is rolled back between tests, so data is made again for each."""
-        self.assertEqual(self.made, self.ran)
+    def test_a_callback_runs_after_the_outermost_block(self) -> None:
+        """The outermost block is the test's, as with SQL: Django's context manager runs the callback."""
+        ran: list[str] = []
+        with self.captureOnCommitCallbacks(execute=True), transaction.atomic():
+            transaction.on_commit(lambda: ran.append("inner"))
+        self.assertEqual(ran, ["inner"])
 
 
 class InTransactionTestCase(Behaviour, TransactionTestCase):
