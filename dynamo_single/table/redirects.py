@@ -71,6 +71,8 @@ class _State(Struct):
     engines: Counter[str] = field(default_factory=Counter)
     #: Whether tests run in this process, so that its children are guarded even if there are no test tables.
     in_tests: bool = False
+    #: Whether a test run started this process. The variable itself does not tell: this process may have set it since.
+    is_child: bool = False
 
 
 state: Final = _State()
@@ -83,7 +85,8 @@ def inherit() -> None:
     """
     state.stand_ins, state.engines, state.guard = {}, Counter(), None
     text = os.environ.get(VARIABLE)
-    if text and text != UNGUARDED:
+    state.is_child = bool(text) and text != UNGUARDED
+    if text and state.is_child:
         _read(text)
     state.guard = default_guard()
 
@@ -105,10 +108,9 @@ def _read(text: str) -> None:
 def default_guard() -> Guard | None:
     """Return the guard of a process whose tests this app does not run itself: of pytest without the plugin, and of a
     process that tests have started. ``None`` outside of test runs, and if the variable says ``UNGUARDED``."""
-    text = os.environ.get(VARIABLE)
-    if text == UNGUARDED:
+    if os.environ.get(VARIABLE) == UNGUARDED:
         return None
-    return refuse_others if text or any(name in os.environ for name in _OF_PYTEST) else None
+    return refuse_others if state.is_child or any(name in os.environ for name in _OF_PYTEST) else None
 
 
 def watch() -> None:
@@ -121,7 +123,7 @@ def refuse_others(settings: TableSettings, operation: str, params: Parameters) -
     """Raise ``AccessOutsideTest`` unless the table is a test table or on an engine that the tests run."""
     if is_stand_in(settings) or is_own(settings) or settings.endpoint_url in engines.running:
         return
-    started = "this process was started by a test run" if VARIABLE in os.environ else "pytest runs without the plugin"
+    started = "this process was started by a test run" if state.is_child else "pytest runs without the plugin"
     raise AccessOutsideTest(
         f"Cannot send {operation} to the table {settings.table_name!r} at {settings.place}: {started}, and no test "
         "table stands in for it. Nothing was sent. Run pytest with `-p dynamo_single.pytest_plugin`, use a test with a "
