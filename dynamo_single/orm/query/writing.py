@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import IntegrityError
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.later import Later
@@ -44,7 +45,11 @@ class WritingQuerySet(PlannedQuerySet[M]):
     """The methods that write."""
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete each object as its own ``delete()`` does, under the queryset's conditions; the counts are by model."""
+        """Delete each object as its own ``delete()`` does, under the queryset's conditions; the counts are by model.
+
+        Orders do not count. One whole primary key is one DeleteItem if nothing follows from the deletion; otherwise
+        objects are read by the plan's requests.
+        """
         self._check_writable("delete()")
         return run(self._written(queryset_writes.delete, current()))
 
@@ -222,8 +227,9 @@ class WritingQuerySet(PlannedQuerySet[M]):
         return self._is_native() and are_plain(type(self), (name,)) and all(map(makes_objects, models))
 
     async def _written(self, write: Callable[[queryset_writes.Matches], Flow[T]], pending: Block | None) -> T:
-        source = (await self._state()).source()
-        query = source.query(ordered=False)
+        # As in Django, no order counts: each object is written by itself.
+        source = replace((await self._state()).source().unordered(), reversed=False)
+        query = source.query()
         try:
             return await write(
                 queryset_writes.Matches(

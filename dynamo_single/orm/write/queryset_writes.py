@@ -1,8 +1,8 @@
 """Writing through a queryset: what is to be written is checked before anything is read or sent.
 
 Each object is written by itself, under the queryset's own conditions: one that does not meet them any more is left
-alone and not counted. One object whose whole primary key is given is updated by one request without reading, where
-nothing else depends on the values. What sends is a coroutine. This module must not know how a single object is written,
+alone and not counted. One object whose whole primary key is given is updated or deleted by one request without reading,
+if nothing else depends on it. What sends is a coroutine. This module must not know how a single object is written,
 or how many at once.
 """
 
@@ -25,6 +25,7 @@ from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, Compare, Co
 from dynamo_single.orm.effects import claims
 from dynamo_single.orm.effects.effect import Subject
 from dynamo_single.orm.effects.terms import Terms
+from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.effects.write_errors import unmet_error
 from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.form import form_of
@@ -32,7 +33,7 @@ from dynamo_single.orm.items.serialization import stored_name
 from dynamo_single.orm.items.unique_rules import rules_of
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Plan, Query
-from dynamo_single.orm.requests.actions import ITEM_EXISTS, Update
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, Delete, Update
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.changes import Change, Place, clashing, needs, unmet
 from dynamo_single.orm.requests.compiler import compile_action
@@ -44,7 +45,7 @@ from dynamo_single.orm.write.assignments import Target, is_asked, settled, targe
 from dynamo_single.orm.write.job import Job, Progress, each_once
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table.flow import local, streamed
-from dynamo_single.table.names import ITEM_TYPE
+from dynamo_single.table.names import ITEM_TYPE, MOVED_FROM
 from dynamo_single.table.table import get_table
 
 
@@ -107,6 +108,12 @@ async def hard_delete(matches: Matches) -> tuple[int, dict[str, int]]:
 
 
 async def _delete_each(matches: Matches, verb: str, *, for_good: bool) -> tuple[int, dict[str, int]]:
+    deleted = await deleted_at_once(matches, for_good=for_good)
+    if deleted is not None:
+        if deleted and matches.progress is not None:
+            await local(partial(matches.progress, deleted, deleted))
+        return deleted, {matches.model._meta.label: deleted} if deleted else {}
+
     async def write(obj: DynamoModel, pending: Block | None) -> Mapping[str, int]:
         terms = Terms(queried=_own_condition(matches.query, obj))
         delete_one = obj._hard_deleted if for_good else obj._deleted
@@ -256,25 +263,61 @@ def _checked_value(field: Any, value: object) -> Any:
 async def at_once(matches: Matches, assigned: Assigned) -> int | None:
     """Update the one object that is asked for by one request; ``None`` where objects have to be read first."""
     model = matches.model
-    layout = registry.layout_of(model)
-    if matches.pending is not None or matches.is_empty or layout.schema is not None or layout.twins:
-        return None  # of an earlier schema version, or of a name that changes hands, an item has to be read first
     # A moment that sets itself is written too, and what follows from it has to go along.
     changed = {*assigned.values, *form_of(model).automatic}
     if not computed_changes.is_left_to_dynamodb(model, assigned.changes, changed, alone=True):
         return None
-    plan = planner.plan(matches.query, now=clock.instant())
-    condition = simplify(lower(plan.filter, plan.layout))
-    if plan.kind != "get" or not is_comparable(condition):
+    found = _one_key(matches)
+    if found is None:
         return None
-    of_type = Stored(ITEM_TYPE, "=", ({"S": plan.layout.item_type},))
-    action = _action(model, plan, assigned, join((ITEM_EXISTS, of_type, condition, needs(assigned.changes))))
+    plan, condition = found
+    action = _action(model, plan, assigned, join((_exists(plan), condition, needs(assigned.changes))))
     try:
         await get_table(plan.layout.alias).ask_patiently(compile_action(action))
     except ConditionFailed as error:
         _explain(model, error, condition, assigned)
         return 0
     return 1
+
+
+async def deleted_at_once(matches: Matches, *, for_good: bool) -> int | None:
+    """Delete the one object that is asked for by one request; ``None`` where objects have to be read first.
+
+    Objects that move to the trash, that others follow or refer to, or whose deletion is signaled are read. So is an
+    object that had another identity before: what refers to that is deleted along with it.
+    """
+    model = matches.model
+    layout = registry.layout_of(model)
+    if (layout.soft_delete and not for_good) or effects_of(model) or on_delete.concerns(model):
+        return None
+    heard = any(signal.has_listeners(model._meta.concrete_model) for signal in (pre_delete, post_delete))
+    if heard or cascade.followers(model, for_good=True) or (found := _one_key(matches)) is None:
+        return None
+    plan, condition = found
+    never_moved = Stored(MOVED_FROM, "missing")
+    action = Delete(plan.keys[0], condition=join((_exists(plan), never_moved, condition)))
+    try:
+        await get_table(layout.alias).ask_patiently(compile_action(action))
+    except ConditionFailed as error:
+        if not error.item:
+            return int(error.retried)  # an earlier attempt has deleted it
+        hydration.check_type(model, error.item)
+        return None if MOVED_FROM in error.item else 0
+    return 1
+
+
+def _one_key(matches: Matches) -> tuple[Plan, Condition] | None:
+    """The plan that gives the one whole primary key to write, and the condition on its item; ``None`` for any other."""
+    layout = registry.layout_of(matches.model)
+    if matches.pending is not None or matches.is_empty or layout.schema is not None or layout.twins:
+        return None  # of an earlier schema version, or of a name that changes hands, an item has to be read first
+    plan = planner.plan(matches.query, now=clock.instant())
+    condition = simplify(lower(plan.filter, plan.layout))
+    return (plan, condition) if plan.kind == "get" and is_comparable(condition) else None
+
+
+def _exists(plan: Plan) -> Condition:
+    return join((ITEM_EXISTS, Stored(ITEM_TYPE, "=", ({"S": plan.layout.item_type},))))
 
 
 def _action(model: type[DynamoModel], plan: Plan, assigned: Assigned, condition: Condition) -> Update:

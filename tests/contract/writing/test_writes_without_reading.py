@@ -1,0 +1,121 @@
+"""Writes of a queryset: no order counts, and one whole primary key is one request where nothing follows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models.signals import post_delete
+from django.utils import timezone
+
+from dynamo_single import models, transactions
+from dynamo_single.exceptions import NoAccessPattern, UnexpectedItem
+from dynamo_single.table import Request, Table, get_table
+from dynamo_single.testing import assert_requests, intercept, refusal
+from tests.unit.declaring import declare, forgotten
+
+
+@pytest.fixture
+def notes(table: Table) -> Iterator[Any]:
+    """Notes of two topics, whose model has an order that no key serves."""
+    with forgotten():
+        model: Any = declare(
+            "OrderedNote",
+            ("NOTE#{topic}", "{number}"),
+            options={"ordering": ("-text",)},
+            topic=models.UnicodeAttribute(),
+            number=models.IntegerAttribute(),
+            text=models.UnicodeAttribute(default="t"),
+            expires_at=models.TTLAttribute(),
+        )
+        for number in range(3):
+            model.objects.create(topic="a", number=number, text=f"t{number}")
+        yield model.objects
+
+
+def test_an_order_of_the_model_does_not_count(notes: Any) -> None:
+    """Nothing can be listed in this order, and all the same objects are updated and deleted."""
+    with pytest.raises(NoAccessPattern):
+        list(notes.filter(topic="a"))
+    with assert_requests(["Query", *["UpdateItem"] * 3]):
+        assert notes.filter(topic="a").update(text="u") == 3
+    with assert_requests(["Query", *["DeleteItem"] * 3]):
+        assert notes.filter(topic="a").order_by("text").reverse().delete()[0] == 3
+
+
+def test_one_key_is_one_request(notes: Any) -> None:
+    with assert_requests(["UpdateItem"]):
+        assert notes.filter(pk="a~~1").update(text="u") == 1
+    with assert_requests(["DeleteItem"]):
+        assert notes.filter(pk="a~~1").delete() == (1, {"catalog.OrderedNote": 1})
+    with assert_requests(["DeleteItem"]):
+        assert notes.filter(pk="a~~1").delete() == (0, {})
+
+
+def test_a_coroutine_deletes_by_one_request(notes: Any) -> None:
+    with assert_requests(["DeleteItem"]):
+        assert asyncio.run(notes.filter(pk="a~~1").adelete()) == (1, {"catalog.OrderedNote": 1})
+
+
+def test_conditions_go_with_the_deletion(notes: Any) -> None:
+    """What does not meet them, or has expired, is left alone and not counted."""
+    notes.filter(pk="a~~2").update(expires_at=timezone.now() - timedelta(hours=1))
+    with assert_requests(["DeleteItem", "DeleteItem"]):
+        assert notes.filter(pk="a~~1", text="other").delete() == (0, {})
+        assert notes.filter(pk="a~~2").delete() == (0, {})
+    with assert_requests(["DeleteItem"]):
+        assert notes.filter(pk="a~~1", text="t1").delete() == (1, {"catalog.OrderedNote": 1})
+
+
+def test_another_models_item_is_not_deleted(notes: Any, table: Table) -> None:
+    item = {"pk": {"S": "NOTE#b"}, "sk": {"S": "p5001"}, "itemType": {"S": "Other"}}
+    table.send(Request("PutItem", {"Item": item}))
+    with pytest.raises(UnexpectedItem):
+        notes.filter(pk="b~~1").delete()
+    assert table.send(Request("GetItem", {"Key": {name: item[name] for name in ("pk", "sk")}}))["Item"] == item
+
+
+def test_a_deletion_whose_answer_is_lost_counts(notes: Any) -> None:
+    """It is sent again, finds nothing, and is what deleted the object."""
+    left = ["DeleteItem"]
+
+    def lost(operation: str, params: Mapping[str, Any]) -> None:
+        if left and operation == left[0]:
+            left.clear()
+            get_table().call(operation, params)
+            again = {"RetryAttempts": 1}  # botocore's next attempt finds no item
+            raise refusal(operation, "ConditionalCheckFailedException", ResponseMetadata=again)
+
+    with intercept(lost):
+        assert notes.filter(pk="a~~1").delete() == (1, {"catalog.OrderedNote": 1})
+    assert notes.filter(topic="a").order_by().count() == 2
+
+
+def test_a_signal_gets_the_object(notes: Any) -> None:
+    """Where anybody listens, the object is read first."""
+    found: list[str] = []
+
+    def told(instance: Any, **_: object) -> None:
+        found.append(instance.text)
+
+    post_delete.connect(told, sender=notes.model)
+    try:
+        with assert_requests(["GetItem", "DeleteItem"]):
+            notes.filter(pk="a~~1").delete()
+    finally:
+        post_delete.disconnect(told, sender=notes.model)
+    assert found == ["t1"]
+
+
+def test_a_block_reads_and_joins(notes: Any) -> None:
+    with assert_requests(["GetItem", "DeleteItem"]), transactions.atomic():
+        notes.filter(pk="a~~1").delete()
+
+
+def test_progress_is_told(notes: Any) -> None:
+    steps: list[tuple[int, int | None]] = []
+    notes.filter(pk="a~~1").on_progress(lambda done, total: steps.append((done, total))).delete()
+    assert steps == [(1, 1)]
