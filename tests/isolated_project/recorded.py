@@ -90,10 +90,12 @@ class OtherClient(TestCase):
 class OtherProcess(TestCase):
     """What a process has written is found."""
 
-    def _write(self) -> None:
-        self.assertFalse(Note.objects.exists())
+    def test_a_write(self) -> None:
+        """Write in a new interpreter."""
         program = "import django; django.setup(); from tests.isolated_project.stock import write; write()"
         subprocess.run([sys.executable, "-c", program], check=True)  # noqa: S603 - the program above
         self.assertTrue(Note.objects.exists())
 
-    test_first = test_second = _write
+    def test_b_nothing_is_left(self) -> None:
+        """The class has not ended by then."""
+        self.assertFalse(Note.objects.exists())

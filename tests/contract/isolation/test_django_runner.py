@@ -164,7 +164,7 @@ def test_the_table_of_an_unknown_run_is_kept_for_a_day(running: Development) -> 
     assert not runs.is_left_over("test_notes", lambda: 0)
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("settings", SETTINGS[:2])
 def test_a_tests_writes_are_undone_without_a_scan(running: Development, settings: str) -> None:
     """Data of a class are created once; what other clients and processes wrote is found all the same."""
     said = running.django(f"{PROJECT}.recorded", "--noinput", settings=settings)
@@ -172,7 +172,7 @@ def test_a_tests_writes_are_undone_without_a_scan(running: Development, settings
     assert said.endswith("ended with 0"), said
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("settings", SETTINGS[:2])
 def test_a_preparation_that_fails_leaves_nothing(running: Development, settings: str) -> None:
     """Neither fixtures nor data of a class that were written by half are in the next test's table."""
     said = running.django(f"{PROJECT}.broken", "--noinput", settings=settings)
