@@ -7,8 +7,9 @@ DynamoDB edits are logged in DynamoDB too, and the other way round.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Container, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,6 +47,9 @@ else:
 
 
 ENTRIES_PER_PAGE = 100
+_PRECISION = timedelta(milliseconds=1)
+#: Where a request keeps the entries that are held back, in its ``__dict__``.
+_DEFERRED = "_dynamo_single_deferred"
 #: As in ``django.contrib.admin.models``, which cannot be imported before apps are ready.
 ADDITION, CHANGE, DELETION = 1, 2, 3
 
@@ -90,11 +94,81 @@ def deletion_of(model: type[models.Model], pk: str, moment: datetime) -> Any:
     return next((entry for entry in found[:10] if entry.is_deletion() and entry.action_time >= moment), None)
 
 
+def own_keys(request: HttpRequest, model: type[models.Model], flag: int, since: datetime) -> set[str]:
+    """Return the keys of the objects of a model that the user's entries of one kind are about, since a datetime.
+
+    Sends a consistent Query of all that the user did since then.
+    """
+    if not is_in_dynamodb():
+        return _own_keys_in_sql(request, model, flag, since)
+    # Times are stored in milliseconds.
+    found = entries().consistent().filter(user_id=request.user.pk, action_time__gte=since - _PRECISION)
+    label = model._meta.label_lower
+    return {each.object_id for each in found if each.object_type == label and each.action_flag == flag}
+
+
+def _own_keys_in_sql(request: HttpRequest, model: type[models.Model], flag: int, since: datetime) -> set[str]:
+    from django.contrib.admin.models import LogEntry
+    from django.contrib.contenttypes.models import ContentType
+
+    kind = ContentType.objects.get_for_model(model, for_concrete_model=False)
+    own = LogEntry.objects.filter(user_id=request.user.pk, content_type=kind, action_flag=flag, action_time__gte=since)
+    return {str(each.object_id) for each in own}
+
+
+class Deferred:
+    """The entries of deletions that have not happened yet: Django logs them before it deletes."""
+
+    def __init__(self) -> None:
+        self._held: list[tuple[LoggedModelAdmin[Any], Any, str]] = []
+
+    def hold(self, modeladmin: LoggedModelAdmin[Any], instances: Iterable[Any]) -> None:
+        """Keep a copy of each object, because a deletion changes it."""
+        self._held += [(modeladmin, copy.copy(obj), modeladmin.deletion_message(obj)) for obj in instances]
+
+    def keys_of(self, model: type[models.Model]) -> list[str]:
+        """Return the keys of the objects of a model."""
+        return [str(obj.pk) for _admin, obj, _message in self._held if isinstance(obj, model)]
+
+    def write(self, request: HttpRequest, left: Container[tuple[type[models.Model], str]] = ()) -> None:
+        """Write the entries, except those of objects that are ``left``: one PutItem each."""
+        held, self._held = self._held, []
+        for modeladmin, obj, message in held:
+            if (type(obj), str(obj.pk)) not in left:
+                modeladmin._write_deletion(request, obj, message)
+
+
+@contextmanager
+def deferred(request: HttpRequest) -> Iterator[Deferred]:
+    """Hold back what ``log_deletions()`` writes, until ``Deferred.write()`` is called."""
+    before, held = request.__dict__.get(_DEFERRED), Deferred()
+    request.__dict__[_DEFERRED] = held
+    try:
+        yield held
+    finally:
+        request.__dict__[_DEFERRED] = before
+
+
 def write(request: HttpRequest, obj: models.Model, action_flag: int, message: object = "") -> Any:
     """Write one entry: one PutItem. ``message`` is a text, or a list as ``ModelAdmin`` constructs it."""
     from dynamo_single.admin.log import LogEntry
 
     return LogEntry.objects.log_actions(request.user.pk, [obj], action_flag, message, single_object=True)
+
+
+def write_deletion(request: HttpRequest, model: type[models.Model], key: str, name: str, message: str) -> None:
+    """Write the entry of a deletion of an object that need not be there any more."""
+    values = {"user_id": request.user.pk, "object_id": key, "object_repr": name[:200], "action_flag": DELETION}
+    if is_in_dynamodb():
+        from dynamo_single.admin.log import LogEntry
+
+        LogEntry.objects.create(**values, object_type=model._meta.label_lower, change_message=message)
+        return
+    from django.contrib.admin.models import LogEntry as DjangoLogEntry
+    from django.contrib.contenttypes.models import ContentType
+
+    kind = ContentType.objects.get_for_model(model, for_concrete_model=False)
+    DjangoLogEntry.objects.create(**values, content_type=kind)
 
 
 class LoggedModelAdmin(_Base[M]):
@@ -126,13 +200,38 @@ class LoggedModelAdmin(_Base[M]):
         Django calls this before it deletes, and its rollback takes the entry back if that fails. DynamoDB takes nothing
         back, so the entries wait for the end of the view's ``atomic()`` block.
         """
+        if hasattr(ModelAdmin, "log_deletion") and type(self).log_deletion is not LoggedModelAdmin.log_deletion:
+            return [self.log_deletion(request, obj, str(obj)) for obj in queryset]
+        return self._log_deletions(request, queryset)
+
+    def log_deletion(self, request: HttpRequest, obj: Any, object_repr: str) -> Any:
+        """Log that an object will be deleted; before Django 6.0 ``log_deletions()`` calls an override of it."""
+        return self._log_deletions(request, [obj])
+
+    def _log_deletions(self, request: HttpRequest, objects: Iterable[Any]) -> Any:
+        held: Deferred | None = request.__dict__.get(_DEFERRED)
+        if held is not None:
+            return held.hold(self, objects)
         if not is_in_dynamodb():
-            return super().log_deletions(request, queryset)  # type: ignore[arg-type]  # a list, as the admin gives it
-        for obj in queryset:
+            return self._write_deletions_in_sql(request, objects)
+        for obj in objects:
             # Copied, because a deletion changes the object.
-            entry = partial(write, request, copy.copy(obj), DELETION, self.deletion_message(obj))
+            entry = partial(self._write_deletion, request, copy.copy(obj), self.deletion_message(obj))
             transaction.on_commit(entry, using=router.db_for_write(self.model))
         return None
+
+    def _write_deletion(self, request: HttpRequest, obj: Any, message: str) -> None:
+        if is_in_dynamodb():
+            write(request, obj, DELETION, message)
+        else:
+            self._write_deletions_in_sql(request, [obj])
+
+    def _write_deletions_in_sql(self, request: HttpRequest, objects: Any) -> Any:
+        from django.contrib.admin.models import LogEntry
+
+        # As in Django, whose own method warns of log_deletion() before 6.0.
+        user: Any = request.user
+        return LogEntry.objects.log_actions(user_id=user.pk, queryset=objects, action_flag=DELETION)
 
     def deletion_message(self, obj: models.Model) -> str:
         """What the log says about a deletion."""

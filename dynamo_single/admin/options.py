@@ -34,6 +34,7 @@ from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.in_trash import ShowsTrash
 from dynamo_single.admin.inlines import ReadsInlinesTogether, of_parent
 from dynamo_single.admin.jobs.batching import RunsInBatches, in_batches
+from dynamo_single.admin.jobs.left import logged_if_deleted
 from dynamo_single.admin.lists import holding, search, unanswered
 from dynamo_single.admin.lists.changelist import KeyChangeList
 from dynamo_single.admin.lists.filters import shows_trash
@@ -140,9 +141,11 @@ class DynamoModelAdmin(
         self, request: HttpRequest, queryset: Any, action_location: object = None
     ) -> HttpResponse | None:
         """Run an action; a refusal is a message, on an object's own page (since Django 6.1) as on the list."""
+        is_for_good = trash.has_trash(self.model) and shows_trash(request)
         try:
             chosen = holding.to_act_on(request, self, queryset)
-            return super().response_action(request, chosen, **_placed(action_location))
+            with logged_if_deleted(request, self, "purge" if is_for_good else "delete"):
+                return super().response_action(request, chosen, **_placed(action_location))
         except TooManyMatches:
             self.message_user(request, unanswered.too_many(self), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())

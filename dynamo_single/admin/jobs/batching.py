@@ -14,6 +14,7 @@ from django.contrib.admin.actions import delete_selected
 from django.http import HttpRequest, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
+from dynamo_single.admin.trash import restore_selected
 from dynamo_single.exceptions import InvalidValue, ItemTooLarge
 from dynamo_single.later import Later
 
@@ -41,16 +42,20 @@ class RunsInBatches(_Base):
         """Django's, with that action."""
         actions: Any = super().get_actions(request, *args, **kwargs)
         entry = actions.get("delete_selected")
-        if entry is None or (entry[0] if isinstance(entry, tuple) else entry.func) is not delete_selected:
-            return actions
-        return {**actions, "delete_selected": in_batches(entry, "delete")}
+        return actions if entry is None else {**actions, "delete_selected": in_batches(entry, "delete")}
 
 
 def in_batches(entry: Any, action: str) -> Any:
-    """An entry of ``get_actions()``, a tuple before Django 6.1, that becomes a job of more than ``AT_ONCE`` objects."""
+    """An entry of ``get_actions()``, a tuple before Django 6.1, that becomes a job of more than ``AT_ONCE`` objects.
+
+    An action of the project's own is left as it is.
+    """
+    function = entry[0] if isinstance(entry, tuple) else entry.func
+    if function not in (delete_selected, restore_selected):
+        return entry
     if isinstance(entry, tuple):
-        return (_becoming_job(entry[0], action), *entry[1:])
-    return dataclasses.replace(entry, func=_becoming_job(entry.func, action))
+        return (_becoming_job(function, action), *entry[1:])
+    return dataclasses.replace(entry, func=_becoming_job(function, action))
 
 
 def _becoming_job(function: Action, action: str) -> Action:

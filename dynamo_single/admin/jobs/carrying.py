@@ -1,25 +1,24 @@
-"""A job's next batches: the objects are read, the user's rights are asked for each, and what is refused is noted."""
+"""Run a job: claim its next batch, run it, and record it as done."""
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Sequence
-from datetime import timedelta
-from typing import Any, Final
+from datetime import datetime, timedelta
+from typing import Final
 
+from django.contrib import messages
+from django.contrib.admin.utils import model_ngettext
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from dynamo_single import clock
 from dynamo_single.admin import trash
-from dynamo_single.admin.errors import REFUSALS, in_words
+from dynamo_single.admin.jobs.batches import Batch
+from dynamo_single.admin.jobs.left import complete_log
 from dynamo_single.admin.jobs.models import KEPT, TOLD, AdminJob
 from dynamo_single.admin.kinds import DynamoModelAdmin
-from dynamo_single.orm.schema.kinds import DynamoModel
 
-#: What can be done in batches, and the permission that a model's admin is asked for.
-ACTIONS: Final = {"delete": "delete", "purge": "hard_delete", "restore": "restore"}
 #: Objects of one batch, which are read by one request.
 BATCH: Final = 25
 #: Seconds after which no further batch is begun for one request of a browser.
@@ -37,65 +36,59 @@ def begin(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, keys:
     )
 
 
-def is_allowed(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, obj: DynamoModel | None = None) -> bool:
-    """Whether the user may do it now, at all or with an object."""
-    return bool(getattr(modeladmin, f"has_{ACTIONS[action]}_permission")(request, obj))
-
-
 def carry_on(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> None:
-    """Do the next batches, for about ``SECONDS``; how far the job is, is stored after each.
+    """Run the next batches for about ``SECONDS``, or until one raises an error.
 
-    A batch is a BatchGetItem, what each object takes, and an UpdateItem; to delete, each takes what the question before
-    a deletion takes as well, for the rights to what goes along. What is not there any more counts as done, so that a
-    batch whose end was not stored can be done again. Raises ``StaleObject`` if another tab carries it on too.
+    An UpdateItem claims the first batch. Each batch is a BatchGetItem and the requests of the hooks; then an UpdateItem
+    records it as done, and claims the next one. Does not do anything if another process has claimed the batch. Raises
+    ``StaleObject`` if another process claims it in between, or if this one was slower than its claim lasts.
     """
-    begun = time.monotonic()
-    while not job.is_done:
-        _batch(request, modeladmin, job)
-        if time.monotonic() - begun >= SECONDS:
-            return
-
-
-def _batch(request: HttpRequest, modeladmin: Any, job: AdminJob) -> None:
-    wanted = job.keys[job.position : job.position + BATCH]
-    manager = getattr(modeladmin.model, "all_objects", modeladmin.model._default_manager)
-    found = {str(obj.pk): obj for obj in manager.filter(pk__in=wanted)}
-    try:
-        for key in wanted:
-            if key in found and _is_left(job.action, found[key]):
-                _do(request, modeladmin, job, found[key])
-            job.position += 1
-    finally:
+    if not job.left or job.is_claimed:
+        return
+    lapsed: datetime | None = job.claimed_at
+    job.claimed_at, job.stopped = clock.now(), None
+    job.save()
+    if lapsed is not None:
+        complete_log(request, modeladmin, job.action, _next(job), lapsed)
+    earlier = [*messages.get_messages(request)]
+    begun, goes_on = time.monotonic(), True
+    while goes_on:
+        Batch(request, modeladmin, job, _next(job)).run()
+        _keep_messages(request, job, len(earlier))
+        goes_on = not job.is_done and not job.stopped and time.monotonic() - begun < SECONDS
+        job.claimed_at = clock.now() if goes_on else None
         job.save()
+    for each in earlier:
+        messages.add_message(request, each.level, each.message, each.extra_tags)
+    if job.is_done:
+        _tell(request, modeladmin, job)
 
 
-def _is_left(action: str, obj: DynamoModel) -> bool:
-    """Whether an object is still to be done: an earlier try of the batch, or somebody else, may have done it."""
-    return not trash.has_trash(type(obj)) or trash.is_deleted(obj) == (action != "delete")
+def _next(job: AdminJob) -> list[str]:
+    return list(job.keys[job.position : job.position + BATCH])
 
 
-def _do(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob, obj: Any) -> None:
-    if not is_allowed(request, modeladmin, job.action, obj):
-        _note(job, obj, _("You may not do this with it."))
+def _keep_messages(request: HttpRequest, job: AdminJob, earlier: int) -> None:
+    """Move the messages of the project's own code to the job: a session cannot hold those of 5,000 objects."""
+    request.__dict__.pop("_said_of_trash", None)
+    said: list[list[str]] = job.said or []
+    for message in [*messages.get_messages(request)][earlier:]:
+        entry = [message.level_tag, str(message)]
+        if entry not in said and len(said) < TOLD:
+            said = [*said, entry]
+    job.said = said or None
+
+
+def _tell(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> None:
+    """Call ``message_user()`` as Django's action does at its end."""
+    count = job.total - job.failed
+    if not count:
         return
-    if job.action != "restore" and (lacking := modeladmin.get_deleted_objects([obj], request)[2]):
-        _note(job, obj, _("You may not delete what goes along: %(names)s.") % {"names": ", ".join(sorted(lacking))})
-        return
-    # A deletion changes the object, and what is refused is not logged.
-    known = copy.copy(obj)
-    try:
-        if job.action == "restore":
-            obj.restore()
-            modeladmin.log_change(request, obj, str(trash.RESTORED))
-        else:
-            modeladmin.delete_model(request, obj)
-            modeladmin.log_deletions(request, [known])
-    except REFUSALS as refusal:
-        _note(job, known, in_words(request, refusal))
-
-
-def _note(job: AdminJob, obj: DynamoModel, text: str) -> None:
-    """What is refused stays, is named to who looks, and holds up nothing else."""
-    job.failed += 1
-    if len(job.failures) < TOLD:
-        job.failures = [*job.failures, [str(obj.pk), str(obj), text]]
+    if job.action == "restore":
+        text = _("Restored %(count)d %(items)s.")
+    elif job.action == "delete" and trash.has_trash(modeladmin.model):
+        text = _("Moved %(count)d %(items)s to the trash.")
+    else:
+        text = _("Successfully deleted %(count)d %(items)s.")
+    found = {"count": count, "items": model_ngettext(modeladmin.opts, count)}
+    modeladmin.message_user(request, text % found, messages.SUCCESS)

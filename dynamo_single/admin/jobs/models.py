@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single import models
+from dynamo_single import clock, models
 
 #: Seconds for which a job can be resumed.
 KEPT = 24 * 60 * 60
-#: Failures that a job names.
+#: Failures, and messages of the project's own code, that a job names.
 TOLD = 100
+#: The time after which another process may repeat a batch that was claimed and not recorded as done.
+CLAIM = timedelta(seconds=60)
 
 
 class AdminJob(models.Model):
     """An action on objects of one model, by their keys; ``position`` is how many of them are done.
+
+    ``claimed_at`` is when a process claimed the batch that it is working on. ``stopped`` says why a batch raised an
+    error, and ``said`` contains the messages of the project's own code, by level and text.
 
     A user's jobs are one partition, in the order in which they were begun. DynamoDB deletes a job some time after it
     expires.
@@ -29,6 +35,9 @@ class AdminJob(models.Model):
     position = models.IntegerAttribute(_("done"), default=0)
     failures: Any = models.JSONAttribute(_("failures"), default=list)
     failed = models.IntegerAttribute(_("failed"), default=0)
+    claimed_at = models.TimestampAttribute(_("claimed"), null=True)
+    stopped = models.UnicodeAttribute(_("stopped"), null=True, multiline=True)
+    said: Any = models.JSONAttribute(_("messages"), null=True)
     created_at = models.TimestampAttribute(_("created"), auto_now_add=True)
     expires_at = models.TTLAttribute(_("expires"), null=False)
     version = models.VersionAttribute()
@@ -55,3 +64,11 @@ class AdminJob(models.Model):
     def is_done(self) -> bool:
         """Whether nothing is left to do."""
         return self.position >= self.total
+
+    @property
+    def is_claimed(self) -> bool:
+        """Return whether a process is working on a batch, and its claim has not lapsed.
+
+        The clocks of two machines may differ in either direction.
+        """
+        return self.claimed_at is not None and abs(clock.now() - self.claimed_at) < CLAIM

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.apps import apps
-from django.contrib import messages
 from django.contrib.admin.sites import AdminSite
 from django.core.exceptions import PermissionDenied
+from django.db import connections, transaction
 from django.http import Http404, HttpRequest, HttpResponseNotAllowed, HttpResponseRedirect, JsonResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin import trash
 from dynamo_single.admin.jobs import carrying
+from dynamo_single.admin.jobs.batches import ACTIONS, is_allowed
 from dynamo_single.admin.jobs.models import TOLD, AdminJob
 from dynamo_single.admin.kinds import DynamoModelAdmin
 from dynamo_single.exceptions import InvalidValue, StaleObject
@@ -34,9 +35,13 @@ def urls(site: AdminSite) -> list[URLPattern]:
     def page_of_all(request: HttpRequest) -> HttpResponseBase:
         return jobs_page(site, request)
 
+    shown: Any = site.admin_view(page)
+    for alias in connections:
+        # With ATOMIC_REQUESTS the log's entries would be written after the batch is recorded as done.
+        shown = transaction.non_atomic_requests(using=alias)(shown)
     return [
         path("dynamodb/jobs/", site.admin_view(page_of_all), name="dynamodb_jobs"),
-        path("dynamodb/jobs/<str:job_id>/", site.admin_view(page), name="dynamodb_job"),
+        path("dynamodb/jobs/<str:job_id>/", shown, name="dynamodb_job"),
     ]
 
 
@@ -50,9 +55,9 @@ def may_have_jobs(site: AdminSite, request: HttpRequest) -> bool:
     # Those of a DynamoModelAdmin, which alone asks for this permission.
     admins: list[Any] = [each for each in site._registry.values() if hasattr(each, "has_hard_delete_permission")]
     return any(
-        carrying.is_allowed(request, each, action)
+        is_allowed(request, each, action)
         for each in admins
-        for action in (carrying.ACTIONS if trash.has_trash(each.model) else ("delete",))
+        for action in (ACTIONS if trash.has_trash(each.model) else ("delete",))
     )
 
 
@@ -90,19 +95,18 @@ def job_page(site: AdminSite, request: HttpRequest, job_id: str) -> HttpResponse
         return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
     job = _of(request, job_id)
     modeladmin = _admin_of(site, job)
-    if not carrying.is_allowed(request, modeladmin, job.action):
+    if not is_allowed(request, modeladmin, job.action):
         raise PermissionDenied
     if request.method != "POST":
         return _page(site, request, modeladmin, job)
     try:
         carrying.carry_on(request, modeladmin, job)
     except StaleObject:
-        # Another tab is at it: what it has done is shown.
+        # Another process has claimed it: what that has done is shown.
         job = _of(request, job_id)
-    # Each deletion leaves a message for the next page, and there are as many as objects.
-    _discard_messages(request)
     if request.headers.get("accept") == "application/json":
-        return JsonResponse({"done": job.position, "total": job.total, "failed": job.failed})
+        state = {"done": job.position, "total": job.total, "failed": job.failed}
+        return JsonResponse({**state, "stopped": bool(job.stopped), "claimed": job.is_claimed})
     return HttpResponseRedirect(url_of(site, job))
 
 
@@ -118,14 +122,9 @@ def _admin_of(site: AdminSite, job: AdminJob) -> Any:
         model = apps.get_model(job.label)
     except LookupError as error:
         raise Http404 from error
-    if not site.is_registered(model) or job.action not in carrying.ACTIONS:
+    if not site.is_registered(model) or job.action not in ACTIONS:
         raise Http404
     return site.get_model_admin(model)
-
-
-def _discard_messages(request: HttpRequest) -> None:
-    list(messages.get_messages(request))
-    request.__dict__.pop("_said_of_trash", None)
 
 
 def _title(site: AdminSite, job: AdminJob) -> str:

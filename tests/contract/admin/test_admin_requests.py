@@ -126,7 +126,7 @@ WRITTEN: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "a job carried on": (
         "dynamodb/jobs/{job}/",
         {},
-        ["GetItem", "GetItem", "Query", "Query", "TransactWriteItems", "Query", "PutItem", "UpdateItem"],
+        ["GetItem", "UpdateItem", "GetItem", "Query", "Query", "TransactWriteItems", "Query", "PutItem", "UpdateItem"],
     ),
     "a password refused": (
         "password_change/",

@@ -21,7 +21,11 @@ document.addEventListener("DOMContentLoaded", () => {
     const job = await response.json();
     progress.value = job.done;
     done.textContent = job.done;
-    return job.done >= job.total;
+    if (job.claimed && job.done < job.total) {
+      /* Another page works on it. */
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+    }
+    return job.stopped || job.done >= job.total;
   }
 
   form.addEventListener("submit", async (event) => {

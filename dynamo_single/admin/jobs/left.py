@@ -1,0 +1,70 @@
+"""Which objects an action was run on, and what the log says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Final
+
+from django.http import HttpRequest
+
+from dynamo_single.admin import history, trash
+
+#: The state of the objects that an action works on, of models with a trash.
+_STATES: Final = {"delete": "live", "purge": "deleted", "restore": "deleted"}
+
+
+def rows_left(request: HttpRequest, modeladmin: Any, action: str, keys: Collection[str]) -> Any:
+    """Return a queryset, already read, of the objects that an action has not been run on.
+
+    Sends a consistent BatchGetItem for each hundred keys. Objects that ``get_queryset()`` filters out are not in it.
+    """
+    queryset = modeladmin.get_queryset(request).all()
+    if trash.has_trash(modeladmin.model):
+        queryset = queryset.with_visibility(_STATES[action])
+    found = queryset.order_by().consistent().filter(pk__in=[*keys])
+    len(found)
+    return found
+
+
+@contextmanager
+def logged_if_deleted(request: HttpRequest, modeladmin: Any, action: str) -> Iterator[None]:
+    """Write the log entries of the deletions in the block when they have happened.
+
+    Django logs first, and does not take an entry back if the deletion fails. If the block raises an error, reads which
+    objects are left, and writes the entries of the others.
+    """
+    with history.deferred(request) as entries:
+        try:
+            yield
+        except Exception:
+            keys = entries.keys_of(modeladmin.model)
+            left = rows_left(request, modeladmin, action, keys) if keys else ()
+            entries.write(request, {(type(obj), str(obj.pk)) for obj in left})
+            raise
+        entries.write(request)
+
+
+def complete_log(request: HttpRequest, modeladmin: Any, action: str, keys: Collection[str], since: datetime) -> None:
+    """Log what a process has done that stopped before it logged it.
+
+    Sends a BatchGetItem for each hundred keys, and a Query of the user's log entries since then. If any are missing,
+    sends a BatchGetItem for the objects, and a PutItem each. The entry of an object that is gone permanently has the
+    key as its name.
+    """
+    flag = history.CHANGE if action == "restore" else history.DELETION
+    left = {str(obj.pk) for obj in rows_left(request, modeladmin, action, keys)}
+    unlogged = {*keys} - left - history.own_keys(request, modeladmin.model, flag, since)
+    every = getattr(modeladmin.model, "all_objects", modeladmin.model._default_manager)
+    found = {str(obj.pk): obj for obj in every.filter(pk__in=[*unlogged]).consistent()} if unlogged else {}
+    for key in sorted(unlogged):
+        obj = found.get(key)
+        if action == "restore":
+            if obj is not None and not trash.is_deleted(obj):
+                modeladmin.log_change(request, obj, str(trash.RESTORED))
+        elif obj is None:
+            message = str(trash.DELETED) if action == "purge" else ""
+            history.write_deletion(request, modeladmin.model, key, key, message)
+        elif trash.is_deleted(obj) and obj.deleted_at >= since:
+            history.write_deletion(request, modeladmin.model, key, str(obj), str(trash.MOVED))

@@ -1,0 +1,159 @@
+"""A job in two tabs at once, and one whose process is killed: each object is deleted and logged once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from dynamo_single.admin import DynamoModelAdmin
+from dynamo_single.admin.jobs import batching, carrying
+from dynamo_single.admin.jobs.models import AdminJob
+from dynamo_single.admin.log import LogEntry
+from dynamo_single.testing import intercept, moved_time
+from project.directory.models import Company
+from tests.contract.conftest import Pages, Registering, text_of
+from tests.deep import examples
+
+COMPANIES = "directory/company/"
+#: After this a batch may be repeated.
+LAPSED = timedelta(seconds=61)
+
+
+class Killed(BaseException):
+    """Ends a request as the end of its process does: no code of ours runs after it."""
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Few objects are many."""
+    monkeypatch.setattr(batching, "AT_ONCE", 1)
+    monkeypatch.setattr(carrying, "BATCH", 3)
+    yield
+
+
+def companies(count: int) -> list[str]:
+    """The keys of as many."""
+    return [Company.objects.create(company_id=f"c{number:03}", name=f"C {number}").pk for number in range(count)]
+
+
+def job_of(pages: Pages, keys: list[str], action: str = "delete_selected", query: str = "") -> str:
+    """The path of the job that an action became."""
+    answer = pages.post(f"{COMPANIES}{query}", {"action": action, "_selected_action": keys})
+    return str(answer["location"]).removeprefix("/admin/")
+
+
+def logged(pages: Pages, flag: int = 3) -> dict[str, int]:
+    """How many entries of a kind the log has of each object."""
+    found = LogEntry.objects.filter(user_id=pages.user.pk)
+    return dict(Counter(each.object_id for each in found if each.action_flag == flag))
+
+
+def test_two_tabs_delete_and_log_each_object_once(registered: Registering) -> None:
+    """Of real threads, each with its own connection, that post to one job until it is done."""
+    deleted: list[str] = []
+
+    def delete_model(self: Any, request: Any, obj: Any) -> None:
+        deleted.append(obj.pk)
+        DynamoModelAdmin.delete_model(self, request, obj)
+
+    pages = registered(Company, delete_model=delete_model)
+    keys = companies(examples(24, 200))
+    path, together = f"/admin/{job_of(pages, keys)}", Barrier(2)
+
+    def tab() -> int:
+        client, posts = Client(headers={"accept": "application/json"}), 0
+        client.cookies = pages.client.cookies
+        together.wait()
+        while posts < 10_000:
+            state, posts = client.post(path).json(), posts + 1
+            if state["done"] == state["total"]:
+                break
+        return posts
+
+    with ThreadPoolExecutor(2) as tabs:
+        both = [tabs.submit(tab), tabs.submit(tab)]
+    assert all(each.result() for each in both)
+    assert Counter(deleted) == dict.fromkeys(keys, 1)
+    assert logged(pages) == dict.fromkeys(keys, 1)
+    assert Company.objects.count() == 0
+
+
+def test_claimed_batch_is_not_run(pages: Pages) -> None:
+    """Until its claim lapses; the page says that another one is at it."""
+    path = job_of(pages, companies(4))
+    job = AdminJob.objects.get(user_key=str(pages.user.pk))
+    with KilledBefore(6):
+        pages.post(path)
+    assert pages.client.post(f"/admin/{path}", headers={"accept": "application/json"}).json()["claimed"] is True
+    assert "Another page is working on this job." in text_of(pages.get(path))
+    assert Company.objects.count() == 4
+    with moved_time(LAPSED):
+        pages.post(path)
+    assert Company.objects.count() == 0
+    assert AdminJob.objects.get(pk=job.pk).is_done
+
+
+class KilledBefore:
+    """A block of requests: the process is killed before it sends its ``number``-th one."""
+
+    def __init__(self, number: int) -> None:
+        self._left = number
+        self.is_killed = False
+        self._block = intercept(self._count)
+
+    def _count(self, operation: str, params: Mapping[str, Any]) -> None:
+        self._left -= 1
+        if self._left == 0:
+            raise Killed
+
+    def __enter__(self) -> KilledBefore:
+        self._block.__enter__()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        self._block.__exit__(None, None, None)
+        self.is_killed = kind is Killed
+        return self.is_killed
+
+
+#: The actions, each with what it works on, and the flag of its log entries.
+ACTED = {
+    "delete_selected": ("", 3),
+    "restore_selected": ("?trash=yes", 2),
+    "purge": ("?trash=yes", 3),
+}
+
+
+@pytest.mark.parametrize("action", ACTED)
+def test_killed_batch_is_repeated_for_what_is_left(pages: Pages, action: str) -> None:
+    """Killed before each of its requests in turn: each object is changed, and logged once."""
+    query, flag = ACTED[action]
+    number, is_killed = 0, True
+    while is_killed:
+        number += 1
+        keys = [Company.objects.create(company_id=f"k{number:03}-{each}", name="C").pk for each in range(4)]
+        if query:
+            for company in Company.objects.filter(pk__in=keys):
+                company.delete()
+        path = job_of(pages, keys, "delete_selected" if action == "purge" else action, query)
+        with KilledBefore(number) as block:
+            pages.post(path)
+        is_killed = block.is_killed
+        with moved_time(LAPSED):
+            pages.post(path)
+        left = {each.pk for each in Company.all_objects.filter(pk__in=keys)}
+        live = {each.pk for each in Company.objects.filter(pk__in=keys)}
+        assert (left, live) == {
+            "delete_selected": ({*keys}, set()),
+            "restore_selected": ({*keys}, {*keys}),
+            "purge": (set(), set()),
+        }[action]
+        assert {key: count for key, count in logged(pages, flag).items() if key in keys} == dict.fromkeys(keys, 1)
+    assert number > 15
