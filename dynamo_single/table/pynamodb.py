@@ -5,7 +5,7 @@ The only importer of PynamoDB's connections.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pynamodb.connection import Connection, TableConnection
@@ -14,11 +14,34 @@ from pynamodb.connection.base import MetaTable
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import names
-from dynamo_single.table.items import Parameters, Response
+from dynamo_single.table.items import Item, Parameters, Response
 from dynamo_single.table.request import READS
 
 #: Sends an operation with its parameters, and gives the answer.
 Call = Callable[[str, Parameters], Response]
+
+
+#: Reads by whole keys, which take no filter: what is hidden is left out of the answer.
+_WHOLE = frozenset({"GetItem", "BatchGetItem", "TransactGetItems"})
+
+
+def _nothing(item: Item) -> bool:
+    return False
+
+
+def _shown(operation: str, answer: Response, is_hidden: Callable[[Item], bool]) -> Response:
+    """An answer without the items that are hidden."""
+    if operation == "BatchGetItem":
+        found = {name: [each for each in items if not is_hidden(each)] for name, items in answer["Responses"].items()}
+        return {**answer, "Responses": found}
+    if operation == "TransactGetItems":
+        return {**answer, "Responses": [_without(each, is_hidden) for each in answer["Responses"]]}
+    return _without(answer, is_hidden)
+
+
+def _without(answer: Mapping[str, Any], is_hidden: Callable[[Item], bool]) -> dict[str, Any]:
+    hidden = answer.get("Item") and is_hidden(answer["Item"])
+    return {name: value for name, value in answer.items() if not (hidden and name == "Item")}
 
 
 class _PynamodbClient:
@@ -26,6 +49,7 @@ class _PynamodbClient:
 
     def __init__(self, call: Call) -> None:
         self._call = call
+        self.is_hidden: Callable[[Item], bool] = _nothing
 
     def _make_api_call(self, operation: str, params: Parameters) -> dict[str, object]:
         asked = [params, *params.get("RequestItems", {}).values()] if operation in READS else []
@@ -34,7 +58,8 @@ class _PynamodbClient:
                 "attributes_to_get is not supported: an object that lacks attributes would be saved with wrong keys. "
                 "Leave it out; values() and values_list() of a queryset pick attributes."
             )
-        return self._call(operation, params)
+        answer = self._call(operation, params)
+        return _shown(operation, answer, self.is_hidden) if operation in _WHOLE else answer
 
 
 class _PynamodbConnection(Connection):
@@ -57,8 +82,14 @@ class PynamodbTable(TableConnection):
 
     def __init__(self, settings: TableSettings, call: Call) -> None:
         self.table_name = settings.table_name
-        self.connection = _PynamodbConnection(settings, call)
-        self.connection.add_meta_table(_meta_table(settings))
+        connection = _PynamodbConnection(settings, call)
+        connection.add_meta_table(_meta_table(settings))
+        self.connection = connection
+        self._seam: _PynamodbClient = connection.client
+
+    def hide(self, is_hidden: Callable[[Item], bool]) -> None:
+        """Leave the items that ``is_hidden()`` names out of what is read by whole keys."""
+        self._seam.is_hidden = is_hidden
 
 
 def _meta_table(settings: TableSettings) -> MetaTable:

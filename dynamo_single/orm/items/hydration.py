@@ -226,7 +226,7 @@ def _keys(obj: DynamoModel) -> Sequence[ItemKey]:
     return ((primary.partition.render(obj.__dict__), primary.sort.render(obj.__dict__)),)
 
 
-def is_live(model: type[DynamoModel], item: Item) -> bool:
+def is_live(model: type[DynamoModel], item: Mapping[str, StoredValue]) -> bool:
     """Whether an item is neither in the trash nor past its time to live."""
     if names.DELETED_AT in item:
         return False

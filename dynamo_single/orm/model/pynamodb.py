@@ -6,23 +6,30 @@ A mixin of ``Model``. It must not know Django's side of a model.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial, reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 from pynamodb.attributes import DiscriminatorAttribute
 
+from dynamo_single import clock
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.effects import together
-from dynamo_single.orm.items import hydration, partial, serialization
+from dynamo_single.orm.items import hydration, serialization
 from dynamo_single.orm.items.form import form_of, item_of
+from dynamo_single.orm.items.partial import complete
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.referrers import checked
-from dynamo_single.table.items import NewItem
+from dynamo_single.table import names
+from dynamo_single.table.items import Item, NewItem
 from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.table import get_table
 
 if TYPE_CHECKING:
+    from pynamodb.expressions.condition import Condition
+
     from dynamo_single.orm.model.metaclass import Options
     from dynamo_single.orm.model.pynamodb_model import BatchWrite
     from dynamo_single.orm.model.pynamodb_model import PynamoDBModel as _Base
@@ -31,8 +38,14 @@ else:
     _Base = object
 
 
-#: The place of ``index_name`` among the arguments of PynamoDB's ``query`` and ``count``.
-_INDEX_NAME = 4
+#: The place of ``index_name`` among the arguments of PynamoDB's ``query`` and ``count`` after the conditions.
+_INDEX_NAME = 1
+
+
+def _is_hidden(alias: str, item: Item) -> bool:
+    """Whether an item is in the trash or has expired, which all of PynamoDB's readers leave out."""
+    model = registry.model_of_type(alias, item.get(names.ITEM_TYPE, {}).get("S", ""))
+    return model is not None and not hydration.is_live(model, item)
 
 
 class KeyValue(PynamoDBAttribute[str]):
@@ -150,7 +163,7 @@ class PynamoDBHooks(_Base):
         obj._state.adding = False
 
     def _container_serialize(self, null_check: bool = True) -> NewItem:
-        partial.complete(self)
+        complete(self)
         return item_of(self)
 
     @classmethod
@@ -162,21 +175,67 @@ class PynamoDBHooks(_Base):
     if not TYPE_CHECKING:  # their arguments are PynamoDB's
 
         @classmethod
-        def query(cls, *args: object, **options: object) -> Any:
-            """PynamoDB's ``query`` of the table; ``index_name`` is refused."""
-            cls._refuse_index("query", args, options)
-            return super().query(*args, **options)
+        def query(
+            cls,
+            hash_key: object,
+            range_key_condition: Condition | None = None,
+            filter_condition: Condition | None = None,
+            *args: object,
+            **options: object,
+        ) -> Any:
+            """PynamoDB's ``query`` of live objects; an ``index_name`` that no index class has is refused."""
+            index = args[_INDEX_NAME] if len(args) > _INDEX_NAME else options.get("index_name")
+            cls._refuse_index("query", index)
+            return super().query(hash_key, range_key_condition, cls._live(filter_condition), *args, **options)
 
         @classmethod
-        def count(cls, *args: object, **options: Any) -> int:
-            """PynamoDB's ``count`` of the table; ``index_name`` is refused."""
-            cls._refuse_index("count", args, options)
-            return super().count(*args, **options)
+        def scan(cls, filter_condition: Condition | None = None, *args: object, **options: object) -> Any:
+            """PynamoDB's ``scan`` of live objects."""
+            return super().scan(cls._live(filter_condition), *args, **options)
+
+        @classmethod
+        def count(
+            cls,
+            hash_key: object = None,
+            range_key_condition: Condition | None = None,
+            filter_condition: Condition | None = None,
+            *args: object,
+            **options: Any,
+        ) -> int:
+            """PynamoDB's ``count`` of live objects under a key; an ``index_name`` is refused as by ``query()``."""
+            if hash_key is None:
+                raise NotSupported(
+                    f"{cls.__name__}.count() without a hash key is the number of all items of the table, which all "
+                    f"models share: {cls.__name__}.objects.count() counts this model's."
+                )
+            index = args[_INDEX_NAME] if len(args) > _INDEX_NAME else options.get("index_name")
+            cls._refuse_index("count", index)
+            return super().count(hash_key, range_key_condition, cls._live(filter_condition), *args, **options)
+
+        @classmethod
+        def get_operation_kwargs_from_class(
+            cls, hash_key: object, range_key: object = None, condition: Condition | None = None
+        ) -> Any:
+            """For PynamoDB's transactions; a condition on another object holds of live ones only."""
+            asked = condition if condition is None else cls._live(condition)
+            return super().get_operation_kwargs_from_class(hash_key, range_key, asked)
 
     @classmethod
-    def _refuse_index(cls, method: str, args: tuple[object, ...], options: dict[str, object]) -> None:
-        index = args[_INDEX_NAME] if len(args) > _INDEX_NAME else options.get("index_name")
-        if index is not None:
+    def _live(cls, condition: Condition | None) -> Condition | None:
+        """A condition of PynamoDB, and that an object is neither in the trash nor past its time to live."""
+        model: Any = cls  # this is a part of it
+        attributes, expires = registry.attributes_of(model), registry.layout_of(model).expires
+        found = [] if condition is None else [condition]
+        if registry.DELETED_AT in attributes:
+            found.append(attributes[registry.DELETED_AT].does_not_exist())
+        if expires is not None:
+            found.append(attributes[expires].does_not_exist() | (attributes[expires] > clock.now()))
+        return reduce(and_, found) if found else None
+
+    @classmethod
+    def _refuse_index(cls, method: str, index: object) -> None:
+        indexes: Any = getattr(cls, "_indexes", {})
+        if index is not None and index not in indexes:
             asked = f"{cls.__name__}.objects.using_index({index!r}).filter(...)"
             raise NotSupported(
                 f"{cls.__name__}.{method}(index_name={index!r}) takes an index that is declared as a class of "
@@ -191,7 +250,9 @@ class PynamoDBHooks(_Base):
                 "what was before, and write at once. Use the querysets, save() and delete(), or call it outside the "
                 "block."
             )
-        return get_table(cls._options.alias).pynamodb
+        connection = get_table(cls._options.alias).pynamodb
+        connection.hide(partial(_is_hidden, cls._options.alias))
+        return connection
 
     def refresh(self, consistent_read: bool = True) -> None:
         """PynamoDB's name for ``refresh_from_db()``."""
