@@ -184,7 +184,12 @@ def _problems(field: Any, layout: ModelLayout, on_delete: object) -> Iterator[tu
         yield f"is about {label}, which is in another table: one transaction has one table here.", _LEAVE_OUT
         return
     if target._options.purge_after is not None or _expires(target):
-        yield f"is about {label}, whose objects expire: DynamoDB deletes them, and nobody hears of it.", _LEAVE_OUT
+        made = field.model._meta.auto_created
+        hint = f"Name a model of the edges, through=..., whose {field.name} has on_delete=models.DO_NOTHING."
+        yield (
+            f"is about {label}, whose objects expire: DynamoDB deletes them, and nobody hears of it.",
+            (hint if made else _LEAVE_OUT),
+        )
     for children in children_of(target):
         if (
             children.problem() is None

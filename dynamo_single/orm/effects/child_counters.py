@@ -113,9 +113,12 @@ def _explained(transition: Transition, action: Action, found: Item | None) -> Ex
     if found or action.key not in sums(subject.model, transition.before, transition.after):
         return None
     by = "refers to" if comes_to else "is counted by"
+    way = "Create that one first, or refer to another object."
+    if transition.pending is not None and is_left(subject.model, transition.before, transition.after, action.key):
+        way = "Write it outside the atomic() block, where an object that is gone has nothing to count."
     return MissingReference(
         f"{subject.name} {by} an object that is not stored, pk={action.key[0]!r}, sk={action.key[1]!r}; "
-        "nothing was written. Create that one first, or refer to another object.",
+        f"nothing was written. {way}",
         key=action.key,
     )
 

@@ -20,6 +20,7 @@ from dynamo_single.orm.schema.attributes import CopiedAttribute
 from dynamo_single.orm.schema.identities import some_value_of
 from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
 from dynamo_single.table import names
+from dynamo_single.table.limits import MAX_BATCH_KEYS
 
 
 class Group(Struct, frozen=True):
@@ -36,21 +37,35 @@ class Group(Struct, frozen=True):
         copies = [copy for copy in registry.copied_of(self.holder) if copy.name in self.values and copy.max_holders]
         return min(copies, key=lambda copy: copy.max_holders or 0, default=None)
 
-    async def stale(self, *, deleted: bool = True) -> AsyncGenerator[Any, None]:
+    async def stale(self, *, deleted: bool = True, reread: bool = False) -> AsyncGenerator[Any, None]:
         """The objects whose copies are otherwise: a Query by the key that the relation has; ``deleted`` ones too.
 
-        From the table itself, strongly consistent, if that has a key for them.
+        From the table itself, strongly consistent, if that has a key for them. An index may show an object as it was
+        some seconds ago; ``reread`` adds a consistent BatchGetItem for each hundred that it shows as stale.
         """
-        attributes = registry.attributes_of(self.holder)
         # Planning asks for it.
         await self.holder._base_manager.all()._know()
         for queryset in found_by_keys(self.holder, self.field, self.pk, deleted=deleted):
+            again = reread and not queryset._asked.consistent
             async with aclosing(queryset._pages()) as pages:
                 async for page in pages:
-                    for obj in page:
-                        held = obj.__dict__
-                        if not all(is_same(attributes[name], value, held[name]) for name, value in self.values.items()):
-                            yield obj
+                    found = [obj for obj in page if self._is_stale(obj)]
+                    for obj in await self._reread(found) if again and found else found:
+                        yield obj
+
+    def _is_stale(self, obj: Any) -> bool:
+        attributes, held = registry.attributes_of(self.holder), obj.__dict__
+        return not all(is_same(attributes[name], value, held[name]) for name, value in self.values.items())
+
+    async def _reread(self, shown: list[Any]) -> list[Any]:
+        """Those of the objects that are stale in the table too, as it has them."""
+        pks = [obj.pk for obj in shown]
+        every = self.holder._base_manager.order_by().consistent().filter(**{self.field.attname: self.pk})
+        found = []
+        for start in range(0, len(pks), MAX_BATCH_KEYS):
+            async with aclosing(every.filter(pk__in=pks[start : start + MAX_BATCH_KEYS])._pages()) as pages:
+                found += [obj async for page in pages for obj in page if self._is_stale(obj)]
+        return found
 
 
 def found_by_keys(holder: Any, field: ModelField, pk: object, *, deleted: bool) -> list[Any]:

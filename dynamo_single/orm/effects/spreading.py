@@ -210,7 +210,8 @@ class Spreading(Effect):
         for attempt in range(ATTEMPTS):
             await pause_before(attempt)
             again = False
-            async with aclosing(self._batches(group, deleted=deleted)) as batches:
+            # What was refused may only have been shown as it was, by an index that is behind.
+            async with aclosing(self._batches(group, deleted=deleted, reread=attempt > 0)) as batches:
                 async for batch, writes in batches:
                     explain = partial(_changed, key_of(item), writes)
                     try:
@@ -223,11 +224,13 @@ class Spreading(Effect):
                 return
         raise SourceChanged(f"The copies in {group.holder._meta.label} are changed by others all the time.")
 
-    async def _batches(self, group: Group, *, deleted: bool) -> AsyncGenerator[tuple[list[Action], list[Write]], None]:
+    async def _batches(
+        self, group: Group, *, deleted: bool, reread: bool
+    ) -> AsyncGenerator[tuple[list[Action], list[Write]], None]:
         """The holders' actions in transactions, each with the check of the source, and the writes that they are of."""
         batch: list[Action] = []
         writes: list[Write] = []
-        async with aclosing(group.stale(deleted=deleted)) as holders:
+        async with aclosing(group.stale(deleted=deleted, reread=reread)) as holders:
             async for holder in holders:
                 write = await self._holder_write(holder, group.values, None)
                 if write is None:

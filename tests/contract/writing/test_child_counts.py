@@ -195,6 +195,16 @@ def test_a_child_whose_parent_is_gone_can_be_deleted_and_given_away(server: Chat
     assert exact(table)
 
 
+def test_block_refuses_child_of_missing_parent(server: ChatServer) -> None:
+    """The way out of the message works: without the block it is deleted."""
+    channel = ChatChannel.objects.create(server=server)
+    server.delete()
+    with pytest.raises(MissingReference, match=r"outside the atomic\(\) block"), transactions.atomic():
+        channel.delete()
+    channel.delete()
+    assert not ChatChannel.objects.filter(pk=channel.pk).exists()
+
+
 def test_a_counter_cannot_be_set(server: ChatServer) -> None:
     """Neither by hand, nor through a queryset."""
     attempts: list[Callable[[], Any]] = [
