@@ -9,6 +9,7 @@ import os
 import sys
 import weakref
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -74,6 +75,7 @@ _sites: set[AdminSite] = set()
 def pytest_configure(config: pytest.Config) -> None:
     """Name our marks, and let all workers have their children forked by one server."""
     config.addinivalue_line("markers", "deep: run by `make test-deep` only")
+    os.environ.setdefault("PAIRS_SEED", str(datetime.now(UTC).toordinal()))  # all workers choose the same pairs
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         os.environ[children.SERVER] = children.address()
     if hasattr(config, "workerinput"):
@@ -136,6 +138,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if report.when == "call" or not report.passed or report.duration > SLOW_FIXTURE:
             item.ihook.pytest_runtest_logreport(report=report)
     return True
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the seed by which pairs of capabilities were chosen, if there were any."""
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    if any(getattr(report, "nodeid", "").startswith("tests/contract/pairs/") for report in reports):
+        terminalreporter.write_line(f"Pairs of capabilities: PAIRS_SEED={os.environ['PAIRS_SEED']}")
 
 
 @pytest.fixture(autouse=True, scope="module")

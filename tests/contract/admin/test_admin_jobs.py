@@ -12,7 +12,7 @@ from dynamo_single.admin.jobs import batches, batching, carrying
 from dynamo_single.admin.jobs.models import AdminJob
 from dynamo_single.admin.log import LogEntry
 from dynamo_single.costs import measure_requests
-from dynamo_single.testing import moved_time
+from dynamo_single.testing import capture_requests, moved_time
 from project.directory.admin import CompanyAdmin
 from project.directory.models import Company, Person
 from tests.contract.conftest import Pages, link, text_of
@@ -104,6 +104,16 @@ def test_batch_sends_one_read_and_two_writes(pages: Pages, companies: list[Any])
         "UpdateItem",
     ]
     pages.post(path, sends=sends)
+
+
+def test_batch_is_read_consistently(pages: Pages, companies: list[Any]) -> None:
+    """An object that an eventually consistent read does not show yet would count as done."""
+    path = job_of(pages)
+    with capture_requests() as sent:
+        pages.post(path)
+    reads = [each.params["RequestItems"] for each in sent if each.operation == "BatchGetItem"]
+    assert reads
+    assert all(table["ConsistentRead"] for read in reads for table in read.values())
 
 
 def test_the_script_is_told_how_far_it_is(pages: Pages, companies: list[Any]) -> None:

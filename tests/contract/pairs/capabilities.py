@@ -1,0 +1,375 @@
+"""The capabilities of a model by itself: one class a row. Those of models with each other are in ``relations``."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from dynamo_single.exceptions import NotSupported, UniqueViolation
+from tests.contract.pairs.drafts import Draft, Family
+from tests.contract.pairs.lag import BEGINNING
+from tests.contract.pairs.oracle import NO_ERRORS, Act, Capability, Errors, Expected, Kept, Row, World
+from tests.contract.pairs.readers import CODES
+
+#: PynamoDB's writers put one item over another, and know of nothing that goes along.
+NOT_BY_PYNAMODB = MappingProxyType({"pynamodb": NotSupported})
+
+
+def listed(world: World, **values: Any) -> list[str]:
+    """The live things with these values."""
+    return sorted(pk for pk, row in world.live.items() if all(row[name] == each for name, each in values.items()))
+
+
+def some(chance: random.Random, things: Any) -> Any:
+    """One of them, or ``None``."""
+    return chance.choice(sorted(things)) if things else None
+
+
+class soft_delete(Capability):
+    """`SoftDeleteModel`: the trash, and the way back."""
+
+    title = "soft delete"
+    covers = ("SoftDeleteModel", "SoftDeleteManager", "Meta.trash_index")
+
+    def add(self, family: Family) -> None:
+        family.thing.bases.append("models.SoftDeleteModel")
+
+    def acts(self, chance: random.Random, world: World) -> Iterator[Act]:
+        pk = some(chance, world.things)
+        if pk is None:
+            return
+        kept = world.things[pk]
+        if not kept.live:
+            refused = world.refusals(pk, kept.values, "restore")
+            yield Act(f"restore(Thing, {pk!r})", lambda world: world.write(pk, kept.values), refused)
+        yield Act(f"hard_delete(Thing, {pk!r})", lambda world: world.things.pop(pk))
+
+    def expected(self, world: World) -> Iterator[Expected]:
+        trash = sorted(pk for pk, kept in world.things.items() if not kept.live)
+        yield Expected("pks(Thing.deleted_objects.all())", trash)
+        yield Expected("pks(Thing.all_objects.all())", sorted(world.things))
+
+
+class purged(soft_delete):
+    """The trash keeps objects for some time only."""
+
+    title = "soft delete with `purge_after`"
+    covers = ("Meta.purge_after",)
+    seconds = 12
+
+    def add(self, family: Family) -> None:
+        super().add(family)
+        family.thing.options["purge_after"] = f"datetime.timedelta(seconds={self.seconds})"
+
+    def trashed(self, world: World, kept: Kept) -> None:
+        kept.expires = math.ceil(world.now + self.seconds)
+
+
+class expiry(Capability):
+    """`TTLAttribute`: what has expired is not there, whether DynamoDB has deleted it or not."""
+
+    title = "time to live"
+    covers = ("TTLAttribute",)
+
+    def add(self, family: Family) -> None:
+        family.thing.attributes["expires"] = "models.TTLAttribute(null=True)"
+
+    def values(self, chance: random.Random, world: World) -> Row:
+        return {"expires": chance.choice([None, moment(int(world.now) + chance.choice((6, 15, 900)))])}
+
+    def stored(self, world: World, kept: Kept) -> None:
+        kept.expires = None if kept.values["expires"] is None else kept.values["expires"].timestamp()
+
+    def acts(self, chance: random.Random, world: World) -> Iterator[Act]:
+        yield Act("time.expire()")
+
+
+def moment(seconds: int) -> Any:
+    """A time to live, in whole seconds."""
+    return datetime.fromtimestamp(seconds, BEGINNING.tzinfo)
+
+
+class unique(Capability):
+    """`unique=True`, held by claims."""
+
+    title = "unique"
+    covers = ("Attribute.unique", "Meta.unique_together", "Meta.constraints")
+    refuses = NOT_BY_PYNAMODB
+
+    def add(self, family: Family) -> None:
+        family.thing.attributes["code"] = "models.UnicodeAttribute(null=True, unique=True)"
+        family.shown.append("code")
+
+    def values(self, chance: random.Random, world: World) -> Row:
+        return {"code": chance.choice([None, *CODES])}
+
+    def refusals(self, world: World, pk: str, after: Row | None, way: str) -> Errors:
+        if after is None:
+            return NO_ERRORS
+        others = [row["code"] for other, row in world.live.items() if other != pk]
+        return frozenset({UniqueViolation}) if after["code"] is not None and after["code"] in others else NO_ERRORS
+
+    def expected(self, world: World) -> Iterator[Expected]:
+        for code in CODES:
+            yield Expected(f"pks(Thing.objects.consistent().filter(code={code!r}))", listed(world, code=code), True)
+
+
+class folded(Capability):
+    """A `CanonicalAttribute` in a key."""
+
+    title = "folded"
+    covers = ("CanonicalAttribute", "Attribute.canonical")
+
+    def add(self, family: Family) -> None:
+        family.thing.attributes["label"] = "models.UnicodeAttribute()"
+        family.thing.attributes["label_folded"] = "models.CanonicalAttribute(source='label', fold='letters')"
+        family.thing.keys["by_label"] = (
+            f"models.IndexKey('{family.index()}', 'LABELS', '{{label_folded}}#{{thing_id}}')"
+        )
+        family.shown.extend(("label", "label_folded"))
+
+    def values(self, chance: random.Random, world: World) -> Row:
+        return {"label": chance.choice(("Alpha", "ALPHA", "Álpha", "Beta"))}
+
+    def shown(self, world: World, pk: str) -> Row:
+        return {"label_folded": fold(world.things[pk].values["label"])}
+
+    def expected(self, world: World) -> Iterator[Expected]:
+        found = sorted(pk for pk, row in world.live.items() if fold(row["label"]) == "alpha")
+        yield Expected("pks(Thing.objects.filter(label__iexact='aLPHA'))", found)
+
+
+def fold(text: str) -> str:
+    """What ``letters`` makes of the labels."""
+    return text.lower().replace("á", "a")
+
+
+class shards(Capability):
+    """Keys of indexes that are divided."""
+
+    title = "shards of an index"
+    covers = ("Shards", "IndexKey.sharded")
+    refuses = NOT_BY_PYNAMODB
+
+    def add(self, family: Family) -> None:
+        family.thing.attributes["made"] = "models.TimestampAttribute(auto_now_add=True, immutable=True)"
+        family.thing.keys["divided"] = "models.Shards('thing_id', at='made')"
+        family.thing.keys["by_made"] = (
+            f"models.IndexKey('{family.index()}', 'MADE', '{{made}}#{{thing_id}}', sharded=True)"
+        )
+        family.begin.append("divide(Thing, 3)")
+
+    def expected(self, world: World) -> Iterator[Expected]:
+        yield Expected("pks(Thing.objects.order_by('made'))", sorted(world.live))
+
+
+class sharded_primary(shards):
+    """A primary key that is divided."""
+
+    title = "shards of the table"
+    covers = ("Key.sharded",)
+
+    def add(self, family: Family) -> None:
+        super().add(family)
+        family.thing.primary = ("THINGS", "THING#{" + "}#{".join(family.identity) + "}")
+        family.thing.divided = ", sharded=True"
+
+
+class composite(Capability):
+    """An identity of two values."""
+
+    title = "composite identity"
+
+    def add(self, family: Family) -> None:
+        family.thing.attributes = {"group": "models.UnicodeAttribute()", **family.thing.attributes}
+        family.identity = ("group", "thing_id")
+        family.thing.primary = ("GROUP#{group}", "THING#{thing_id}")
+        for name, key in family.thing.keys.items():
+            family.thing.keys[name] = key.replace("{thing_id}'", "{thing_id}#{group}'")
+
+    def values(self, chance: random.Random, world: World) -> Row:
+        return {"group": chance.choice("gh")}
+
+
+class conditional(Capability):
+    """An index that holds only what meets a condition."""
+
+    title = "conditional index"
+    covers = ("IndexKey.condition",)
+
+    def add(self, family: Family) -> None:
+        family.thing.attributes["state"] = "models.UnicodeAttribute(default='open')"
+        family.thing.keys["open"] = (
+            f"models.IndexKey('{family.index()}', 'OPEN', '{{thing_id}}', condition=Q(state='open'))"
+        )
+        family.shown.append("state")
+
+    def values(self, chance: random.Random, world: World) -> Row:
+        return {"state": chance.choice(("open", "done"))}
+
+    def expected(self, world: World) -> Iterator[Expected]:
+        yield Expected(
+            "pks(Thing.objects.using_index('open').filter(state='open'))",
+            listed(world, state="open"),
+        )
+
+
+class extracted(Capability):
+    """A value of a map in an attribute and a key of its own."""
+
+    title = "extracted"
+    covers = ("ExtractedAttribute", "MapAttribute")
+
+    def add(self, family: Family) -> None:
+        family.thing.attributes["data"] = "models.MapAttribute(default=dict, blank=True)"
+        family.thing.attributes["kind"] = "models.ExtractedAttribute('data__kind')"
+        family.thing.keys["by_kind"] = f"models.IndexKey('{family.index()}', 'KIND#{{kind}}', '{{thing_id}}')"
+        family.shown.extend(("data", "kind"))
+
+    def values(self, chance: random.Random, world: World) -> Row:
+        return {"data": chance.choice([{}, {"kind": "k1"}, {"kind": "k2", "more": 1}])}
+
+    def shown(self, world: World, pk: str) -> Row:
+        return {"kind": world.things[pk].values["data"].get("kind")}
+
+    def acts(self, chance: random.Random, world: World) -> Iterator[Act]:
+        pk, kind = some(chance, world.live), chance.choice(("k1", "k3"))
+        if pk is not None:
+            after = {**world.things[pk].values, "data": {**world.things[pk].values["data"], "kind": kind}}
+            text = f"Thing.objects.consistent().filter(pk={pk!r}).update(data__kind={kind!r})"
+            yield Act(text, lambda world: world.write(pk, after))
+
+    def expected(self, world: World) -> Iterator[Expected]:
+        for kind in ("k1", "k3"):
+            found = sorted(pk for pk, row in world.live.items() if row["data"].get("kind") == kind)
+            yield Expected(f"pks(Thing.objects.filter(kind={kind!r}))", found)
+
+
+class derived(Capability):
+    """Items of another model that follow from an object."""
+
+    title = "derived"
+    covers = ("derived_from", "derived_objects", "derived_by")
+    refuses = NOT_BY_PYNAMODB
+
+    def add(self, family: Family) -> None:
+        mark = Draft("Mark", ("MARK#{mark_id}", "#METADATA"))
+        mark.attributes = {
+            "mark_id": "models.UnicodeAttribute()",
+            "thing": "models.ReferenceAttribute(Thing, on_delete=models.DO_NOTHING)",
+            "said": "models.UnicodeAttribute()",
+        }
+        mark.code.append("derived_by = 'thing'")
+        family.after.append(mark)
+        family.thing.code.append(
+            "derived_from = ('note',)\n"
+            "def derived_objects(self):\n"
+            "    return [] if self.note == 'two' else [Mark(mark_id=self.pk, thing_id=self.pk, said=self.note)]"
+        )
+
+    def expected(self, world: World) -> Iterator[Expected]:
+        said = {pk: row["note"] for pk, row in world.live.items() if row["note"] != "two"}
+        yield Expected(
+            "{mark.pk: mark.said for mark in Mark.objects.consistent().in_bulk(PKS).values()}", said, consistent=True
+        )
+
+
+class version(Capability):
+    """`VersionAttribute`: what was written since it was read is not overwritten."""
+
+    title = "version"
+    covers = ("VersionAttribute",)
+    refuses = NOT_BY_PYNAMODB
+
+    def add(self, family: Family) -> None:
+        family.thing.attributes["version"] = "models.VersionAttribute()"
+
+    def acts(self, chance: random.Random, world: World) -> Iterator[Act]:
+        pk = some(chance, world.live)
+        if pk is not None:
+            before = world.things[pk].values["note"]
+            note = chance.choice([each for each in ("one", "two", "three") if each != before])
+            after = {**world.things[pk].values, "note": note}
+            text = f"save_twice(Thing, {pk!r}, note={note!r}, error=StaleObject)"
+            yield Act(text, lambda world: world.write(pk, after))
+
+
+class immutable(Capability):
+    """`immutable=True`: the value that an object is created with stays."""
+
+    title = "immutable"
+    covers = ("Attribute.immutable",)
+    refuses = NOT_BY_PYNAMODB
+
+    def add(self, family: Family) -> None:
+        family.thing.attributes["origin"] = "models.UnicodeAttribute(default='here', immutable=True)"
+
+
+class moments(Capability):
+    """`TimestampedModel`, whose time of the last change is in a key."""
+
+    title = "timestamps"
+    covers = ("TimestampedModel", "TimestampAttribute")
+
+    def add(self, family: Family) -> None:
+        family.thing.bases.append("models.TimestampedModel")
+        family.thing.keys["by_change"] = (
+            f"models.IndexKey('{family.index()}', 'CHANGED', '{{updated_at}}#{{thing_id}}')"
+        )
+
+    def expected(self, world: World) -> Iterator[Expected]:
+        yield Expected("pks(Thing.objects.order_by('updated_at'))", sorted(world.live))
+
+
+class plain(Capability):
+    """Attributes of every plain kind, some of them in a key."""
+
+    title = "plain values"
+    covers = (
+        *("BinaryAttribute", "BinarySetAttribute", "BooleanAttribute", "DateAttribute", "DecimalAttribute"),
+        *("DurationAttribute", "EmailAttribute", "IPAddressAttribute", "IntegerAttribute", "JSONAttribute"),
+        *("ListAttribute", "NumberAttribute", "NumberSetAttribute", "SlugAttribute", "TimeAttribute"),
+        *("URLAttribute", "UUIDAttribute", "UnicodeAttribute", "UnicodeSetAttribute"),
+        *("Attribute.attr_name", "Attribute.choices", "Attribute.default", "Attribute.null"),
+    )
+    #: The declaration of each, and values that it may have.
+    kinds: Mapping[str, tuple[str, tuple[Any, ...]]] = {
+        "flag": ("models.BooleanAttribute(default=False)", (True, False)),
+        "number": ("models.IntegerAttribute(default=0, attr_name='n')", (0, -5, 10**20)),
+        "price": ("models.DecimalAttribute(null=True)", (None, Decimal("1.5"), Decimal(-3))),
+        "day": ("models.DateAttribute(null=True)", (None, date(2026, 1, 31))),
+        "hour": ("models.TimeAttribute(null=True)", (None, time(9, 30))),
+        "long": ("models.DurationAttribute(null=True)", (None, timedelta(days=2))),
+        "mail": ("models.EmailAttribute(null=True)", (None, "a@example.org")),
+        "at": ("models.IPAddressAttribute(null=True)", (None, "127.0.0.1")),
+        "slug": ("models.SlugAttribute(null=True)", (None, "a-b")),
+        "link": ("models.URLAttribute(null=True)", (None, "https://example.org/")),
+        "uuid": ("models.UUIDAttribute(null=True)", (None, UUID(int=7))),
+        "size": ("models.UnicodeAttribute(default='s', choices=[('s', 'small'), ('l', 'large')])", ("s", "l")),
+        "json": ("models.JSONAttribute(null=True)", (None, {"a": [1, None]})),
+        "list": ("models.ListAttribute(default=list, blank=True)", ([], [1, "x", {"y": True}])),
+    }
+
+    def add(self, family: Family) -> None:
+        family.thing.attributes |= {name: declared for name, (declared, _) in self.kinds.items()}
+        family.thing.attributes["words"] = "models.UnicodeSetAttribute()"
+        family.thing.attributes["numbers"] = "models.NumberSetAttribute()"
+        family.thing.attributes["blobs"] = "models.BinarySetAttribute()"
+        family.thing.attributes["blob"] = "models.BinaryAttribute(null=True)"
+        key = "{size}#{number}#{day:last}#{thing_id}"
+        family.thing.keys["by_number"] = f"models.IndexKey('{family.index()}', 'NUMBERS#{{flag}}', '{key}')"
+        family.shown.extend(self.kinds)
+
+    def values(self, chance: random.Random, world: World) -> Row:
+        return {name: chance.choice(values) for name, (_, values) in self.kinds.items()}
+
+    def expected(self, world: World) -> Iterator[Expected]:
+        for flag in (True, False):
+            found = sorted(pk for pk, row in world.live.items() if row["flag"] is flag and row["size"] == "l")
+            yield Expected(f"pks(Thing.objects.filter(flag={flag}, size='l').order_by('number'))", found)

@@ -1,0 +1,107 @@
+"""Writes ``docs/reference/pairs.md`` from the table: ``python -m tests.contract.pairs.page``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[3] / "docs/reference/pairs.md"
+
+BEGIN = """\
+# Pairs of capabilities
+
+Look up here which capabilities one model can have together, and which ways to write and read it supports. Every pair
+works unless this page lists it. [`make test-deep`](tests.md#pairs-of-capabilities) tries every pair.
+"""
+
+REFUSED = """\
+## Pairs that are not supported
+
+`manage.py check` reports these pairs, or an error at start-up does. The message names an alternative, which is tested
+too.
+"""
+
+LIMITED = """\
+## Known limitations
+
+These pairs do not work in every case. A test fails as soon as one of them does.
+"""
+
+WRITE = """\
+## Ways to write
+
+Each way keeps the rules of the capability, or raises the error. PynamoDB's writers delete permanently: they do not use
+the trash.
+"""
+
+READ = """\
+## Ways to read
+
+A consistent way shows every earlier write. The others may show an object as it was some seconds ago, but no object
+twice, and none that has expired.
+"""
+
+
+def text() -> str:
+    """The page."""
+    from tests.contract.pairs.readers import READERS
+    from tests.contract.pairs.table import CAPABILITIES, LIMITATIONS
+    from tests.contract.pairs.table import REFUSED as PAIRS
+    from tests.contract.pairs.writers import WRITERS
+
+    titles = {name: row.title for name, row in CAPABILITIES.items()}
+    declared = [
+        (row.title, ", ".join(f"`{name}`" for name in row.covers) or "a primary key of several values")
+        for row in CAPABILITIES.values()
+    ]
+    refused = [
+        (titles[each.first], titles[each.second], f"`{each.by}`", " and ".join(titles[name] for name in each.instead))
+        for each in PAIRS
+    ]
+    limited = [(titles[each.first], titles[each.second], each.reason) for each in LIMITATIONS]
+    ways = [writer.title for writer in WRITERS.values()]
+    written = [
+        (row.title, *(f"`{row.refuses[name].__name__}`" if name in row.refuses else "yes" for name in WRITERS))
+        for row in CAPABILITIES.values()
+    ]
+    read = [
+        (
+            each.title,
+            "yes" if each.consistent else "no",
+            ", ".join(titles[name] for name in sorted(each.needs)) or "any",
+        )
+        for each in READERS.values()
+    ]
+    parts = [
+        BEGIN,
+        "## Capabilities\n",
+        table(("capability", "declared by"), declared),
+        REFUSED,
+        table(("capability", "with", "reported by", "alternative"), refused),
+        *([LIMITED, table(("capability", "with", "what happens"), limited)] if limited else []),
+        WRITE,
+        table(("capability", *ways), written),
+        READ,
+        table(("way to read", "consistent", "models with"), read),
+    ]
+    return "\n".join(parts)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def main() -> None:
+    """Write the page."""
+    import django
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+    django.setup()
+    PAGE.write_text(text())
+
+
+if __name__ == "__main__":
+    main()

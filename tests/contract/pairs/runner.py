@@ -1,0 +1,279 @@
+"""Runs a history of two capabilities, and says of one that fails how it can be repeated."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dynamo_single import clock
+from dynamo_single.checks.collisions import check_collisions
+from dynamo_single.checks.models import check_model
+from dynamo_single.exceptions import AlreadyExists, MissingReference
+from dynamo_single.orm.schema import registry
+from dynamo_single.verification import verify
+from tests.contract.pairs.drafts import IMPORTS, Family
+from tests.contract.pairs.lag import MOST, Time, lagging
+from tests.contract.pairs.oracle import IDS, NO_ERRORS, NOTES, Act, Capability, Errors, Expected, Row, Snapshots, World
+from tests.contract.pairs.readers import READERS, Reader
+from tests.contract.pairs.writers import WRITERS, Refused, Writer
+from tests.unit.declaring import forgotten
+
+#: How many things a history does, and after how many of them the whole table is looked at.
+STEPS = 14
+EVERY = 7
+
+
+#: Owners that are there from the beginning.
+FIRST = ("first", "other")
+
+
+class HistoryFailed(AssertionError):
+    """A history did not end as it has to: its text is what was done, and what was expected."""
+
+
+class History:
+    """What was done so far, as Python."""
+
+    def __init__(self, seed: int, capabilities: Sequence[Capability], of_table: bool) -> None:
+        self.seed, self.capabilities = seed, capabilities
+        self.family = Family.plain()
+        for capability in capabilities:
+            capability.add(self.family)
+        self.of_table = of_table
+        self.lines: list[str] = []
+        self.namespace: dict[str, Any] = {"__name__": __name__}
+
+    @property
+    def text(self) -> str:
+        """The whole history, to be pasted into a test with the fixture ``table``."""
+        begin = f"with lagging({self.seed}, of_table={self.of_table}) as time:"
+        constants = f"PKS = {self.pks!r}\nOWNERS = [*(f'o{{n}}' for n in range(12)), *{FIRST!r}]"
+        lines = [f"    {line}" for line in self.lines]
+        return "\n".join([IMPORTS, constants, "", self.models, "", begin, *lines])
+
+    @property
+    def pks(self) -> list[str]:
+        """The identities of all things that there may be."""
+        parts = {"thing_id": IDS, "group": ("g", "h"), "owner_id": [*(f"o{n}" for n in range(12)), *FIRST, "nobody"]}
+        found = [""]
+        for number, name in enumerate(self.family.identity):
+            found = [f"{pk}{'~~' if number else ''}{part}" for pk in found for part in parts[name]]
+        return found
+
+    def declare(self) -> list[Any]:
+        """Declare the models; gives what the checks say about them."""
+        self.models = self.family.text
+        before = {*registry.all_models()}
+        exec(IMPORTS, self.namespace)
+        exec(self.models, self.namespace)
+        self.namespace |= {"PKS": self.pks, "OWNERS": [*(f"o{n}" for n in range(12)), *FIRST]}
+        made = [model for model in registry.all_models() if model not in before]
+        return [*(message for model in made for message in check_model(model)), *check_collisions(made)]
+
+    def do(self, text: str) -> None:
+        """Do something, and remember it."""
+        self.lines.append(text)
+        exec(text, self.namespace)
+
+    def value(self, text: str) -> Any:
+        """The value of an expression."""
+        return eval(text, self.namespace)
+
+    def failed(self, what: str) -> HistoryFailed:
+        """The error of a history that fails."""
+        names = " and ".join(each.name for each in self.capabilities)
+        return HistoryFailed(f"{names}, seed {self.seed}: {what}\n\n{self.text}")
+
+
+class Play:
+    """One history while it is made up."""
+
+    def __init__(self, history: History, time: Time, writers: Sequence[str], readers: Sequence[str]) -> None:
+        self.history, self.time = history, time
+        self.chance = random.Random(history.seed)
+        self.world = World(history.family, history.capabilities)
+        self.writers = [WRITERS[name] for name in writers]
+        self.readers = {name: READERS[name] for name in readers}
+        self.snapshots = Snapshots(MOST)
+
+    def run(self) -> None:
+        """The whole history."""
+        self.history.namespace["time"] = self.time
+        for text in self.history.family.begin:
+            self.history.do(text)
+        for owner in self.history.family.owners:
+            self.history.do(f"Owner.objects.create(owner_id={owner!r}, name='Ann')")
+            self.world.owners[owner] = {"name": "Ann"}
+        self.noted()
+        for number in range(1, STEPS + 1):
+            self.step()
+            self.read(self.chance.choice([*self.readers]))
+            if number % EVERY == 0:
+                self.look()
+
+    def noted(self) -> None:
+        """Remember how the lists are from now on."""
+        self.world.pass_to(clock.timestamp())
+        self.snapshots.note(self.world.now, self.world.listed())
+
+    def step(self) -> None:
+        """One act, after some time."""
+        self.move(round(self.chance.uniform(0, 2), 1))
+        act = self.chance.choice(self.choices())
+        if act.by_index:
+            self.settle()
+            act = self.chance.choice(self.choices())  # something may have expired meanwhile
+        error = self.outcome(act)
+        if act.errors and not isinstance(error, (*act.errors, Refused)):
+            raise self.history.failed(f"{act.text} has to end in one of {act.errors}, not in {error!r}.") from error
+        if error is not None and not act.errors:
+            raise self.history.failed(f"{act.text} has to be carried out: {error!r}") from error
+        self.world.pass_to(clock.timestamp())
+        if error is None:
+            act.effect(self.world)
+        self.noted()
+
+    def outcome(self, act: Act) -> Exception | None:
+        """Do it; the error that it ends in."""
+        try:
+            self.history.do(act.text)
+        except Exception as error:
+            self.history.lines[-1] += f"  # {type(error).__name__}"
+            return error
+        return None
+
+    def choices(self) -> list[Act]:
+        """What can be done now: the plain writes as often as all else."""
+        plain = [*self.plain(), *self.plain()]
+        special = [act for each in self.history.capabilities for act in each.acts(self.chance, self.world)]
+        return plain + special
+
+    def plain(self) -> Iterator[Act]:
+        """Create, change and delete a thing, by the ways to write that the history has."""
+        for way in ("create", "create", "change", "delete"):
+            able = [writer for writer in self.writers if way in writer.ways()]
+            if able:
+                yield from getattr(self, way)(self.chance.choice(able))
+
+    def values(self) -> Row:
+        """New values of every attribute."""
+        found: Row = {"note": self.chance.choice(NOTES), "thing_id": self.chance.choice(IDS)}
+        for capability in self.history.capabilities:
+            found |= capability.values(self.chance, self.world)
+        return found
+
+    def create(self, writer: type[Writer]) -> Iterator[Act]:
+        """A new thing, or one of which there is another."""
+        values = self.values()
+        pk = self.history.family.pk_of(values)
+        there = pk in self.world.things
+        if there and writer.overwrites:
+            return
+        errors = self.world.refusals(pk, values, writer.__name__) | (NO_ERRORS if not there else {AlreadyExists})
+        text = f"{writer.__name__}.create(Thing, {arguments(values)})"
+        if not (writer.trusts and MissingReference in errors):
+            yield Act(text, lambda world: world.write(pk, values), self.refused(writer) or errors, writer.shows)
+
+    def change(self, writer: type[Writer]) -> Iterator[Act]:
+        """Other values of one or several attributes."""
+        if not self.world.live:
+            return
+        pk = self.chance.choice(sorted(self.world.live))
+        values = {name: value for name, value in self.values().items() if name not in self.history.family.identity}
+        names = self.chance.sample(sorted(values), self.chance.randint(1, len(values)))
+        changed = {name: values[name] for name in names if name != "thing_id"}
+        if not changed:
+            return
+        after = {**self.world.things[pk].values, **changed}
+        text = f"{writer.__name__}.change(Thing, {pk!r}, {arguments(changed)})"
+        errors = self.world.refusals(pk, after, writer.__name__)
+        if not (writer.trusts and MissingReference in errors):
+            yield Act(text, lambda world: world.write(pk, after), self.refused(writer) or errors, writer.shows)
+
+    def refused(self, writer: type[Writer]) -> Errors:
+        """The errors by which a way to write refuses models with one of the capabilities."""
+        every = (each.refuses.get(writer.__name__) for each in self.history.capabilities)
+        return frozenset(error for error in every if error is not None)
+
+    def delete(self, writer: type[Writer]) -> Iterator[Act]:
+        """To the trash, where there is one."""
+        if not self.world.live:
+            return
+        pk = self.chance.choice(sorted(self.world.live))
+        errors = self.refused(writer) or self.world.refusals(pk, None, writer.__name__)
+        soft = any("SoftDeleteModel" in base for base in self.history.family.thing.bases)
+        go = World.bin if soft and not writer.for_good else lambda world, pk: world.things.pop(pk)
+        yield Act(f"{writer.__name__}.delete(Thing, {pk!r})", lambda world: go(world, pk), errors)
+
+    def read(self, name: str) -> None:
+        """Read all things in one way."""
+        self.noted()
+        reader: Reader = self.readers[name]
+        text = f"{name}(Thing, {self.history.family.shown!r}, PKS)"
+        found = self.value(text)
+        if reader.consistent:
+            listed = self.world.listed()
+            wanted = {pk: row for pk, row in listed.items() if not reader.by or row[reader.by] is not None}
+            self.compare(Expected(text, wanted, consistent=True), found)
+        elif wrong := self.snapshots.may_show(self.world.now, found):
+            raise self.history.failed(f"{text}: {wrong}")
+
+    def value(self, text: str) -> Any:
+        """The value of an expression, which cannot fail."""
+        try:
+            return self.history.value(text)
+        except Exception as error:
+            raise self.history.failed(f"{text} cannot be read: {error!r}") from error
+
+    def compare(self, expected: Expected, found: Any) -> None:
+        """Raise unless it is as expected."""
+        if found != expected.value:
+            raise self.history.failed(f"{expected.text}\n    is       {found!r}\n    expected {expected.value!r}")
+
+    def look(self) -> None:
+        """Everything that has to hold: at once what is consistent, and the rest when the indexes are up to date."""
+        for consistent in (True, False):
+            for capability in self.history.capabilities:
+                for expected in capability.expected(self.world):
+                    if expected.consistent or not consistent:
+                        self.compare(expected, self.value(expected.text))
+            if consistent:
+                self.settle()
+        for name in self.readers:
+            self.read(name)
+        findings = [str(finding) for finding in verify()]
+        if findings:
+            raise self.history.failed(f"dynamo_verify finds {findings}")
+
+    def settle(self) -> None:
+        """Let the indexes come up with the table."""
+        self.history.do("time.settle()")
+        self.noted()
+
+    def move(self, seconds: float) -> None:
+        """Let some time pass."""
+        self.history.do(f"time.move({seconds})")
+        self.noted()
+
+
+def arguments(values: Row) -> str:
+    """Values as arguments of a call."""
+    return ", ".join(f"{name}={value!r}" for name, value in sorted(values.items()))
+
+
+@contextmanager
+def declared(seed: int, capabilities: Sequence[Capability]) -> Iterator[tuple[History, list[Any]]]:
+    """The models of a pair while the block lasts, and what the checks say of them."""
+    with forgotten():
+        history = History(seed, capabilities, of_table=bool(seed % 2))
+        yield history, history.declare()
+
+
+def run(seed: int, capabilities: Sequence[Capability], writers: Sequence[str], readers: Sequence[str]) -> None:
+    """Run one history; the table has to be empty."""
+    with declared(seed, capabilities) as (history, messages):
+        assert messages == [], history.failed(f"the checks say {messages}")
+        with lagging(seed, of_table=history.of_table) as time:
+            Play(history, time, writers, readers).run()

@@ -1,0 +1,102 @@
+"""The table of pairs: which capabilities, ways to write and ways to read there are, and the pairs that are not.
+
+All pairs have to work, but for those that are here: refused by a check, or known not to work yet. The page
+``docs/reference/pairs.md`` is made of this; ``python -m tests.contract.pairs.page`` writes it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from types import ModuleType
+
+from msgspec import Struct
+
+from dynamo_single.exceptions import ConfigurationError
+from tests.contract.pairs import capabilities, relations
+from tests.contract.pairs.oracle import Capability
+from tests.contract.pairs.readers import READERS
+from tests.contract.pairs.writers import WRITERS
+
+Pair = tuple[str, str]
+
+
+def rows_in(module: ModuleType) -> Iterator[type[Capability]]:
+    """The rows of a module."""
+    for found in vars(module).values():
+        is_row = isinstance(found, type) and issubclass(found, Capability) and bool(found.title)
+        if is_row and found.__module__ == module.__name__:
+            yield found
+
+
+#: Every capability by its name.
+CAPABILITIES: dict[str, type[Capability]] = {
+    row.__name__: row for module in (capabilities, relations) for row in rows_in(module)
+}
+
+
+class Refusal(Struct, frozen=True):
+    """A pair that cannot be declared: the check, or the error when the class is made, and its way out.
+
+    ``instead`` are the capabilities of a model that does what the message says, which has to work.
+    """
+
+    first: str
+    second: str
+    by: str
+    message: str
+    instead: tuple[str, ...]
+
+
+REFUSED: tuple[Refusal, ...] = (
+    Refusal("purged", "expiry", ConfigurationError.__name__, "an item expires at one time only", ("expiry",)),
+    Refusal("purged", "counters", "E016", "Count them when it is needed", ("purged", "children")),
+    Refusal("expiry", "counters", "E016", "Count them when it is needed", ("expiry", "children")),
+    Refusal("purged", "checked", "E030", "Leave checked out", ("purged", "protect")),
+    Refusal("expiry", "checked", "E030", "Leave checked out", ("expiry", "protect")),
+    Refusal("purged", "many_to_many", "E030", "Name a model of the edges", ("purged", "through")),
+    Refusal("expiry", "many_to_many", "E030", "Name a model of the edges", ("expiry", "through")),
+    Refusal("sharded_primary", "many_to_many", "E024", "keys on indexes alone", ("shards", "many_to_many")),
+    Refusal("sharded_primary", "derived", "E024", "keys on indexes alone", ("shards", "derived")),
+    Refusal("set_null", "nested", "E030", "would change what never changes", ("cascade", "nested")),
+    Refusal("set_default", "nested", "E030", "would change what never changes", ("cascade", "nested")),
+)
+
+
+class Limitation(Struct, frozen=True):
+    """A pair that does not work yet, and why; a seed shows it, and a test fails as soon as it works."""
+
+    first: str
+    second: str
+    reason: str
+
+
+LIMITATIONS: tuple[Limitation, ...] = ()
+
+#: Two that are one: the one includes the other.
+SAME = frozenset(
+    {
+        frozenset({"soft_delete", "purged"}),
+        frozenset({"shards", "sharded_primary"}),
+        frozenset({"many_to_many", "through"}),
+        frozenset({"children", "counters"}),
+    }
+)
+
+
+def pairs() -> Iterator[Pair]:
+    """All pairs of two capabilities that are to work."""
+    refused = {frozenset({each.first, each.second}) for each in (*REFUSED, *LIMITATIONS)}
+    for first, second in itertools.combinations(CAPABILITIES, 2):
+        if frozenset({first, second}) not in refused | SAME:
+            yield first, second
+
+
+def written() -> Iterator[Pair]:
+    """All pairs of a capability and a way to write."""
+    yield from itertools.product(CAPABILITIES, WRITERS)
+
+
+def readers_of(names: tuple[str, ...]) -> list[str]:
+    """The ways to read models with these capabilities."""
+    return [name for name, reader in READERS.items() if reader.needs <= {*names}]

@@ -1,0 +1,74 @@
+"""The fake of eventual consistency, and what it has found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dynamo_single import models
+from dynamo_single.table import Table
+from dynamo_single.verification import verify
+from tests.contract.pairs.lag import lagging
+from tests.unit.declaring import declare, forgotten
+
+
+@pytest.fixture
+def declared(table: Table) -> Iterator[tuple[Any, Any]]:
+    """Owners, and things that copy their names and that only an index lists."""
+    with forgotten():
+        owner = declare(
+            "Owner",
+            ("OWNER#{owner_id}", "#METADATA"),
+            owner_id=models.UnicodeAttribute(),
+            name=models.UnicodeAttribute(),
+        )
+        thing = declare(
+            "Thing",
+            ("THING#{thing_id}", "#METADATA"),
+            {"by_owner": models.IndexKey("gs1", "OWNER#{owner_id}", "{thing_id}")},
+            thing_id=models.UnicodeAttribute(),
+            owner=models.ReferenceAttribute(owner, on_delete=models.DO_NOTHING),
+            owner_name=models.CopiedAttribute("owner", "name"),
+        )
+        owner.objects.create(owner_id="o", name="Ann")
+        yield owner, thing
+
+
+def test_index_shows_a_write_some_time_later(declared: tuple[Any, Any]) -> None:
+    _, thing = declared
+    with lagging(1) as time:
+        thing.objects.create(thing_id="t", owner_id="o")
+        at_once = thing.objects.filter(owner="o").count()
+        time.settle()
+        assert (at_once, thing.objects.filter(owner="o").count()) == (0, 1)
+
+
+@pytest.mark.parametrize(("of_table", "shown"), [(False, True), (True, False)])
+def test_table_is_behind_only_when_told_to(declared: tuple[Any, Any], of_table: bool, shown: bool) -> None:
+    _, thing = declared
+    with lagging(1, of_table=of_table):
+        thing.objects.create(thing_id="t", owner_id="o")
+        assert thing.objects.filter(pk="t").exists() is shown
+        assert thing.objects.consistent().filter(pk="t").exists()
+
+
+def test_waiting_moves_the_clock(declared: tuple[Any, Any]) -> None:
+    """The app waits for an index without keeping the test waiting."""
+    owner, thing = declared
+    with lagging(1):
+        thing.objects.create(thing_id="t", owner_id="o")
+        owner.objects.get(pk="o").delete()
+    assert [finding.kind for finding in verify()] == []
+
+
+def test_copies_follow_although_the_index_is_behind(declared: tuple[Any, Any]) -> None:
+    """The search after a rename shows the copies as they were: they are right, and nothing is due (`CopiesDue`)."""
+    owner, thing = declared
+    with lagging(1) as time:
+        thing.objects.create(thing_id="t", owner_id="o")
+        time.settle()
+        owner.objects.filter(pk="o").update(name="Bob")
+        assert thing.objects.consistent().get(pk="t").owner_name == "Bob"
+    assert list(verify()) == []
