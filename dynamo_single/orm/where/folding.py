@@ -14,6 +14,7 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import And, Compare, Condition, Or
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CanonicalAttribute
+from dynamo_single.orm.schema.attributes.canonical import FOLDS
 from dynamo_single.orm.schema.encoding.values import checked_text
 from dynamo_single.orm.schema.kinds import DynamoModel
 
@@ -72,7 +73,8 @@ def copy_of(field: Any) -> CanonicalAttribute | None:
         for attribute in registry.attributes_of(field.model).values()
         if isinstance(attribute, CanonicalAttribute) and attribute.source == field.attname
     ]
-    return min(copies, key=lambda copy: copy.fold != "canonical", default=None)
+    folds = list(FOLDS)
+    return min(copies, key=lambda copy: folds.index(copy.fold), default=None)
 
 
 def _is_in_canonical_key(field: Any) -> bool:

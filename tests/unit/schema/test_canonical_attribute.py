@@ -13,7 +13,7 @@ from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes.canonical import letters
+from dynamo_single.orm.schema.attributes.canonical import FOLDS, latin, letters
 from dynamo_single.orm.schema.encoding.codecs import canonical
 from tests.unit.declaring import declare, forgotten, messages
 
@@ -41,12 +41,78 @@ def test_letters(text: str, folded: str) -> None:
     assert letters(text) == folded
 
 
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("Sørensen", "sorensen"),
+        ("SØRENSEN", "sorensen"),
+        ("S\N{LATIN CAPITAL LETTER O WITH STROKE AND ACUTE}rensen", "sorensen"),
+        ("So\N{COMBINING SHORT STROKE OVERLAY}rensen", "sorensen"),
+        ("Łódź", "lodz"),
+        ("łodz", "lodz"),
+        ("Đặng", "dang"),
+        ("Ærøskøbing", "aeroskobing"),
+        ("Œuvre", "oeuvre"),
+        ("Straße", "strasse"),
+        ("GROẞ", "gross"),
+        ("Þór Sigurðsson", "thorsigurdsson"),
+        ("Ħamrun", "hamrun"),
+        ("Diyarbak\N{LATIN SMALL LETTER DOTLESS I}r", "diyarbakir"),
+        ("DİYARBAKIR", "diyarbakir"),
+        ("Hawai\N{MODIFIER LETTER TURNED COMMA}i", "hawaii"),
+        ("O\N{MODIFIER LETTER APOSTROPHE}Neill", "oneill"),
+        ("Ŋaliwurru", "naliwurru"),
+        ("ŀ ŉ ǆ ﬁ", "lndzfi"),
+        ("Gómez-Juárez", "gomezjuarez"),
+        ("Пётр", "петр"),
+        ("हिन्दी", "हिन्दी"),
+        ("がか", "がか"),
+        ("Ελλάδα", "ελλαδα"),
+        ("--- !", ""),
+        ("", ""),
+    ],
+)
+def test_latin(text: str, folded: str) -> None:
+    """Letters with strokes, ligatures and those of old scripts are as they are written without."""
+    assert latin(text) == folded
+
+
+def test_latin_names_are_written_in_ascii() -> None:
+    """Every letter of the blocks that living languages of Europe use, and its capital."""
+    blocks = [chr(code) for code in (*range(0xC0, 0x180), *range(0x1E00, 0x1EFA))]
+    found = [each for each in blocks if unicodedata.category(each)[0] == "L"]
+    assert [each for each in found if not latin(each).isascii() or not latin(each)] == ["\N{LATIN SMALL LETTER DELTA}"]
+
+
+def test_every_character_is_folded_at_once() -> None:
+    """Of all scripts but those of China and Korea: folding once more changes nothing, nor does its case."""
+    for code in (*range(0x3100), *range(0xA490, 0xAC00), *range(0xF900, 0x12000), *range(0x1D000, 0x1F300)):
+        once = latin(chr(code))
+        assert latin(once) == once
+        assert latin(chr(code).casefold()) == once
+        assert latin(letters(chr(code))) == once
+
+
 @given(st.text())
 def test_a_folded_text_is_folded(text: str) -> None:
     """Folding once more changes nothing, and composition never matters."""
-    for fold in (letters, canonical):
+    for fold in FOLDS.values():
         assert fold(fold(text)) == fold(text)
-    assert letters(unicodedata.normalize("NFD", text)) == letters(unicodedata.normalize("NFC", text))
+    for fold in (letters, latin):
+        assert fold(unicodedata.normalize("NFD", text)) == fold(unicodedata.normalize("NFC", text))
+
+
+@given(st.text())
+def test_a_later_fold_takes_away_more(text: str) -> None:
+    """What an earlier one takes for the same, a later one does."""
+    assert letters(canonical(text)) == letters(text)
+    assert latin(letters(text)) == latin(text)
+
+
+@given(st.text(alphabet="øØłŁđĐßþðæÆœħŋ OoLldDt\u0131\u02bc"), st.text(alphabet="øłab\u0131"))
+def test_latin_finds_parts(text: str, part: str) -> None:
+    """A part of a text is one of its folded form, too."""
+    assert latin(part) in latin(text + part)
 
 
 @given(st.text())
@@ -104,9 +170,9 @@ def test_a_copy_is_there_where_its_text_is(source: dict[str, Any], copy: dict[st
         assert registry.layout_of(model).attributes["copy"].required is required
 
 
-def test_there_are_two_folds() -> None:
+def test_there_are_three_folds() -> None:
     """Another one is refused with their names."""
-    with pytest.raises(ConfigurationError, match="fold='canonical' or 'letters', not 'ascii'"):
+    with pytest.raises(ConfigurationError, match="fold='canonical' or 'letters' or 'latin', not 'ascii'"):
         models.CanonicalAttribute(source="name", fold="ascii")
 
 

@@ -46,16 +46,67 @@ def _fixed(fold: Callable[[str], str], text: str) -> str:
     return folded
 
 
-FOLDS: dict[str, Callable[[str], str]] = {"canonical": canonical, "letters": letters}
+#: Small letters of the Latin script that are written like others and decompose into none, by those that they resemble;
+#: and, under the empty text, letters that are written as apostrophes are.
+_RESEMBLING = {
+    "a": "ⱥ",
+    "ae": "æ",
+    "b": "ƀƃɓ",
+    "c": "ƈȼ",
+    "d": "ðđƌɖɗ",
+    "e": "ɇɛ",
+    "f": "ƒ",
+    "g": "ǥɠ",
+    "h": "ħⱨ",
+    "hv": "ƕ",
+    "i": "ıɨ",
+    "j": "ȷɉ",
+    "k": "ƙⱪꝁ",
+    "l": "łƚⱡɫ",
+    "m": "ɱ",
+    "n": "ŋƞɲ",
+    "o": "ø",
+    "oe": "œ",
+    "oi": "ƣ",
+    "p": "ƥᵽ",
+    "q": "ĸ",
+    "r": "ɍɽ",
+    "s": "ȿẜẝ",
+    "t": "ŧƫƭʈⱦ",
+    "th": "þ",
+    "u": "ʉ",
+    "v": "ʋⱱ",
+    "w": "ⱳ",
+    "y": "ƴɏ",
+    "z": "ƶȥɀⱬ",
+    "": "ʹʺʻʼʽʾʿˈˋ",
+}
+_LATIN = {ord(character): plain for plain, characters in _RESEMBLING.items() for character in characters}
+
+
+def latin(text: str) -> str:
+    """Give what ``letters()`` gives, with the letters ``a`` to ``z`` for the Latin ones that resemble them: ø, ł, æ.
+
+    Which letters resemble which is that of Unicode's transform from Latin to ASCII, of the letters that languages
+    write today: https://github.com/unicode-org/cldr/blob/main/common/transforms/Latin-ASCII.xml. The table never
+    changes; what Unicode's versions keep of it (https://www.unicode.org/policies/stability_policy.html), the
+    decomposition and the case of a letter that is assigned, does not either.
+    """
+    return _fixed(lambda given: _letters(given).translate(_LATIN), text)
+
+
+#: From the one that takes least away to the one that takes most.
+FOLDS: dict[str, Callable[[str], str]] = {"canonical": canonical, "letters": letters, "latin": latin}
 
 
 class CanonicalAttribute(FollowingAttribute, UnicodeAttribute[Literal[True]]):
     """A text of the same model once more, folded; computed on every write path, never set.
 
-    ``source`` names the attribute. ``fold`` is ``"canonical"`` (without case, composition and outer white space) or
-    ``"letters"`` (also without accents and whatever is neither letter, digit nor underscore). ``source__iexact``,
-    ``__icontains`` and ``__istartswith`` compare with the copy, which can stand in a key. ``blank=True`` lets a text of
-    which nothing is left stay out of an index.
+    ``source`` names the attribute. ``fold`` is ``"canonical"`` (without case, composition and outer white space),
+    ``"letters"`` (also without accents and whatever is neither letter, digit nor underscore) or ``"latin"`` (also with
+    ``o`` for ``ø``, ``l`` for ``ł``, ``ae`` for ``æ`` and so on). ``source__iexact``, ``__icontains`` and
+    ``__istartswith`` compare with the copy, which can stand in a key. ``blank=True`` lets a text of which nothing is
+    left stay out of an index.
     """
 
     def __init__(
