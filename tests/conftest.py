@@ -174,6 +174,12 @@ def pytest_unconfigure(config: pytest.Config) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def django_db_setup() -> NoReturn:
+    """Refuse a test database: it would guard the tables of every later test of this worker."""
+    pytest.fail("These tests have tables of their own: use the fixture `table` instead of pytest-django's.")
+
+
+@pytest.fixture(scope="session")
 def engine() -> Iterator[Table]:
     """A local engine, in memory, and ``DYNAMO_SINGLE`` pointing at it until the session ends."""
     chosen = next((each for each in available_engines(ROOT) if each.name == ENGINE), None)

@@ -20,8 +20,8 @@ from dynamo_single.exceptions import InvalidValue, KeyNotFilled, NotSupported, T
 from dynamo_single.inspection.masking import Masks
 from dynamo_single.inspection.requests import shown_request
 from dynamo_single.isolation import contents
-from dynamo_single.middleware import _key
-from dynamo_single.table import Request, Table, capture_requests, get_table, provisioning
+from dynamo_single.middleware import _Key
+from dynamo_single.table import Request, Table, capture_requests, get_table, provisioning, single_key
 from dynamo_single.table.redirects import Place
 from dynamo_single.testing import assert_requests, fault, setup_table
 from dynamo_single.verification import verify
@@ -160,7 +160,7 @@ def test_requests_are_heard_as_they_are_sent_and_shown_by_their_keys(goods: Any,
     (request,) = sent
     assert request.params["Key"] == {"id": {"S": "product-1"}}
     assert shown_request("products", request, Masks(lambda *_: False), with_keys=True).what == "product-1 / #PRODUCT"
-    assert str(_key("products", request.params["Key"])) == "pk='product-1', sk='#PRODUCT'"
+    assert str(_Key("products", *single_key.key_of(request.params["Key"]))) == "pk='product-1', sk='#PRODUCT'"
 
 
 def test_an_answer_that_was_lost_is_recognised(goods: Any, kept: Table) -> None:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.contrib.sessions.backends.base import UpdateError
 from django.core.cache import caches
 from django.db.models.signals import post_delete
@@ -82,9 +83,9 @@ def test_hash_never_reads_a_moved_session(store: Any, table: Table) -> None:
     assert held(store, key_hash(key)) == {}
 
 
-def test_leaked_hash_logs_nobody_in(store: Any, table: Table, django_user_model: Any) -> None:
+def test_leaked_hash_logs_nobody_in(store: Any, table: Table) -> None:
     """The whole of a leaked table, tried as cookies."""
-    user = django_user_model._default_manager.create_user("ann", "ann@example.com", "secret-9")
+    user = get_user_model()._default_manager.create_user("ann", "ann@example.com", "secret-9")
     client = Client()
     client.force_login(user)
     cookie = client.cookies["sessionid"].value

@@ -36,15 +36,15 @@ def pair(
         "options": {"purge_after": timedelta(days=1)} if purge else {},
     }
     shelf = declare(
-        "Shelf",
+        "Plank",
         ("SHELF#{shelf_id}", "#METADATA"),
         {"listed": models.IndexKey("gs1", "SHELF", "{shelf_id}")},
         shelf_id=models.IdAttribute(),
-        **({"books": models.Children("Book", cascade=cascade)} if children else {}),
+        **({"books": models.Children("Tome", cascade=cascade)} if children else {}),
         **common,
     )
     book = declare(
-        "Book",
+        "Tome",
         ("SHELF#{shelf_id}", "BOOK#{book_id}"),
         {"listed": models.IndexKey("gs1", "BOOK", "{book_id}#{shelf_id}")},
         book_id=models.IdAttribute(),
@@ -94,16 +94,16 @@ def test_hint_is_a_line_that_changes_no_deletion(case: str) -> None:
         expected = along(before[0])
     line = re.search(r"Write shelf = (models\.ReferenceAttribute\(.*?\))(?=[,: ])", str(found.hint))
     assert line
-    said = CASES[case] | ({"cascade": True} if "cascade=True in Shelf.books" in str(found.hint) else {})
-    after = pair(lambda shelf: eval(line[1], {"models": models, "Shelf": shelf}), **said)  # noqa: S307 - the hint's own
+    said = CASES[case] | ({"cascade": True} if "cascade=True in Plank.books" in str(found.hint) else {})
+    after = pair(lambda shelf: eval(line[1], {"models": models, "Plank": shelf}), **said)  # noqa: S307 - the hint's own
     assert (reported(*after), along(after[0])) == ([], expected)
 
 
 def test_hint_keeps_the_options_of_the_reference() -> None:
     (found,) = reported(*pair(unsaid, soft=True))
     assert found.hint == (
-        "Write shelf = models.ReferenceAttribute(Shelf, related_name='+', attr_name='shelfId', "
-        "on_delete=models.CASCADE): Shelf.books takes these objects along."
+        "Write shelf = models.ReferenceAttribute(Plank, related_name='+', attr_name='shelfId', "
+        "on_delete=models.CASCADE): Plank.books takes these objects along."
     )
 
 
@@ -117,4 +117,4 @@ def test_do_nothing_is_a_statement(soft: bool) -> None:
 def test_model_whose_reference_has_no_on_delete_can_be_imported() -> None:
     """An old migration may name such a model: only the checks report it."""
     shelf, _ = pair(unsaid, soft=True)
-    assert along(shelf) == ["Book"]
+    assert along(shelf) == ["Tome"]
