@@ -8,6 +8,7 @@ One base, ``DynamoSingleError``; each error also derives from what Django or Pyt
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import InvalidOperation
 from typing import Any
 
 from django.core import exceptions
@@ -120,6 +121,10 @@ class InvalidValue(DynamoSingleError, ValueError):
                 return str(error.words)
             error = error.__cause__
         return str(self)
+
+
+class TooManyDigits(InvalidValue, InvalidOperation):
+    """A number has more than the ``max_digits`` of its attribute; Django raises ``decimal.InvalidOperation``."""
 
 
 class UnreadableItem(InvalidValue):

@@ -136,7 +136,7 @@ class ItemForm(Struct, frozen=True, eq=False):
             try:
                 value = found[name] = attribute.prepare(attribute.current(values))
             except InvalidValue as error:
-                raise InvalidValue(f"{self.label}: {error}") from error
+                raise type(error)(f"{self.label}: {error}") from error
             if value is None and not attribute.null and (before is None or attribute.attr_name in before):
                 message = f"{self.label}: {name} is missing: {self._remedy(name, before)}."
                 raise MissingValue(message, words=words(HAS_TO_HAVE_VALUE, name=attribute.field.verbose_name))

@@ -130,9 +130,14 @@ def value_source(position: int, attribute: Attribute, value: str, inside: str) -
     if is_read_whole(attribute):
         found = f"read_{position}(dict(found))"
     else:
-        found = _SOURCES.get(type(attribute).decode, f"decode_{position}({{stored}})").format(stored=inside)
+        known = None if _has_places(attribute) else _SOURCES.get(type(attribute).decode)
+        found = (known or f"decode_{position}({{stored}})").format(stored=inside)
     absent = "None" if attribute.null else f"absent(attribute_{position})"
     return f"{found} if (found := {value}) is not None else {absent}"
+
+
+def _has_places(attribute: Attribute) -> bool:
+    return isinstance(attribute, DecimalAttribute) and attribute.quantum is not None
 
 
 def is_read_whole(attribute: Attribute) -> bool:

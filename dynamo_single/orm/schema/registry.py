@@ -344,7 +344,7 @@ class _LayoutBuilder:
                 stored=attribute.attr_name,
                 type=attribute.attr_type,
                 required=self.is_required(attribute),
-                serialize=attribute.to_attribute_value,
+                serialize=attribute.operand,
                 kind=attribute.key_kind or "",
             )
             for name, attribute in self.attributes.items()

@@ -21,7 +21,13 @@ from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.requests.changes import Change, Place, add
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import Attribute, IntegerAttribute, TimestampAttribute, UnicodeAttribute
+from dynamo_single.orm.schema.attributes import (
+    Attribute,
+    DecimalAttribute,
+    IntegerAttribute,
+    TimestampAttribute,
+    UnicodeAttribute,
+)
 from dynamo_single.orm.schema.attributes.documents import SetAttribute
 from dynamo_single.orm.schema.attributes.extracted import steps_into
 from dynamo_single.orm.schema.attributes.operations import AddToSet, Append, Operation, Prepend, Removal, RemoveFromSet
@@ -221,7 +227,7 @@ def _sum(target: Target, linear: _Linear) -> Change:
     (first, sign), *more = linear.terms
     if not more and sign > 0 and linear.constant is None:
         _check_copy(target, first)
-        return Change(target.place, "copy", places=places)
+        return Change(target.place, "copy", places=places, computed=not _keeps_places(target, linear))
     constant = _constant(target, linear)
     signs = [sign for _, sign in linear.terms]
     if len(signs) + (constant is not None) > MAX_OPERANDS or signs == [-1, -1]:
@@ -230,8 +236,24 @@ def _sum(target: Target, linear: _Linear) -> Change:
             f"{_WAY_OUT}."
         )
     whole = isinstance(target.attribute, IntegerAttribute) and not target.place.path
-    computed = whole and not all(_is_whole(source) for source, _ in linear.terms)
+    computed = (whole and not all(_is_whole(source) for source, _ in linear.terms)) or not _keeps_places(target, linear)
     return Change(target.place, "sum", constant, places, computed=computed)
+
+
+def _keeps_places(target: Target, linear: _Linear) -> bool:
+    """Whether a sum or a copy needs no rounding to the places of a decimal number: DynamoDB does not round."""
+    attribute = target.attribute
+    if target.place.path or not isinstance(attribute, DecimalAttribute) or attribute.quantum is None:
+        return True
+    if linear.constant is not None and not attribute.keeps(_decimal(linear.constant)):
+        return False
+    return all(_is_whole(source) or _is_as_coarse(source, attribute.quantum) for source, _ in linear.terms)
+
+
+def _is_as_coarse(source: Target, quantum: Decimal) -> bool:
+    attribute = source.attribute
+    known = isinstance(attribute, DecimalAttribute) and attribute.quantum is not None and not source.place.path
+    return known and attribute.quantum >= quantum
 
 
 def _is_whole(source: Target) -> bool:
@@ -259,9 +281,10 @@ def _constant(target: Target, linear: _Linear) -> Any:
         return None
     if not _is_number(constant):
         raise InvalidValue(f"{target.label}: {shown(constant)} is not a number.")
-    return (
-        to_attribute_value(constant, path=target.said) if target.place.path else attribute.to_attribute_value(constant)
-    )
+    if target.place.path or isinstance(attribute, DecimalAttribute):
+        # What is added need not have the places of the result, which is rounded to them.
+        return to_attribute_value(_decimal(constant), path=target.said)
+    return attribute.to_attribute_value(constant)
 
 
 def _is_number_place(target: Target) -> bool:

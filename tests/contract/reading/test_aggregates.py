@@ -13,6 +13,7 @@ from django.db.models import Avg, Count, F, FloatField, Max, Min, Q, StdDev, Sum
 from django.db.models.functions import Length
 from django.utils import timezone
 
+from dynamo_single import models
 from dynamo_single.exceptions import (
     InvalidValue,
     NoAccessPattern,
@@ -25,6 +26,7 @@ from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
 from tests.catalog.models import Entry, Order, Sample, Ticket
+from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("orders")
 
@@ -283,10 +285,19 @@ def test_numbers_are_exact() -> None:
     """Numbers from one end of DynamoDB's range to the other lose no digit in a sum."""
     low, high = Decimal("1E-130"), Decimal("9.99E+125")
     numbers = [high, low, -high, Decimal("0.1"), Decimal("0.2"), Decimal("12345678901234567890123456789012345678")]
-    for number, decimal in enumerate(numbers):
-        Sample.objects.create(sample_id=f"s{number}", decimal=decimal, integer=10**37 + number, number=0.1)
-    found = Sample.objects.allow_in_memory().aggregate(Sum("decimal"), Sum("integer"), Sum("number"), Avg("integer"))
-    assert str(found["decimal__sum"]) == f"12345678901234567890123456789012345678.3{'0' * 128}1"
+    with forgotten():
+        extreme = declare(
+            "Extreme",
+            ("EXTREME", "{extreme_id}"),
+            extreme_id=models.UnicodeAttribute(),
+            decimal=models.DecimalAttribute(),
+        )
+        for number, decimal in enumerate(numbers):
+            Sample.objects.create(sample_id=f"s{number}", integer=10**37 + number, number=0.1)
+            extreme.objects.create(extreme_id=f"e{number}", decimal=decimal)
+        total = extreme.objects.allow_in_memory().aggregate(Sum("decimal"))
+    found = Sample.objects.allow_in_memory().aggregate(Sum("integer"), Sum("number"), Avg("integer"))
+    assert str(total["decimal__sum"]) == f"12345678901234567890123456789012345678.3{'0' * 128}1"
     assert found["integer__sum"] == 6 * 10**37 + 15
     assert found["number__sum"] == 0.6
     assert found["integer__avg"] == float(10**37)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pynamodb import attributes as pynamodb
 
+from dynamo_single import models
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.items.readers import absent_value, row_reader, value_reader, values_reader
 from dynamo_single.orm.schema import registry
 from tests.catalog.models import Sample
+from tests.unit.declaring import declare, forgotten
 
 TEXTS = st.text(max_size=5) | st.sampled_from(["1E3", "2026-11-22", "{", "b3f0c5de-7f6e-4f2b-9a0e-3f0e7d1c2a11", "{"])
 NUMBERS = (
@@ -117,5 +118,14 @@ def test_a_reader_gives_what_pynamodb_reads(name: str, peer: Any, values: Any) -
 
 def test_a_decimal_keeps_its_digits() -> None:
     """Zeros at the end too."""
-    name = next(name for name, each in ATTRIBUTES.items() if type(each).__name__ == "DecimalAttribute")
-    assert str(value_reader(Sample, name)({ATTRIBUTES[name].attr_name: {"N": "1.500"}})) == str(Decimal("1.500"))
+    with forgotten():
+        model = declare("Weighed", ("W#{w}", "#X"), w=models.IdAttribute(), weight=models.DecimalAttribute())
+        assert str(value_reader(model, "weight")({"weight": {"N": "1.500"}})) == "1.500"
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"), [("1.5", "1.50"), ("2", "2.00"), ("1.005", "1.00"), ("1E+20", "1" + "0" * 20 + ".00")]
+)
+def test_a_decimal_has_the_declared_places(stored: str, expected: str) -> None:
+    """DynamoDB leaves zeros at the end out; what an older item holds besides is rounded."""
+    assert str(value_reader(Sample, "decimal")({ATTRIBUTES["decimal"].attr_name: {"N": stored}})) == expected

@@ -235,6 +235,10 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         prepared = self.prepare(value)
         return {"NULL": True} if prepared is None else {self.attr_type: self.encode(prepared)}
 
+    def operand(self, value: object) -> dict[str, object]:
+        """A value that is compared with what is stored, as an AttributeValue."""
+        return self.to_attribute_value(value)
+
     def from_attribute_value(self, stored: dict[str, object]) -> T | None:
         """The Python value of a stored AttributeValue; raises ``UnreadableItem`` if another type is stored."""
         if self.attr_type not in stored:

@@ -81,6 +81,11 @@ class StandIn(Attribute[T, Null]):
         """As the target does."""
         return self.target.prepare(value)
 
+    def operand(self, value: object) -> dict[str, object]:
+        """As the target compares it."""
+        found: dict[str, object] = self.target.operand(value)
+        return found
+
     def encode(self, value: object) -> Any:
         """As the target stores it."""
         return self.target.encode(value)

@@ -7,21 +7,27 @@ import math
 import secrets
 import string
 import uuid
-from decimal import Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from typing import Any, ClassVar, Literal
 
 from django.db import models
 from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
-from dynamo_single.exceptions import ConfigurationError, NotSupported
+from dynamo_single.exceptions import ConfigurationError, NotSupported, TooManyDigits
 from dynamo_single.orm.schema.attributes.base import Attribute, Label, Null
 from dynamo_single.orm.schema.encoding import ulids, uuids, values
-from dynamo_single.orm.schema.encoding.words import gettext_noop
+from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.encoding.words import gettext_noop, words_at
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.orm.schema.kinds import ModelField
 
 _NANOID = f"{string.ascii_letters}{string.digits}_-"
 _NANOID_LENGTH = 21
+
+#: More digits than any number of DynamoDB has when it is written out with its places.
+_ANY_DIGITS = 1000
+_WIDE = Context(prec=_ANY_DIGITS, traps=[InvalidOperation])
 
 
 class UnicodeAttribute(Attribute[str, Null]):
@@ -222,7 +228,10 @@ class NumberAttribute(Attribute[float, Null]):
 class DecimalAttribute(Attribute[Decimal, Null]):
     """An exact decimal number of up to 38 digits.
 
-    ``max_digits`` and ``decimal_places`` bound it in forms and validation, as in Django.
+    With ``decimal_places`` a value has that many wherever it is stored and read: it is rounded half to even, as Django
+    does on SQLite. One that has more than ``max_digits`` digits then raises ``TooManyDigits``, which is Django's
+    ``decimal.InvalidOperation``. Forms and validation refuse both before that. A lookup's value is not rounded.
+    https://docs.djangoproject.com/en/stable/ref/models/fields/#decimalfield
     """
 
     attr_type = "N"
@@ -241,28 +250,93 @@ class DecimalAttribute(Attribute[Decimal, Null]):
     ) -> None:
         super().__init__(verbose_name, **options | {"null": null})
         self.field_options |= {"max_digits": max_digits, "decimal_places": decimal_places}
+        self.max_digits = max_digits
+        #: The smallest number with the declared places, if they are declared; Django's checks report a wrong type.
+        self.quantum = Decimal(1).scaleb(-decimal_places) if isinstance(decimal_places, int) else None
+        self._context = Context(prec=max_digits or _ANY_DIGITS, traps=[InvalidOperation])
 
     def clean(self, value: object) -> Decimal:
-        """Numbers and text that is one, digit for digit; a float by its shortest text."""
-        return exact_number(self, value)
+        """Numbers and text that is one, with the declared places; a float as Django reads it."""
+        number = self._exact(value)
+        try:
+            if self.quantum is not None:
+                number = number.quantize(self.quantum, ROUND_HALF_EVEN, self._context)
+        except InvalidOperation as error:
+            raise self._too_many_digits(number) from error
+        if self.quantum is None and len(number.normalize(_WIDE).as_tuple().digits) > (self.max_digits or _ANY_DIGITS):
+            raise self._too_many_digits(number)
+        values.split_number(number, path=self.name)
+        return number
+
+    def lookup_value(self, value: object) -> object:
+        """The number with all of its places, which lie between those that can be stored."""
+        if value is None:
+            return None
+        try:
+            number = self._exact(value)
+        except (ValueError, ArithmeticError) as error:
+            raise self.refuse(value) from error
+        values.split_number(number, path=self.name)
+        return number
+
+    @property
+    def rounds(self) -> bool:  # type: ignore[override]  # the class's, elsewhere
+        """Whether there are declared places, between which a lookup's value can lie."""
+        return self.quantum is not None
+
+    def floor(self, value: Any) -> Decimal:
+        """The highest number with the declared places that is not above a number, of however many digits."""
+        number: Decimal = value
+        return number if self.quantum is None else number.quantize(self.quantum, ROUND_FLOOR, _WIDE)
+
+    def operand(self, value: object) -> dict[str, object]:
+        """A number of any digits: more than ``max_digits`` are above or below all that are stored."""
+        return {"NULL": True} if value is None else {"N": self.encode(finite_number(self, value))}
+
+    def _exact(self, value: object) -> Decimal:
+        if self.max_digits is not None and isinstance(value, float) and math.isfinite(value):
+            value = self._context.create_decimal_from_float(value)
+        return finite_number(self, value)
+
+    def _too_many_digits(self, number: Decimal) -> TooManyDigits:
+        return TooManyDigits(
+            f"{self.name}: {shown(number)} has more than {self.max_digits} digits with its "
+            f"{self.field_options['decimal_places']} decimal places. Nothing was written. Store a smaller number, or "
+            "declare a larger max_digits.",
+            words=words_at(self.name, _("This number has more than %(most)d digits."), most=self.max_digits),
+        )
+
+    def keeps(self, number: Decimal) -> bool:
+        """Return whether a number has no more places than are declared."""
+        return self.quantum is None or number == number.quantize(self.quantum, ROUND_HALF_EVEN, _WIDE)
+
+    def to_text(self, value: object) -> str:
+        """The shortest text of the number, so that equal numbers have one ``pk``."""
+        return values.number_to_text(self.clean(value), path=self.name)
 
     def encode(self, value: Decimal) -> str:
         """DynamoDB's number text."""
         return values.number_to_text(value, path=self.name)
 
     def decode(self, inner: str) -> Decimal:
-        """From DynamoDB's number text."""
-        return Decimal(inner)
+        """From DynamoDB's number text, with the declared places, which DynamoDB does not keep."""
+        return Decimal(inner) if self.quantum is None else Decimal(inner).quantize(self.quantum, ROUND_HALF_EVEN, _WIDE)
 
 
 def exact_number(attribute: Attribute, value: object) -> Decimal:
     """The value as a finite ``Decimal`` that DynamoDB can hold."""
+    number = finite_number(attribute, value)
+    values.split_number(number, path=attribute.name)
+    return number
+
+
+def finite_number(attribute: Attribute, value: object) -> Decimal:
+    """The value as a finite ``Decimal`` of any number of digits."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         raise attribute.refuse(value)
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not number.is_finite():
         raise attribute.refuse(value)
-    values.split_number(number, path=attribute.name)
     return number
 
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, MissingValue
 from dynamo_single.orm.schema.attributes.base import NOT_PROVIDED, Attribute
 from dynamo_single.orm.schema.attributes.extracted import Steps
-from dynamo_single.orm.schema.attributes.scalars import IntegerAttribute
+from dynamo_single.orm.schema.attributes.scalars import DecimalAttribute, IntegerAttribute
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.words import expecting, words_at
@@ -202,7 +202,7 @@ def _check(member: Attribute | Shape, value: object, said: str) -> None:
     if within is not None:
         within.check(value, said)
     try:
-        prepared = member.prepare(value)
+        prepared = _unrounded(member, value)
         # What is inside was looked at above, where messages know the whole path.
         (member.field.validate if within is None else partial(Field.validate, member.field))(prepared, None)
         member.field.run_validators(prepared)
@@ -211,11 +211,16 @@ def _check(member: Attribute | Shape, value: object, said: str) -> None:
         raise InvalidValue(f"{said}: {reasons}", words=words_at(said, "%(reasons)s", reasons=reasons)) from error
 
 
+def _unrounded(attribute: Attribute, value: object) -> Any:
+    """A value as the attribute takes it; a document keeps every place of a number, and its validators count them."""
+    return attribute.lookup_value(value) if isinstance(attribute, DecimalAttribute) else attribute.prepare(value)
+
+
 def _is_stored_alike(attribute: Attribute, value: object, said: str) -> bool:
     """Whether a document holds the value as the attribute would: a date lies in it as the text that it is stored as."""
     given = values.to_attribute_value(value, path=said)
     try:
-        own = attribute.to_attribute_value(value)
+        own = {attribute.attr_type: attribute.encode(_unrounded(attribute, value))}
     except InvalidValue:
         return False
     return own.keys() == given.keys() and values.from_attribute_value(own) == values.from_attribute_value(given)
