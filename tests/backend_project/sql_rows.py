@@ -121,6 +121,17 @@ def deleting() -> Any:
     awaited = made("awaited")
     async_to_sync(awaited.ahard_delete)()
     found["awaited"] = [Company.objects.filter(pk="awaited").exists(), rows()]
+
+    class Late(Company):
+        """A proxy that is declared after the reference to its model."""
+
+        class Meta:
+            proxy = True
+            app_label = "parcels"
+
+    made("proxied")
+    Late.objects.get(pk="proxied").hard_delete()
+    found["proxy"] = [Company.objects.filter(pk="proxied").exists(), rows()]
     stale = made("stale")
     found["refused"] = [
         raised(lambda: stale.hard_delete(condition=Company.name == "another")),

@@ -44,16 +44,17 @@ class Awaited:
         update_fields: Iterable[str] | None = None,
         condition: Condition = EVERYTHING,
     ) -> None:
-        cls: Any = self._meta.concrete_model
+        # Django's sender is the class of the object, also of a proxy.
+        cls, sender = self._meta.concrete_model, self.__class__
         names = None if update_fields is None else frozenset(update_fields)
-        await notify(pre_save, cls, instance=self, raw=raw, using=using, update_fields=names)
+        await notify(pre_save, sender, instance=self, raw=raw, using=using, update_fields=names)
         asked = (raw, cls, bool(force_insert), force_update, using, names, condition)
         if are_plain(self.__class__, ("_save_table",)):
             updated = await self._written(*asked)
         else:
             updated = await local(functools.partial(self._save_table, *asked))
         self._state.adding = False
-        await notify(post_save, cls, instance=self, created=not updated, update_fields=names, raw=raw, using=using)
+        await notify(post_save, sender, instance=self, created=not updated, update_fields=names, raw=raw, using=using)
 
     async def _written(
         self: Any,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any, Final
+from weakref import WeakSet
 
 from django.apps import apps
 from django.db import router
 from django.db.models.deletion import Collector, ProtectedError, RestrictedError
 from django.db.models.fields.related import ForeignKey
-from django.db.models.signals import post_delete, pre_delete
+from django.db.models.signals import class_prepared, post_delete, pre_delete
 from django.db.models.sql import compiler
 
 from dynamo_single.orm.requests import block
@@ -23,6 +24,8 @@ from dynamo_single.table.flow import local
 
 #: Where an object keeps what goes along with it, from ``pre_delete`` to ``post_delete``.
 _ROWS: Final = "_sql_rows"
+#: The models of ours that SQL models refer to, and their proxies.
+_HEARD: Final = WeakSet[Any]()
 
 
 def install() -> None:
@@ -44,6 +47,7 @@ def install() -> None:
     contribute_to_related_class._of_dynamo_single = True  # type: ignore[attr-defined]  # a mark of ours on a function
     ForeignKey.contribute_to_related_class = contribute_to_related_class  # type: ignore[method-assign]  # no hook
     compiler.select_related_descend = select_related_descend  # type: ignore[attr-defined]  # as above
+    class_prepared.connect(_hear_proxy, dispatch_uid="dynamo_single.sql_references")
     for model in apps.get_models(include_auto_created=True, include_swapped=True):
         for field in model._meta.local_fields:
             if isinstance(field, ForeignKey):
@@ -59,9 +63,24 @@ def _take(field: Any, target: Any) -> None:
         # Migrations write the field as it is declared.
         field.deconstruct = partial(_as_declared, field)
     if field.model._meta.apps is apps and field.model._meta.label != LOG and has_sql():
-        receiver = {"sender": target._meta.concrete_model, "dispatch_uid": "dynamo_single.sql_references"}
-        pre_delete.connect(_collect, **receiver)
-        post_delete.connect(_delete, **receiver)
+        _hear(target._meta.concrete_model)
+
+
+def _hear(model: Any) -> None:
+    """Follow the deletions of a model's objects, also of those that a proxy gives: signals name the proxy."""
+    _HEARD.add(model)
+    receiver = {"sender": model, "dispatch_uid": "dynamo_single.sql_references"}
+    pre_delete.connect(_collect, **receiver)
+    post_delete.connect(_delete, **receiver)
+    for each in model.__subclasses__():
+        if each._meta.proxy:
+            _hear(each)
+
+
+def _hear_proxy(sender: Any, **kwargs: object) -> None:
+    """The same for a proxy that is declared later than the reference to its model."""
+    if sender._meta.proxy and sender._meta.concrete_model in _HEARD:
+        _hear(sender)
 
 
 def _as_declared(field: ModelField) -> Any:

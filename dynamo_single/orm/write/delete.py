@@ -71,7 +71,7 @@ async def delete(
         if cascade.followers(type(obj), for_good=True) or on_delete.concerns(type(obj)):
             await _with_others(obj, terms, done, pending, origin)
         else:
-            await notify(pre_delete, obj._meta.concrete_model, instance=obj, using=None, origin=origin)
+            await notify(pre_delete, type(obj), instance=obj, using=None, origin=origin)
             if await _alone(obj, terms, pending):
                 done.append(obj)
     finally:
@@ -83,7 +83,7 @@ async def delete(
 async def _tell(origin: object, done: Sequence[DynamoModel]) -> None:
     for each in done:
         each._state.adding = True
-        await notify(post_delete, each._meta.concrete_model, instance=each, using=None, origin=origin)
+        await notify(post_delete, type(each), instance=each, using=None, origin=origin)
 
 
 async def remove(obj: DynamoModel, terms: Terms, pending: Block | None) -> int:
@@ -207,7 +207,7 @@ async def _announce(objects: Sequence[DynamoModel], origin: object, announced: s
         key = key_of(obj._stored)
         if key not in announced:
             announced.add(key)
-            await notify(pre_delete, obj._meta.concrete_model, instance=obj, using=None, origin=origin)
+            await notify(pre_delete, type(obj), instance=obj, using=None, origin=origin)
 
 
 class _Removal(Step):

@@ -290,7 +290,7 @@ async def deleted_at_once(matches: Matches, *, for_good: bool) -> int | None:
     layout = registry.layout_of(model)
     if (layout.soft_delete and not for_good) or effects_of(model) or on_delete.concerns(model):
         return None
-    heard = any(signal.has_listeners(model._meta.concrete_model) for signal in (pre_delete, post_delete))
+    heard = any(signal.has_listeners(model) for signal in (pre_delete, post_delete))
     if heard or cascade.followers(model, for_good=True) or (found := _one_key(matches)) is None:
         return None
     plan, condition = found

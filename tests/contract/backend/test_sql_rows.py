@@ -133,6 +133,13 @@ def test_rows_go_with_an_awaited_deletion(deleting: Any) -> None:
     assert left(rows, "awaited") == NONE
 
 
+def test_rows_go_with_an_object_of_a_proxy(deleting: Any) -> None:
+    """Signals name the proxy then."""
+    exists, rows = deleting["proxy"]
+    assert not exists
+    assert left(rows, "proxied") == NONE
+
+
 def test_a_token_goes_with_its_user(deleting: Any) -> None:
     """A one-to-one relation has its other side on the user; Django's own log holds nothing of users in DynamoDB."""
     assert (deleting["other side"], deleting["user"]) == ("k", [[], ["parcels.Token"]])
