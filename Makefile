@@ -51,6 +51,9 @@ test-migrations: install-dev ## each operation on 100,000 items, killed three ti
 
 test-transports: install-dev ## run the tests on botocore's request path, as `make test` runs them on our own (a quarter of an hour)
 	@TEST_TRANSPORT=botocore $(PYTEST) tests/contract tests/docs
+	@for path in direct botocore; do \
+		TEST_STRICT=1 TEST_TRANSPORT=$$path $(PYTEST) tests/contract/table tests/contract/reading tests/contract/writing; \
+	done
 
 test-versions: node_modules/installed ## run the tests on every supported Python and Django that is here (ONLY=3.12-django6.1, ARGS=tests/unit)
 	@$(PYTHON) tests/versions.py $(ARGS)

@@ -24,6 +24,7 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.setting_values import (
     ABOVE_ZERO,
     BOOLEAN,
+    ENDPOINT,
     POSITIVE,
     SECONDS,
     Reader,
@@ -75,6 +76,7 @@ class TableSettings(Struct, frozen=True):
     write_capacity: int | None = None
     connect_timeout: float = 2.0
     read_timeout: float = 10.0
+    total_timeout: float = 15.0
     max_attempts: int = 3
     max_pool_connections: int = 20
     consumed_capacity: bool = True
@@ -186,6 +188,14 @@ def _declared() -> Mapping[str, object]:
     return declared
 
 
+@cache
+def web_timeout() -> float | None:
+    """``DYNAMO_SINGLE_WEB_TIMEOUT``, or 5 seconds; read once, and again after a test has set it."""
+    name = "DYNAMO_SINGLE_WEB_TIMEOUT"
+    (found,) = read_values({name: getattr(django_settings, name, 5.0)}, {name: or_none(SECONDS)}, str).values()
+    return cast(float | None, found)
+
+
 def _forget(*, setting: str, **_: object) -> None:
     if setting == "DYNAMO_SINGLE":
         _read.cache_clear()
@@ -193,6 +203,8 @@ def _forget(*, setting: str, **_: object) -> None:
         cost_settings.cache_clear()
     if setting == "DYNAMO_SINGLE_FETCH_MODE":
         default_fetch_mode.cache_clear()
+    if setting == "DYNAMO_SINGLE_WEB_TIMEOUT":
+        web_timeout.cache_clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="dynamo_single.conf")
@@ -270,7 +282,7 @@ def _value_of_text(key: str, text: str) -> str | float | tuple[str, ...]:
     """A query parameter as the dict form would have it; what is no number stays text, for the reader to refuse."""
     if key == "INDEXES":
         return tuple(filter(None, text.split(",")))
-    if key in {"CONNECT_TIMEOUT", "READ_TIMEOUT"}:
+    if key in {"CONNECT_TIMEOUT", "READ_TIMEOUT", "TOTAL_TIMEOUT"}:
         return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else text
     if key in {"READ_CAPACITY", "WRITE_CAPACITY", "MAX_ATTEMPTS", "MAX_POOL_CONNECTIONS", "PARALLEL_READS"}:
         return int(text) if re.fullmatch(r"\d{1,9}", text) else text
@@ -326,22 +338,6 @@ def _text(pattern: re.Pattern[str]) -> Callable[[object], str]:
     return read
 
 
-def _endpoint(value: object) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise ValueError
-    parts = urlsplit(value)
-    _ = parts.port  # raises ValueError when the port is no number
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.path.strip("/"):
-        raise ValueError
-    if re.search(r"\s", parts.hostname):
-        raise ValueError
-    if parts.query or parts.fragment:
-        raise ValueError
-    return value.rstrip("/")
-
-
 def _index_names(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or len(value) > MAX_INDEXES:
         raise ValueError
@@ -364,7 +360,7 @@ _READERS: dict[str, Reader] = {
     "BILLING_MODE": _one_of("PAY_PER_REQUEST", "PROVISIONED"),
     "CONNECT_TIMEOUT": SECONDS,
     "CONSUMED_CAPACITY": BOOLEAN,
-    "ENDPOINT_URL": (_endpoint, "None or an address such as 'http://127.0.0.1:8001', without path or credentials"),
+    "ENDPOINT_URL": ENDPOINT,
     "INDEXES": (
         _index_names,
         f"a list of at most {MAX_INDEXES} different names, each a letter and then at least two letters, digits or '_'",
@@ -378,6 +374,7 @@ _READERS: dict[str, Reader] = {
     "READ_CAPACITY": POSITIVE,
     "READ_TIMEOUT": SECONDS,
     "REGION": (_text(_REGION), "an AWS region such as 'eu-west-1'"),
+    "TOTAL_TIMEOUT": SECONDS,
     "TABLE_NAME": (_text(_TABLE_NAME), "3 to 255 letters, digits, '_', '.' or '-'"),
     "TRANSPORT": _one_of("direct", "botocore"),
     "WRITE_CAPACITY": POSITIVE,

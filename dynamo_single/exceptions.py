@@ -352,6 +352,10 @@ class AccessDenied(TableUnavailable):
     """The credentials are missing, wrong or lack a permission."""
 
 
+class InvalidCredentials(AccessDenied):
+    """A key, a secret or a session token has a line break, or a letter beyond Latin-1: nothing was sent."""
+
+
 class EngineNotStarted(DynamoSingleError, RuntimeError):
     """A local engine is missing, its port is busy, or it did not come up."""
 

@@ -5,8 +5,10 @@ This module must not know any setting.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from dynamo_single.exceptions import ConfigurationError
 
@@ -73,7 +75,26 @@ def _boolean(value: object) -> bool:
     return value
 
 
+def _endpoint(value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or re.search(r"[\x00-\x20\x7f]", value):
+        raise ValueError
+    parts = urlsplit(value)
+    _ = parts.port  # raises ValueError when the port is no number
+    if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
+        raise ValueError
+    # botocore takes no other letters in a host either.
+    if parts.query or parts.fragment or not parts.netloc.isascii():
+        raise ValueError
+    return value if parts.path.strip("/") else value.rstrip("/")
+
+
 POSITIVE: Reader = at_least(1)
 ABOVE_ZERO: Reader = (_above_zero, "a number above 0")
 SECONDS: Reader = (_above_zero, "a number of seconds above 0")
+ENDPOINT: Reader = (
+    _endpoint,
+    "None or an address such as 'http://127.0.0.1:8001', without credentials, query and fragment",
+)
 BOOLEAN: Reader = (_boolean, "True or False")

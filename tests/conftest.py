@@ -21,11 +21,12 @@ from django.urls import resolvers
 from hypothesis import settings
 
 from dynamo_single.engines import DYNOXIDE, available_engines
-from dynamo_single.table import SentRequest, Table, capture_requests, redirects
+from dynamo_single.table import SentRequest, Table, capture_requests, get_table, redirects
 from dynamo_single.testing import local_engine
 from tests import children
 from tests.deep import IS_DEEP, examples
 from tests.ready import count_changes, table_ready
+from tests.strict import in_front_of
 
 # Some machines forbid Python to keep what it compiled: every process of the tests would compile Django again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -49,6 +50,8 @@ settings.load_profile("tests")
 ROOT = Path(__file__).resolve().parent.parent
 #: ``TEST_ENGINE="DynamoDB Local"`` runs the same tests on the stricter engine.
 ENGINE = os.environ.get("TEST_ENGINE", DYNOXIDE)
+#: ``TEST_STRICT=1`` runs them with a server in front of the engine that checks requests as AWS does.
+IS_STRICT = bool(os.environ.get("TEST_STRICT"))
 
 #: Folders whose tests take longest: begun first, so that no worker waits for the last of them.
 FIRST = ("tests/upstream", "tests/benchmarks")
@@ -186,7 +189,11 @@ def engine() -> Iterator[Table]:
     assert chosen is not None, f"{ENGINE} is not installed: `make test` installs Dynoxide."
     count_changes()
     with local_engine(engine=chosen) as table:
-        yield table
+        if not IS_STRICT:
+            yield table
+            return
+        with in_front_of(table):
+            yield get_table()
 
 
 @pytest.fixture

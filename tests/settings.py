@@ -13,7 +13,7 @@ DYNAMO_SINGLE = {
     "default": env.str(  # noqa: F405 - the demo's
         "DYNAMO_TEST_URL",
         f"dynamodb://127.0.0.1:1/single-table?region=us-east-1&indexes=gs1,gs2,gs3&transport={TRANSPORT}"
-        f"&read_timeout={PATIENCE}",
+        f"&read_timeout={PATIENCE}&total_timeout={1.5 * PATIENCE}",
     ),
     # The user service has a key of each user on three indexes.
     "service": f"dynamodb://127.0.0.1:1/service?region=us-east-1&indexes=gs1,gs2,gs3&transport={TRANSPORT}",

@@ -18,6 +18,7 @@ from dynamo_single.exceptions import (
     Conflict,
     DynamoSingleError,
     EndpointUnreachable,
+    InvalidCredentials,
     ItemTooLarge,
     OutcomeUnknown,
     RequestFailed,
@@ -31,7 +32,7 @@ from dynamo_single.exceptions import (
 from dynamo_single.table.items import Parameters
 from dynamo_single.table.limits import MAX_ITEM_SIZE
 from dynamo_single.table.names import ID, PARTITION_KEY, SORT_KEY
-from dynamo_single.table.request import READS
+from dynamo_single.table.request import only_reads
 
 _ACCESS = frozenset(
     {
@@ -126,7 +127,7 @@ class Refusal(Struct, frozen=True):
                 f"Another transaction was writing {self._item()}; nothing was written. Try again. ({self.message})",
                 code=self.code,
             )
-        if self.code == "InternalServerError" and not _reads(self.operation):
+        if self.code == "InternalServerError" and not only_reads(self.operation):
             # AWS: "Error handling with DynamoDB", HTTP status 500: a write may have succeeded or failed.
             return _without_outcome(
                 self.operation,
@@ -186,19 +187,24 @@ class Refusal(Struct, frozen=True):
         return None
 
     def _cancelled(self) -> DynamoSingleError:
-        """A cancelled transaction; where one plain cause lies behind it, the error of that cause."""
+        """A cancelled transaction; where one plain cause lies behind it, the error of that cause.
+
+        Reasons that are not one for each action are of no action: they are counted, and not given.
+        """
         reasons = tuple(
-            None if reason.get("Code") == "None" else dict(reason)
+            None if reason.get("Code") in {None, "None"} else dict(reason)
             for reason in self.answer.get("CancellationReasons", ())
         )
         told = [reason for reason in reasons if reason]
+        actions = self.params.get("TransactItems")
+        fits = actions is None or len(reasons) == len(actions)
         for number, reason in enumerate(reasons):
             if reason and reason["Code"] == "ValidationError":
-                error = self._invalid(reason.get("Message") or "", number)
+                error = self._invalid(reason.get("Message") or "", number if fits else None)
                 if error is not None:
                     return error
         which = "; ".join(
-            f"action {number} on {self._item(number)}: {reason['Code']}"
+            (f"action {number} on {self._item(number)}: {reason['Code']}" if fits else f"{reason['Code']}")
             + (f" ({reason['Message']})" if reason.get("Message") else "")
             for number, reason in enumerate(reasons)
             if reason
@@ -210,7 +216,7 @@ class Refusal(Struct, frozen=True):
         return TransactionCancelled(
             f"The transaction was cancelled and nothing was written: {which or self.message}.",
             code=self.code,
-            reasons=reasons,
+            reasons=reasons if fits else (),
         )
 
     def _item(self, action: int | None = None) -> str:
@@ -235,6 +241,14 @@ def unreachable(settings: TableSettings, operation: str, cause: str) -> Endpoint
     return EndpointUnreachable(
         f"Nothing answers at {settings.place}, so {operation} was not sent. {way_out}, or correct the endpoint in "
         f"DYNAMO_SINGLE[{settings.alias!r}]. ({cause})"
+    )
+
+
+def budget_spent(settings: TableSettings, operation: str, bound: str) -> EndpointUnreachable:
+    """The requests before this one have waited as long as all of them may: it was not sent."""
+    return EndpointUnreachable(
+        f"{operation} on {settings.table_name!r} was not sent: the requests before it have waited for {settings.place} "
+        f"as long as all of them may ({bound}). It wrote nothing; try again, or raise the setting."
     )
 
 
@@ -263,15 +277,11 @@ def cancelled(settings: TableSettings, operation: str) -> str:
 
 
 def _without_outcome(operation: str, what: str, way_out: str = "", *, code: str = "") -> EndpointUnreachable:
-    if _reads(operation):
+    if only_reads(operation):
         return EndpointUnreachable(f"{what}. Nothing was read; try again.{way_out}")
     return OutcomeUnknown(
         f"{what}, so that it may have been carried out. Read before you repeat it.{way_out}", code=code
     )
-
-
-def _reads(operation: str) -> bool:
-    return operation in READS or operation.startswith("Describe")
 
 
 def without_credentials(settings: TableSettings, operation: str, cause: str) -> AccessDenied:
@@ -286,6 +296,14 @@ def without_credentials(settings: TableSettings, operation: str, cause: str) -> 
         f"There are no credentials for {settings.place}, so {operation} on {settings.table_name!r} was not sent. Give "
         "the machine a role, or set the environment variable AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
         f"AWS_SECRET_ACCESS_KEY. {local} ({cause})"
+    )
+
+
+def unsendable_credentials(settings: TableSettings, operation: str, cause: str) -> InvalidCredentials:
+    """The credentials have a character that no header can hold: nothing was sent."""
+    return InvalidCredentials(
+        f"{cause}, which no HTTP header can hold, so {operation} on {settings.table_name!r} was not sent. Give it "
+        "again, without the line break that a copied or a mounted file ends with."
     )
 
 

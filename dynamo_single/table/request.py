@@ -15,3 +15,8 @@ class Request(Struct, frozen=True):
 
     operation: str
     params: Parameters = field(default_factory=dict)
+
+
+def only_reads(operation: str) -> bool:
+    """Whether an operation changes nothing, neither an item nor a table."""
+    return operation in READS or operation.startswith("Describe")

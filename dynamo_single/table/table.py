@@ -21,7 +21,7 @@ from django.utils.asyncio import async_unsafe
 
 from dynamo_single.conf import TableSettings, table_settings
 from dynamo_single.exceptions import Conflict, TableUnavailable, Throttled
-from dynamo_single.table import errors, flow, listeners, redirects, single_key, transport
+from dynamo_single.table import deadlines, errors, flow, listeners, redirects, single_key, transport
 from dynamo_single.table.items import Parameters, Response
 from dynamo_single.table.listeners import HEARD, INTERCEPTING
 from dynamo_single.table.pages import PageForm, untyped
@@ -123,6 +123,8 @@ class Table:
             try:
                 return await self.ask(request)
             except _waited_for.get():
+                if deadlines.is_spent():
+                    raise
                 await pause_after(attempt)
         return await self.ask(request)
 
@@ -264,10 +266,11 @@ setting_changed.connect(_forget)
 
 async def pause_after(attempt: int, longest: float | None = None) -> None:
     """Wait before something is tried again, the longer the more attempts there were, from 0, and up to ``longest``
-    seconds, ``LONGEST_PAUSE`` unless it is given. Nobody waits as long as the others."""
+    seconds, ``LONGEST_PAUSE`` unless it is given. Nobody waits as long as the others, or longer than a budget has left.
+    """
     # Looked up here: whoever lowers it, as tests do, would not be heard by a default.
     most = min(LONGEST_PAUSE if longest is None else longest, 0.05 * 2**attempt)
-    await flow.pause(random.uniform(0, most))  # noqa: S311 - jitter is no secret
+    await flow.pause(deadlines.charged(random.uniform(0, most)))  # noqa: S311 - jitter is no secret
 
 
 async def pause_before(attempt: int) -> None:

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from botocore import exceptions as botocore_errors
@@ -33,8 +34,9 @@ from botocore.parsers import ResponseParserError
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import DynamoSingleError, RequestFailed
 from dynamo_single.later import Later
-from dynamo_single.table import answers, errors
-from dynamo_single.table.direct import OPERATIONS
+from dynamo_single.table import answers, errors, stand_ins
+from dynamo_single.table.deadlines import BUDGET, USUAL, BudgetSpent, Deadline, deadline_of
+from dynamo_single.table.direct import OPERATIONS, UnsendableCredentials
 from dynamo_single.table.items import Parameters
 from dynamo_single.table.pages import PageForm
 
@@ -66,31 +68,64 @@ def send(
 ) -> dict[str, object]:
     """Send one request as it is, in as many attempts as the settings allow; raises botocore's errors: ``FAILURES``.
 
-    What came and is no answer of DynamoDB is an error of ours, as ``answers.read()`` says.
+    It ends after ``TOTAL_TIMEOUT``, or with the ``deadlines.budget()`` that it is sent in. What came and is no answer
+    of DynamoDB is an error of ours, as ``answers.read()`` says.
     """
+    spent, begun = BUDGET.get(), monotonic()
+    client = _clients.get(settings)
     try:
-        status, headers, body = _clients.get(settings).send(operation, params)
-        return answers.read(operation, params, status, headers, body, capacity=settings.consumed_capacity, form=form)
-    except answers.NoAnswer as error:
-        raise errors.no_answer(settings, operation, str(error)) from error
+        received = client.send(operation, params, deadline_of(settings, spent))
+        return _read(settings, operation, params, received, form, client)
+    except (BudgetSpent, answers.NoAnswer) as error:
+        raise _own(settings, operation, error) from error
     except NoCredentialsError:
         # botocore remembers for the client's lifetime that it found none; a role may deliver them a moment later.
         _clients.forget(settings)
         raise
+    finally:
+        if spent is not None:
+            spent.charge(monotonic() - begun - USUAL)
 
 
 async def asend(
     settings: TableSettings, operation: str, params: Parameters, form: PageForm | None = None
 ) -> dict[str, object]:
     """``send()`` in an event loop, which other work goes on in; botocore sends in a thread."""
+    spent, begun = BUDGET.get(), monotonic()
+    client = _clients.get(settings)
     try:
-        status, headers, body = await _clients.get(settings).asend(operation, params)
-        return answers.read(operation, params, status, headers, body, capacity=settings.consumed_capacity, form=form)
-    except answers.NoAnswer as error:
-        raise errors.no_answer(settings, operation, str(error)) from error
+        received = await client.asend(operation, params, deadline_of(settings, spent))
+        return _read(settings, operation, params, received, form, client)
+    except (BudgetSpent, answers.NoAnswer) as error:
+        raise _own(settings, operation, error) from error
     except NoCredentialsError:
+        # botocore remembers for the client's lifetime that it found none; a role may deliver them a moment later.
         _clients.forget(settings)
         raise
+    finally:
+        if spent is not None:
+            spent.charge(monotonic() - begun - USUAL)
+
+
+def _read(
+    settings: TableSettings,
+    operation: str,
+    params: Parameters,
+    received: Received,
+    form: PageForm | None,
+    client: _Client,
+) -> dict[str, object]:
+    status, headers, body = received
+    # What stands in for AWS in tests does not say of every operation what it consumed.
+    capacity = settings.consumed_capacity and not client.is_stand_in
+    return answers.read(operation, params, status, headers, body, capacity=capacity, form=form)
+
+
+def _own(settings: TableSettings, operation: str, error: BudgetSpent | answers.NoAnswer) -> DynamoSingleError:
+    """The error of ours for what is neither botocore's nor DynamoDB's."""
+    if isinstance(error, BudgetSpent):
+        return errors.budget_spent(settings, operation, str(error))
+    return errors.no_answer(settings, operation, str(error))
 
 
 def code_of(error: BaseException) -> str:
@@ -137,6 +172,8 @@ def explained(
         return errors.Refusal(settings, operation, params, code, message, answer).error()
     if isinstance(error, ResponseParserError):
         return errors.no_answer(settings, operation, "it cannot be read")
+    if isinstance(error, UnsendableCredentials):
+        return errors.unsendable_credentials(settings, operation, str(error))
     if isinstance(error, _CREDENTIALS):
         return errors.without_credentials(settings, operation, str(error))
     # Of the errors of a connection that was made, all but ReadTimeoutError derive from HTTPClientError.
@@ -150,28 +187,30 @@ def explained(
 class _Client:
     """What sends requests to one endpoint: the direct request path or botocore, each made when it is first needed."""
 
-    def __init__(self, settings: TableSettings) -> None:
+    def __init__(self, settings: TableSettings, *, is_stand_in: bool) -> None:
         self._settings = settings
+        #: Whether it was made while a library stood in for AWS: then it sends by botocore, where that library answers.
+        self.is_stand_in = is_stand_in
         self._lock = threading.Lock()
         self._session = sessions.new_session()
         self._direct: DirectClient | None = None
         self._botocore: botocore_client.BotocoreClient | None = None
-        self._is_direct = settings.transport == "direct"
+        self._is_direct = settings.transport == "direct" and not is_stand_in
 
-    def send(self, operation: str, params: Parameters) -> Received:
+    def send(self, operation: str, params: Parameters, deadline: Deadline) -> Received:
         if self._is_direct and operation in OPERATIONS:
             client = self._direct or self._make_direct()
             if client is not None:
-                return client.send(operation, params)
-        return (self._botocore or self._make_botocore()).send(operation, params)
+                return client.send(operation, params, deadline)
+        return (self._botocore or self._make_botocore()).send(operation, params, deadline)
 
-    async def asend(self, operation: str, params: Parameters) -> Received:
+    async def asend(self, operation: str, params: Parameters, deadline: Deadline) -> Received:
         if self._is_direct and operation in OPERATIONS:
             # Making a client reads files, and may ask for credentials.
             client = self._direct or await asyncio.to_thread(self._make_direct)
             if client is not None:
-                return await client.asend(operation, params)
-        return await asyncio.to_thread(self.send, operation, params)
+                return await client.asend(operation, params, deadline)
+        return await asyncio.to_thread(self.send, operation, params, deadline)
 
     def _make_direct(self) -> DirectClient | None:
         with self._lock:
@@ -197,17 +236,20 @@ class _Clients:
         """Forget everything, the lock too: a fork may have happened while another thread held it."""
         self._lock = threading.Lock()
         self._clients: dict[TableSettings, _Client] = {}
+        self._of_stand_ins: dict[TableSettings, _Client] = {}
 
     def get(self, settings: TableSettings) -> _Client:
-        way = _way(settings)
-        if (client := self._clients.get(way)) is None:
+        way, is_stand_in = _way(settings), stand_ins.is_active()
+        clients = self._of_stand_ins if is_stand_in else self._clients
+        if (client := clients.get(way)) is None:
             with self._lock:
-                client = self._clients.get(way) or _Client(settings)
-                self._clients[way] = client
+                client = clients.get(way) or _Client(settings, is_stand_in=is_stand_in)
+                clients[way] = client
         return client
 
     def forget(self, settings: TableSettings) -> None:
-        self._clients.pop(_way(settings), None)
+        for clients in (self._clients, self._of_stand_ins):
+            clients.pop(_way(settings), None)
 
 
 @lru_cache(maxsize=64)

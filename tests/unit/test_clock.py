@@ -52,6 +52,9 @@ MAY_ASK = {
     ("project/site/management/commands/demo.py", "time.monotonic"),
     # When a table was created is compared with the computer's clock.
     ("dynamo_single/isolation/runs.py", "time.time"),
+    # How long a request is waited for.
+    ("dynamo_single/table/deadlines.py", "time.monotonic"),
+    ("dynamo_single/table/transport.py", "time.monotonic"),
     # A signature is compared with the server's clock, which nobody moves.
     ("dynamo_single/table/direct/client.py", "time.time"),
     # This writes a given moment out.

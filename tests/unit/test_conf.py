@@ -118,7 +118,7 @@ def test_only_loopback_is_local(url: str, local: bool) -> None:
         ({"TABLE_NAME": "single-table", "TABEL": 1}, "DYNAMO_SINGLE['default']['TABEL'] is not a known key; allowed"),
         ({"TABLE_NAME": "no space"}, "['TABLE_NAME'] must be 3 to 255"),
         ({"TABLE_NAME": "single-table", "ENDPOINT_URL": "127.0.0.1:8000"}, "['ENDPOINT_URL'] must be None or"),
-        ({"TABLE_NAME": "single-table", "ENDPOINT_URL": "http://127.0.0.1:8000/x"}, "['ENDPOINT_URL'] must be"),
+        ({"TABLE_NAME": "single-table", "ENDPOINT_URL": "http://127.0.0.1:8000/?x=1"}, "['ENDPOINT_URL'] must be"),
         ({"TABLE_NAME": "single-table", "INDEXES": "gs1"}, "['INDEXES'] must be a list"),
         ({"TABLE_NAME": "single-table", "INDEXES": ["gs1", "gs1"]}, "['INDEXES'] must be a list"),
         ({"TABLE_NAME": "single-table", "INDEXES": [["gs1"]]}, "['INDEXES'] must be a list"),

@@ -4,6 +4,8 @@ Each module is one step; ``client`` puts them together. Raises botocore's own ex
 know which of the two request paths it was.
 """
 
+from botocore.exceptions import NoCredentialsError
+
 #: What this request path sends: all that the app itself sends. What a project sends besides is botocore's.
 OPERATIONS = frozenset(
     {
@@ -25,3 +27,9 @@ OPERATIONS = frozenset(
         "UpdateTimeToLive",
     }
 )
+
+
+class UnsendableCredentials(NoCredentialsError):
+    """Credentials have a character that no header can hold; it says which of them and whose, and not what they are."""
+
+    fmt = "The {names} from {source} has a line break, another control character, or a letter beyond Latin-1"

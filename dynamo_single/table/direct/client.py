@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Protocol
-from zlib import crc32
 
 import msgspec
 from botocore.exceptions import (
@@ -22,12 +21,14 @@ from botocore.exceptions import (
     NoCredentialsError,
 )
 
+from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.direct import OPERATIONS, refusals
 from dynamo_single.table.direct.connections import Answer, Endpoint, Pool
 from dynamo_single.table.direct.loop_connections import LoopPools
-from dynamo_single.table.direct.retries import Failure, RetryQuota, pause_after
+from dynamo_single.table.direct.retries import TRANSIENT_STATUS, Failure, RetryQuota, pause_after
 from dynamo_single.table.direct.signing import Credentials, Signer
 from dynamo_single.table.items import Parameters
+from dynamo_single.table.request import only_reads
 
 _TARGETS = {name: f"DynamoDB_20120810.{name}" for name in OPERATIONS}
 #: Codes by which AWS refuses a signature; where the clocks differ, their messages say so.
@@ -69,10 +70,10 @@ class DirectClient:
         pool_size: int,
         user_agent: str,
     ) -> None:
-        host = endpoint.url.split("://", 1)[1]
         self._pool = Pool(endpoint, pool_size)
         self._loop_pools = LoopPools(endpoint, pool_size)
-        self._signer = Signer(host, region)
+        self._signer = Signer(endpoint.authority, region, target=endpoint.target)
+        self._first_line = f"POST {endpoint.target} HTTP/1.1\r\n"
         self._credentials = credentials
         self.max_attempts = max_attempts
         self.quota = RetryQuota()
@@ -81,27 +82,28 @@ class DirectClient:
         #: Seconds by which the server's clock is ahead of ours, once a signature was refused for its time.
         self._ahead = 0.0
 
-    def send(self, operation: str, params: Parameters) -> Received:
+    def send(self, operation: str, params: Parameters, deadline: Deadline) -> Received:
         """Send a request, in ``max_attempts`` attempts: the answer's status, its headers in lower case, and its body.
 
-        Raises ``ClientError`` for a refusal, and botocore's connection errors for an answer that did not come. If no
-        answer's checksum fits, the last one is given as it came.
+        At the deadline the attempt that is under way is cut off, and no other one begins. Raises ``ClientError`` for a
+        refusal, and botocore's connection errors for an answer that did not come. If no answer's checksum fits, the
+        last one is given as it came.
         """
-        attempts = _Attempts(self, operation, params)
+        attempts = _Attempts(self, operation, params, deadline)
         exchange = self._pool.exchange
         while True:
             request = attempts.request(self._credentials.current())
             try:
-                pause = attempts.answered(exchange(request))
+                pause = attempts.answered(exchange(request, deadline))
             except _UNANSWERED as error:
                 pause = attempts.failed(error)
             if pause is None:
                 return attempts.received()
             time.sleep(pause)
 
-    async def asend(self, operation: str, params: Parameters) -> Received:
+    async def asend(self, operation: str, params: Parameters, deadline: Deadline) -> Received:
         """``send()`` in an event loop, over connections of the loop's own. A request that is cancelled may be sent."""
-        attempts = _Attempts(self, operation, params)
+        attempts = _Attempts(self, operation, params, deadline)
         exchange = self._loop_pools.current().exchange
         while True:
             # What has to be renewed is asked of a process or another server.
@@ -109,7 +111,7 @@ class DirectClient:
             found = await asyncio.to_thread(credentials.current) if credentials.may_wait() else credentials.current()
             request = attempts.request(found)
             try:
-                pause = attempts.answered(await exchange(request))
+                pause = attempts.answered(await exchange(request, deadline))
             except _UNANSWERED as error:
                 pause = attempts.failed(error)
             if pause is None:
@@ -129,7 +131,8 @@ class DirectClient:
         now = time.time() + self._ahead
         headers = self._signer.signed(body, {**self._headers, "x-amz-target": _TARGETS[operation]}, credentials, now)
         lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
-        return f"POST / HTTP/1.1\r\n{lines}{self._unsigned}content-length: {len(body)}\r\n\r\n".encode("latin-1") + body
+        head = f"{self._first_line}{lines}{self._unsigned}content-length: {len(body)}\r\n\r\n"
+        return head.encode("latin-1") + body
 
     def sets_the_clock(self, failure: Failure, answer: Answer | None) -> bool:
         """Whether a signature was refused for its time, and the next one will be dated by the server's clock."""
@@ -148,15 +151,17 @@ class DirectClient:
 class _Attempts:
     """The attempts of one request: what is sent next, and whether it is sent again. It neither sends nor waits."""
 
-    __slots__ = ("_answer", "_body", "_error", "_number", "_operation", "_sender", "_spent")
+    __slots__ = ("_answer", "_body", "_deadline", "_doubt", "_error", "_number", "_operation", "_sender", "_spent")
 
-    def __init__(self, client: DirectClient, operation: str, params: Parameters) -> None:
-        self._sender, self._operation = client, operation
+    def __init__(self, client: DirectClient, operation: str, params: Parameters, deadline: Deadline) -> None:
+        self._sender, self._operation, self._deadline = client, operation, deadline
         self._body = _encode(params)
         self._number = 0
         self._spent = 0
         self._answer: Answer | None = None
         self._error: Exception | None = None
+        #: The first failure after which a write may have been carried out; those after it do not undo that.
+        self._doubt: Exception | None = None
 
     def request(self, credentials: Credentials | None) -> bytes:
         """The bytes of the next attempt."""
@@ -166,11 +171,10 @@ class _Attempts:
     def answered(self, answer: Answer) -> float | None:
         """An answer came: the seconds to wait before the next attempt, or ``None`` if this was the last one."""
         self._answer, self._error = answer, None
+        if not refusals.is_whole(answer):
+            return self._again(Failure())
         if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
             return self._again(refusals.failure_of(answer))
-        checksum = answer.headers.get("x-amz-crc32")
-        if checksum is not None and checksum != str(crc32(answer.body)):
-            return self._again(Failure())
         self._sender.quota.earn(self._spent)
         return None
 
@@ -180,11 +184,17 @@ class _Attempts:
         return self._again(Failure())
 
     def received(self) -> Received:
-        """The answer of the last attempt, or the error that it is."""
+        """The answer of the last attempt, or the error that it is.
+
+        Where an earlier attempt of a write may have been carried out, and the last one was not taken at all, it is the
+        earlier one's error.
+        """
         answer = self._answer
         if answer is None:
-            raise self._error or AssertionError("an attempt without an answer has failed")
+            raise self._doubt or self._error or AssertionError("an attempt without an answer has failed")
         if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
+            if self._doubt is not None and refusals.failure_of(answer).passing:
+                raise self._doubt
             raise refusals.error_of(self._operation, answer, retries=self._number - 1)
         return answer.status, answer.headers, answer.body
 
@@ -192,7 +202,22 @@ class _Attempts:
         client, is_last = self._sender, self._number >= self._sender.max_attempts
         if client.sets_the_clock(failure, self._answer) and not is_last:
             return 0.0
+        if self._doubt is None and not only_reads(self._operation):
+            self._doubt = self._unclear(failure)
         if not failure.passing or is_last or not (spent := client.quota.spend(failure)):
             return None
         self._spent = spent
-        return pause_after(failure, self._number)
+        pause = pause_after(failure, self._number)
+        return pause if pause < self._deadline.left else None
+
+    def _unclear(self, failure: Failure) -> Exception | None:
+        """The error of an attempt after which a write may have been carried out; ``None`` after any other."""
+        answer = self._answer
+        if answer is None:
+            return self._error if isinstance(self._error, HTTPClientError) else None
+        if not failure.status:
+            return HTTPClientError(error="the answer was damaged on the way")
+        # AWS: "Error handling with DynamoDB", HTTP status 500. A status without a code is another server's.
+        if failure.status in TRANSIENT_STATUS and (failure.code.isdigit() or failure.code == "InternalServerError"):
+            return refusals.error_of(self._operation, answer, retries=self._number - 1)
+        return None

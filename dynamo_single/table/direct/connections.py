@@ -25,9 +25,11 @@ from botocore.exceptions import (
     ReadTimeoutError,
     SSLError,
 )
-from httptools import HttpParserError, HttpResponseParser
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from msgspec import Struct
 from urllib3.util import wait_for_read
+
+from dynamo_single.table.deadlines import Deadline
 
 #: Bytes of an answer beyond which it cannot be DynamoDB's: it sends at most 16 MB of items, in more bytes of JSON.
 MAX_ANSWER = 128 * 1024 * 1024
@@ -36,7 +38,11 @@ CHUNK = 256 * 1024
 
 
 class Endpoint(Struct, frozen=True):
-    """Where a pool connects to; ``tls`` is ``None`` for plain HTTP. The timeouts are seconds."""
+    """Where a pool connects to; ``tls`` is ``None`` for plain HTTP. The timeouts are seconds.
+
+    ``authority`` is what the header ``Host`` says, ``target`` what is posted to. ``url`` is for messages: it has no
+    user, password or query.
+    """
 
     host: str
     port: int
@@ -44,6 +50,13 @@ class Endpoint(Struct, frozen=True):
     tls: ssl.SSLContext | None
     connect_timeout: float
     read_timeout: float
+    authority: str = ""
+    target: str = "/"
+
+    @property
+    def server_name(self) -> str:
+        """The name that the certificate is for."""
+        return self.host.rstrip(".")
 
 
 class Answer(Struct, frozen=True):
@@ -77,6 +90,8 @@ class AnswerParser:
             raise ValueError("bytes after the end of the answer")
         try:
             self._parser.feed_data(data)
+        except HttpParserUpgrade as error:
+            raise ValueError("the answer changes the protocol") from error
         except HttpParserError as error:
             raise ValueError(f"the answer is not HTTP: {error}") from error
 
@@ -106,6 +121,9 @@ class AnswerParser:
     def on_message_complete(self) -> None:
         """The end, unless it was only the announcement of an answer."""
         self._status = self._parser.get_status_code()
+        if self._status == HTTPStatus.SWITCHING_PROTOCOLS:
+            # httptools would not raise this one if the answer names no other protocol.
+            raise ValueError("the answer changes the protocol")
         if self._status >= HTTPStatus.OK:
             self.complete = True
             self.keep_alive = self._parser.should_keep_alive()
@@ -114,14 +132,14 @@ class AnswerParser:
 class _Using:
     """Within the block an error of the socket is one of botocore's, and whatever is raised closes the socket."""
 
-    __slots__ = ("_endpoint", "_socket")
+    __slots__ = ("_deadline", "_endpoint", "_socket")
 
     late: ClassVar[type[BotoCoreError]]
     failed: ClassVar[type[BotoCoreError]]
     failures: ClassVar[tuple[type[Exception], ...]] = (OSError,)
 
-    def __init__(self, endpoint: Endpoint, own: socket.socket | None = None) -> None:
-        self._endpoint, self._socket = endpoint, own
+    def __init__(self, endpoint: Endpoint, deadline: Deadline, own: socket.socket | None = None) -> None:
+        self._endpoint, self._deadline, self._socket = endpoint, deadline, own
 
     def __enter__(self) -> None:
         pass
@@ -136,7 +154,9 @@ class _Using:
             self._socket.close()
         if isinstance(error, (TimeoutError, *self.failures)):
             made = self.late if isinstance(error, TimeoutError) else self.failed
-            raise made(endpoint_url=self._endpoint.url, error=error) from error
+            passed = isinstance(error, TimeoutError) and self._deadline.left <= 0
+            where = f"{self._endpoint.url} ({self._deadline.reason})" if passed else self._endpoint.url
+            raise made(endpoint_url=where, error=error) from error
 
 
 class Connecting(_Using):
@@ -167,23 +187,28 @@ def part_of_answer(endpoint: Endpoint, data: bytes) -> bytes:
 class Connection:
     """One open connection; after a failure it is closed and of no use."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, deadline: Deadline) -> None:
         self._endpoint = endpoint
-        self._socket = _connect(endpoint)
+        self._socket = _connect(endpoint, deadline)
 
     @property
     def dropped(self) -> bool:
         """Whether a waiting connection was closed by the other side: nobody sends anything before it is asked."""
         return wait_for_read(self._socket, timeout=0)
 
-    def exchange(self, request: bytes) -> tuple[Answer, bool]:
+    def exchange(self, request: bytes, deadline: Deadline) -> tuple[Answer, bool]:
         """Send a request and read its answer; and whether the connection stays open. Anything raised has closed it."""
+        patience, own = self._endpoint.read_timeout, self._socket
+        with Connecting(self._endpoint, deadline, own):
+            own.settimeout(deadline.within(patience))
         parser = AnswerParser()
         try:
-            with Exchanging(self._endpoint, self._socket):
-                self._socket.sendall(request)
+            with Exchanging(self._endpoint, deadline, own):
+                own.sendall(request)
                 while not parser.complete:
-                    parser.feed(part_of_answer(self._endpoint, self._socket.recv(CHUNK)))
+                    # Of each piece: an answer that drips would else never end.
+                    own.settimeout(deadline.within(patience))
+                    parser.feed(part_of_answer(self._endpoint, own.recv(CHUNK)))
                 return parser.answer(), parser.keep_alive
         finally:
             parser.close()
@@ -193,42 +218,42 @@ class Connection:
         self._socket.close()
 
 
-class _Place:
+class Place:
     """The right to one connection of a pool. It returns by itself if a thread was interrupted as it took it."""
 
     __slots__ = ("_places",)
 
-    def __init__(self, places: SimpleQueue[_Place]) -> None:
+    def __init__(self, places: SimpleQueue[Place]) -> None:
         self._places = ref(places)
 
     def __del__(self) -> None:
         if (places := self._places()) is not None:
-            places.put(_Place(places))
+            places.put(Place(places))
 
 
 class Pool:
     """The connections to one endpoint: at most ``size`` at a time, those that wait taken latest first.
 
-    Whoever asks for one more waits for at most the read timeout.
+    Whoever asks for one more waits for at most the read timeout, and not past the deadline of the request.
     """
 
     def __init__(self, endpoint: Endpoint, size: int) -> None:
         self._endpoint = endpoint
         # Not a semaphore: what interrupts a thread in the middle of one leaves its lock taken for good.
-        self._places: SimpleQueue[_Place] = SimpleQueue()
+        self._places: SimpleQueue[Place] = SimpleQueue()
         for _ in range(size):
-            self._places.put(_Place(self._places))
+            self._places.put(Place(self._places))
         self._waiting: deque[Connection] = deque()
 
-    def exchange(self, request: bytes) -> Answer:
+    def exchange(self, request: bytes, deadline: Deadline) -> Answer:
         """Send a request over a connection of the pool, and give its answer."""
         try:
-            place = self._places.get(timeout=self._endpoint.read_timeout)
+            place = self._places.get(timeout=max(0.0, min(self._endpoint.read_timeout, deadline.left)))
         except Empty:
             raise no_place(self._endpoint) from None
         try:
-            connection = self._connection()
-            answer, stays = connection.exchange(request)
+            connection = self._connection(deadline)
+            answer, stays = connection.exchange(request, deadline)
             if stays:
                 self._waiting.append(connection)
             else:
@@ -242,12 +267,12 @@ class Pool:
         while self._waiting:
             self._waiting.pop().close()
 
-    def _connection(self) -> Connection:
+    def _connection(self, deadline: Deadline) -> Connection:
         while True:
             try:
                 connection = self._waiting.pop()
             except IndexError:
-                return Connection(self._endpoint)
+                return Connection(self._endpoint, deadline)
             if not connection.dropped:
                 return connection
             connection.close()
@@ -260,13 +285,37 @@ def no_place(endpoint: Endpoint) -> EndpointConnectionError:
     )
 
 
-def _connect(endpoint: Endpoint) -> socket.socket:
-    with Connecting(endpoint):
-        found = socket.create_connection((endpoint.host, endpoint.port), endpoint.connect_timeout)
-    with Encrypting(endpoint, found):
+def _connect(endpoint: Endpoint, deadline: Deadline) -> socket.socket:
+    with Connecting(endpoint, deadline):
+        found = _open(endpoint, deadline)
+    with Encrypting(endpoint, deadline, found):
         # The request is one piece: waiting for more of it would only delay it.
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if endpoint.tls is not None:
-            found = endpoint.tls.wrap_socket(found, server_hostname=endpoint.host)
-        found.settimeout(endpoint.read_timeout)
+            found.settimeout(deadline.within(endpoint.connect_timeout))
+            found = endpoint.tls.wrap_socket(found, server_hostname=endpoint.server_name)
     return found
+
+
+def _open(endpoint: Endpoint, deadline: Deadline) -> socket.socket:
+    """A socket that is connected to the first of the endpoint's addresses that answers.
+
+    All of them together have the connect timeout, unless the deadline is before. How long a name may take to be found
+    is the operating system's: Python can neither bound that nor break it off.
+    """
+    failure: OSError = OSError(f"{endpoint.host} has no address")
+    addresses = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
+    ends = deadline.sooner(endpoint.connect_timeout)
+    for number, (family, kind, protocol, _, address) in enumerate(addresses):
+        own = socket.socket(family, kind, protocol)
+        try:
+            own.settimeout(ends.within(endpoint.connect_timeout) / (len(addresses) - number))
+            own.connect(address)
+            return own
+        except OSError as error:
+            own.close()
+            failure = error
+        except BaseException:
+            own.close()
+            raise
+    raise failure

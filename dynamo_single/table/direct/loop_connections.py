@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary, finalize
 
 from urllib3.util import wait_for_read
 
+from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.direct.connections import (
     CHUNK,
     Answer,
@@ -123,17 +124,19 @@ class LoopConnection:
         """Whether a waiting connection was closed by the other side: nobody sends anything before it is asked."""
         return self._channel.pending or wait_for_read(self._socket, timeout=0)
 
-    async def exchange(self, request: bytes) -> tuple[Answer, bool]:
+    async def exchange(self, request: bytes, deadline: Deadline) -> tuple[Answer, bool]:
         """Send a request and read its answer; and whether the connection stays open. Anything raised has closed it."""
         patience = self._endpoint.read_timeout
+        with Connecting(self._endpoint, deadline, self._socket):
+            begins = deadline.within(patience)
         parser, now = AnswerParser(), asyncio.get_running_loop().time
         try:
-            with Exchanging(self._endpoint, self._socket):
-                async with asyncio.timeout(patience) as limit:
+            with Exchanging(self._endpoint, deadline, self._socket):
+                async with asyncio.timeout(begins) as limit:
                     await self._channel.send(request)
                     while not parser.complete:
+                        limit.reschedule(now() + deadline.within(patience))
                         parser.feed(part_of_answer(self._endpoint, await self._channel.receive()))
-                        limit.reschedule(now() + patience)
                 return parser.answer(), parser.keep_alive
         finally:
             parser.close()
@@ -146,8 +149,9 @@ class LoopConnection:
 class LoopPool:
     """The connections of one event loop to one endpoint: at most ``size`` at a time, the latest used first.
 
-    Whoever asks for one more waits for at most the read timeout, in the order of asking. It is used in its loop alone,
-    and refers to the loop only while somebody waits: who keeps pools by their loops keeps no loop alive.
+    Whoever asks for one more waits for at most the read timeout, and not past the deadline of the request, in the order
+    of asking. It is used in its loop alone, and refers to the loop only while somebody waits: who keeps pools by their
+    loops keeps no loop alive.
     """
 
     def __init__(self, endpoint: Endpoint, size: int) -> None:
@@ -157,12 +161,12 @@ class LoopPool:
         self._waiting: deque[LoopConnection] = deque()
         finalize(self, _close, self._waiting)
 
-    async def exchange(self, request: bytes) -> Answer:
+    async def exchange(self, request: bytes, deadline: Deadline) -> Answer:
         """Send a request over a connection of the pool, and give its answer."""
-        await self._take_place()
+        await self._take_place(deadline)
         try:
-            connection = self._kept() or await _connect(self._endpoint)
-            answer, stays = await connection.exchange(request)
+            connection = self._kept() or await _connect(self._endpoint, deadline)
+            answer, stays = await connection.exchange(request, deadline)
             if stays:
                 self._waiting.append(connection)
             else:
@@ -183,14 +187,14 @@ class LoopPool:
             connection.close()
         return None
 
-    async def _take_place(self) -> None:
+    async def _take_place(self, deadline: Deadline) -> None:
         if self._left:
             self._left -= 1
             return
         turn = asyncio.get_running_loop().create_future()
         self._queue.append(turn)
         try:
-            async with asyncio.timeout(self._endpoint.read_timeout):
+            async with asyncio.timeout(min(self._endpoint.read_timeout, deadline.left)):
                 await turn
         except BaseException as error:
             if turn.cancelled() or not turn.done():
@@ -244,17 +248,17 @@ class LoopPools:
             return pool
 
 
-async def _connect(endpoint: Endpoint) -> LoopConnection:
-    with Connecting(endpoint):
-        async with asyncio.timeout(endpoint.connect_timeout):
+async def _connect(endpoint: Endpoint, deadline: Deadline) -> LoopConnection:
+    with Connecting(endpoint, deadline):
+        async with asyncio.timeout(deadline.within(endpoint.connect_timeout)):
             own = await _open(endpoint)
-    with Encrypting(endpoint, own):
+    with Encrypting(endpoint, deadline, own):
         # The request is one piece: waiting for more of it would only delay it.
         own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if endpoint.tls is None:
             return LoopConnection(endpoint, own, _Plain(own))
-        encrypted = _Encrypted(own, endpoint.tls, endpoint.host)
-        async with asyncio.timeout(endpoint.connect_timeout):
+        encrypted = _Encrypted(own, endpoint.tls, endpoint.server_name)
+        async with asyncio.timeout(deadline.within(endpoint.connect_timeout)):
             await encrypted.shake_hands()
         return LoopConnection(endpoint, own, encrypted)
 

@@ -5,8 +5,10 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Err
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
+from zlib import crc32
 
 import msgspec
 from botocore.exceptions import ClientError
@@ -17,17 +19,34 @@ from dynamo_single.table.shapes import ITEM
 
 #: Milliseconds to a second, in ``x-amz-retry-after``.
 _MILLISECONDS = 1000
+_WISH = re.compile("[0-9]{1,9}")
+
+
+def is_whole(answer: Answer) -> bool:
+    """Whether the checksum of an answer fits, where there is one: DynamoDB sends it with refusals, too."""
+    checksum = answer.headers.get("x-amz-crc32")
+    return checksum is None or checksum == str(crc32(answer.body))
 
 
 def failure_of(answer: Answer) -> Failure:
     """How an attempt failed that was refused."""
     wish = answer.headers.get("x-amz-retry-after", "")
-    retry_after = int(wish) / _MILLISECONDS if wish.isascii() and wish.isdigit() else None
+    retry_after = int(wish) / _MILLISECONDS if _WISH.fullmatch(wish) else None
     return Failure(_code(answer, _content(answer)), answer.status, retry_after)
 
 
 def error_of(operation: str, answer: Answer, *, retries: int) -> ClientError:
     """The error that botocore raises for this answer, after some further attempts."""
+    response = response_of(answer)
+    response["ResponseMetadata"]["RetryAttempts"] = retries
+    return ClientError(response, operation)  # type: ignore[arg-type]  # a plain dict, as botocore's own parser makes it
+
+
+def response_of(answer: Answer) -> dict[str, Any]:
+    """What botocore's own parser makes of a refusal, but for members of another type than DynamoDB's: it has none.
+
+    The code of what is no refusal of DynamoDB, or arrived damaged, is the HTTP status.
+    """
     content = _content(answer)
     message = content.get("message", content.get("Message", ""))
     response: dict[str, Any] = {
@@ -36,24 +55,41 @@ def error_of(operation: str, answer: Answer, *, retries: int) -> ClientError:
             "RequestId": answer.headers.get("x-amzn-requestid", ""),
             "HTTPStatusCode": answer.status,
             "HTTPHeaders": dict(answer.headers),
-            "RetryAttempts": retries,
         },
     }
-    if isinstance(item := content.get("Item"), dict):
-        response["Item"] = ITEM.decoded(item)
-    if isinstance(reasons := content.get("CancellationReasons"), list):
-        response["CancellationReasons"] = [_reason(reason) for reason in reasons]
-    return ClientError(response, operation)  # type: ignore[arg-type]  # a plain dict, as botocore's own parser makes it
+    if (item := _item(content.get("Item"))) is not None:
+        response["Item"] = item
+    if (reasons := _reasons(content.get("CancellationReasons"))) is not None:
+        response["CancellationReasons"] = reasons
+    return response
 
 
-def _reason(reason: Mapping[str, object]) -> dict[str, object]:
-    found = {name: value for name, value in reason.items() if value is not None}
-    return {**found, "Item": ITEM.decoded(found["Item"])} if "Item" in found else found
+def _item(value: object) -> object:
+    """An item with its binary values as bytes; ``None`` for what is none."""
+    try:
+        return ITEM.decoded(value) if ITEM.fits(value) else None
+    except (AttributeError, TypeError, ValueError):
+        return None
+
+
+def _reasons(value: object) -> list[dict[str, object]] | None:
+    """One reason for each action, without what is null; ``None`` if one of them is none of DynamoDB's."""
+    if not isinstance(value, list) or not all(isinstance(reason, dict) for reason in value):
+        return None
+    reasons = [{name: found for name, found in reason.items() if found is not None} for reason in value]
+    for reason in reasons:
+        if not all(isinstance(reason.get(name, ""), str) for name in ("Code", "Message")):
+            return None
+        if "Item" in reason:
+            reason["Item"] = _item(reason["Item"])
+            if reason["Item"] is None:
+                return None
+    return reasons
 
 
 def _content(answer: Answer) -> Mapping[str, object]:
     try:
-        content = msgspec.json.decode(answer.body)
+        content = msgspec.json.decode(answer.body) if is_whole(answer) else None
     except (ValueError, RecursionError):
         content = None
     return content if isinstance(content, dict) else {"message": answer.body.decode("utf-8", "replace")}
@@ -61,4 +97,5 @@ def _content(answer: Answer) -> Mapping[str, object]:
 
 def _code(answer: Answer, content: Mapping[str, object]) -> str:
     """The code without its namespace, such as ``ValidationException``; the status where nobody named one."""
-    return str(content.get("__type", answer.status)).split(":", 1)[0].rsplit("#", 1)[-1]
+    code = content.get("__type")
+    return code.split(":", 1)[0].rsplit("#", 1)[-1] if isinstance(code, str) else str(answer.status)

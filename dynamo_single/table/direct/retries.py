@@ -32,7 +32,8 @@ THROTTLING = frozenset(
     }
 )
 _TRANSIENT = frozenset({"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"})
-_TRANSIENT_STATUS = frozenset({500, 502, 503, 504})
+#: What a proxy, or DynamoDB itself, answers while something is wrong that may pass.
+TRANSIENT_STATUS = frozenset({500, 502, 503, 504})
 _THROTTLING_STATUS = 429
 
 #: Seconds: the first pause is up to this long, each further one up to twice as long, none longer than the last.
@@ -61,7 +62,7 @@ class Failure(Struct, frozen=True):
     @property
     def passing(self) -> bool:
         """Whether another attempt may succeed."""
-        return not self.status or self.throttled or self.code in _TRANSIENT or self.status in _TRANSIENT_STATUS
+        return not self.status or self.throttled or self.code in _TRANSIENT or self.status in TRANSIENT_STATUS
 
 
 class RetryQuota:

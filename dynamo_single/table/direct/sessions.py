@@ -6,6 +6,7 @@ import copy
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from botocore.handlers import BUILTIN_HANDLERS
 from botocore.hooks import HierarchicalEmitter
 from botocore.loaders import create_loader
 from botocore.session import Session
@@ -20,7 +21,7 @@ def new_session() -> Session:
 
     To register them takes far longer than the rest, so that every session has a copy of those of the first one.
     """
-    return Session(event_hooks=copy.copy(_handlers()), include_builtin_handlers=False)
+    return Session(event_hooks=copy.copy(_handlers(len(BUILTIN_HANDLERS))), include_builtin_handlers=False)
 
 
 def new_client(session: Session, **options: Any) -> BaseClient:
@@ -30,7 +31,8 @@ def new_client(session: Session, **options: Any) -> BaseClient:
 
 
 @lru_cache(maxsize=1)
-def _handlers() -> HierarchicalEmitter:
+def _handlers(number: int) -> HierarchicalEmitter:
+    """All that there are: a library that stands in for AWS in tests adds one when it is imported."""
     handlers = HierarchicalEmitter()
     Session(event_hooks=handlers)
     return handlers

@@ -10,7 +10,9 @@ import hashlib
 import hmac
 import time
 from typing import NamedTuple
+from urllib.parse import quote
 
+from botocore.utils import normalize_url_path
 from msgspec import Struct
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
@@ -34,10 +36,11 @@ class _Day(Struct, frozen=True):
 
 
 class Signer:
-    """Signs requests to one host in one region. Several threads may use it at once."""
+    """Signs requests to one host in one region, posted to one target. Several threads may use it at once."""
 
-    def __init__(self, host: str, region: str, service: str = "dynamodb") -> None:
+    def __init__(self, host: str, region: str, service: str = "dynamodb", *, target: str = "/") -> None:
         self._host = host
+        self._resource = _canonical(target)
         self._region = region
         self._service = service
         self._day = _Day("", "", "", b"")
@@ -53,11 +56,11 @@ class Signer:
         day = self._key_of(stamp[:8], credentials.secret_key)
         told = {**headers, "host": self._host, "x-amz-date": stamp}
         if credentials.token:
-            told["x-amz-security-token"] = credentials.token
+            told["x-amz-security-token"] = " ".join(credentials.token.split())
         names = sorted(told)
         listed = ";".join(names)
         lines = "".join([f"{name}:{told[name]}\n" for name in names])
-        request = f"POST\n/\n\n{lines}\n{listed}\n{hashlib.sha256(body).hexdigest()}"
+        request = f"POST\n{self._resource}\n{lines}\n{listed}\n{hashlib.sha256(body).hexdigest()}"
         digest = hashlib.sha256(request.encode()).hexdigest()
         text = f"{_ALGORITHM}\n{stamp}\n{day.scope}\n{digest}"
         signature = hmac.digest(day.key, text.encode(), "sha256").hex()
@@ -83,3 +86,13 @@ class Signer:
             # One assignment: another thread sees the old day or the new one, and both are whole.
             day = self._day = _Day(date, secret_key, scope, key)
         return day
+
+
+def _canonical(target: str) -> str:
+    """The path and the query of a target, as they are signed: on a line each."""
+    if target == "/":
+        return "/\n"
+    path, _, query = target.partition("?")
+    # As botocore signs it: the path is quoted once more, and the query's pairs are in order.
+    pairs = sorted(tuple(pair.partition("=")[::2]) for pair in query.split("&")) if query else []
+    return f"{quote(normalize_url_path(path), safe='/~')}\n{'&'.join(map('='.join, pairs))}"

@@ -39,7 +39,8 @@ def operator(table: Table, name: str, *phases: int) -> children.Dialogue:
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "tests.settings",
-        "DYNAMO_TEST_URL": f"{url}/{table.name}?region=us-east-1&read_timeout={table.settings.read_timeout}",
+        "DYNAMO_TEST_URL": f"{url}/{table.name}?region=us-east-1&read_timeout={table.settings.read_timeout}"
+        f"&total_timeout={table.settings.total_timeout}",
     }
     arguments = ["-m", "tests.contract.item_migrations.operating", name, *map(str, phases)]
     return children.Dialogue(arguments, cwd=ROOT, env=environment, stderr=sys.__stderr__)

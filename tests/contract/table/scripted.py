@@ -42,11 +42,15 @@ def refusal(code: str, status: int = 400, **more: Any) -> bytes:
 
 @dataclass(frozen=True)
 class Step:
-    """What becomes of one request: ``given`` is sent back after a ``delay``; the connection is kept, or not."""
+    """What becomes of one request: ``given`` is sent back after a ``delay``; the connection is kept, or not.
+
+    With a ``drip`` it is sent byte by byte, with so many seconds before each.
+    """
 
     given: bytes = b""
     end: str = "keep"
     delay: float = 0.0
+    drip: float = 0.0
 
 
 @dataclass
@@ -136,7 +140,9 @@ def _one_request(state: Scripted, connection: socket.socket) -> bool:
         time.sleep(state.pause)
     step = state.take(headers, body)
     time.sleep(step.delay)
-    connection.sendall(step.given)
+    for each in [step.given[at : at + 1] for at in range(len(step.given))] if step.drip else [step.given]:
+        time.sleep(step.drip)
+        connection.sendall(each)
     if step.end == "reset":
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     return step.end == "keep"

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import threading
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from botocore.exceptions import EndpointConnectionError
 from django.test import override_settings
 
 from dynamo_single.table import Request, get_table
+from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.direct.connections import Endpoint
 from dynamo_single.table.direct.loop_connections import LoopPool
 from dynamo_single.testing import capture_requests, intercept
@@ -22,6 +24,8 @@ GET = Request("GetItem", {"Key": ITEM})
 PUT = Request("PutItem", {"Item": ITEM})
 #: Seconds after which a test that hangs is given up.
 LONG = 10
+#: Of requests that are bounded by something else.
+LATE = Deadline(monotonic() + 3600, "")
 
 
 def reaching(server: Scripted, **options: Any) -> Any:
@@ -78,12 +82,12 @@ def test_a_full_pool_is_waited_for_and_no_longer() -> None:
 
     async def ask() -> None:
         pool = LoopPool(Endpoint("127.0.0.1", 1, "http://127.0.0.1:1", None, connect_timeout=0.1, read_timeout=0.1), 1)
-        await pool._take_place()
+        await pool._take_place(LATE)
         with pytest.raises(EndpointConnectionError, match="raise MAX_POOL_CONNECTIONS"):
-            await pool.exchange(b"")
+            await pool.exchange(b"", LATE)
         assert not pool._queue
         pool._return_place()
-        await pool._take_place()
+        await pool._take_place(LATE)
 
     asyncio.run(ask())
 
@@ -159,8 +163,8 @@ def test_one_that_is_cancelled_as_it_gets_its_turn_passes_it_on() -> None:
 
     async def ask() -> int:
         pool = LoopPool(Endpoint("127.0.0.1", 1, "http://127.0.0.1:1", None, connect_timeout=1, read_timeout=LONG), 1)
-        await pool._take_place()
-        waiting = asyncio.ensure_future(pool._take_place())
+        await pool._take_place(LATE)
+        waiting = asyncio.ensure_future(pool._take_place(LATE))
         await asyncio.sleep(0)
         pool._return_place()
         waiting.cancel()

@@ -57,7 +57,7 @@ def test_a_cancelled_transaction_can_be_injected(table: Table) -> None:
         testing.refuse("TransactionCanceledException", CancellationReasons=reasons),
         pytest.raises(exceptions.TransactionCancelled, match="ItemCollectionSizeLimitExceeded") as caught,
     ):
-        table.send(Request("TransactWriteItems", {"TransactItems": []}))
+        table.send(Request("TransactWriteItems", {"TransactItems": [{}, {}]}))
     assert caught.value.reasons == (None, reasons[1])
 
 

@@ -15,10 +15,12 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from email.utils import format_datetime
 from itertools import pairwise
 from pathlib import Path
+from time import monotonic
 from types import CodeType, FrameType
 from typing import Any
 from unittest import mock
@@ -48,6 +50,7 @@ from dynamo_single.exceptions import (
     TransactionCancelled,
 )
 from dynamo_single.table import Request, answers, get_table
+from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.direct import OPERATIONS, endpoints
 from dynamo_single.table.direct.connections import Endpoint, Pool
 from dynamo_single.table.direct.endpoints import endpoint_of
@@ -74,7 +77,7 @@ class Transport:
     def send(self, request: Request) -> dict[str, Any]:
         """The answer of the default table to a request."""
         table = get_table()
-        return table.send(request) if self.loop is None else self.loop.run(table.ask(request))
+        return table.send(request) if self.loop is None else self.loop.run(table.ask(request), context=copy_context())
 
     def of_child(self) -> Transport:
         """The same in a process of its own, which asyncio wants to have loops of its own."""
@@ -251,7 +254,7 @@ def test_a_cancelled_transaction_has_its_reasons(transport: Transport) -> None:
         {"Code": "ConditionalCheckFailed", "Message": "no", "Item": {**ITEM, "blob": {"B": "AAE="}}},
     ]
     with scripted(Step(refusal("TransactionCanceledException", CancellationReasons=reasons))) as server:
-        error = outcome(server, transport, Request("TransactWriteItems", {"TransactItems": []}))
+        error = outcome(server, transport, Request("TransactWriteItems", {"TransactItems": [{}, {}]}))
     assert isinstance(error, TransactionCancelled)
     assert error.reasons[0] is None
     assert error.reasons[1]["Item"]["blob"] == {"B": b"\x00\x01"}
@@ -347,7 +350,7 @@ def test_a_full_pool_is_waited_for_and_no_longer() -> None:
     pool = Pool(Endpoint("127.0.0.1", 1, "http://127.0.0.1:1", None, connect_timeout=0.1, read_timeout=0.1), 1)
     place = pool._places.get()
     with pytest.raises(EndpointConnectionError, match="raise MAX_POOL_CONNECTIONS"):
-        pool.exchange(b"")
+        pool.exchange(b"", Deadline(monotonic() + 60, ""))
     pool._places.put(place)
 
 

@@ -1,0 +1,142 @@
+"""A request ends within its bound whatever the other side does, and says of a write what is known of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+
+import pytest
+
+from dynamo_single.exceptions import Conflict, EndpointUnreachable, OutcomeUnknown, Throttled
+from dynamo_single.table import Request, deadlines, get_table
+from dynamo_single.testing import refuse
+from tests.contract.table.scripted import FOUND, Step, refusal, reply, scripted
+from tests.contract.table.test_transports import GET, PUT, WRITTEN, Transport, hardly_any_pause, outcome, reaching
+from tests.contract.table.test_transports import transport as transport
+
+__all__ = ["hardly_any_pause", "transport"]
+
+SILENT = Step(b"", delay=1.5)
+TRANSACTION = Request("TransactWriteItems", {"TransactItems": [{}], "ClientRequestToken": "one"})
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """The block ends in time; the rest is what a busy machine may take."""
+    begun = time.monotonic()
+    yield
+    assert time.monotonic() - begun < seconds + 0.7
+
+
+@pytest.mark.parametrize(
+    ("request_", "step"),
+    [(PUT, SILENT), (PUT, Step(WRITTEN, drip=0.02)), (GET, Step(reply(), drip=0.02)), (TRANSACTION, SILENT)],
+    ids=["silent", "dripping", "dripping read", "silent transaction"],
+)
+def test_request_ends_at_its_total_timeout(transport: Transport, request_: Request, step: Step) -> None:
+    """Also one whose answer drips, so that no wait for a piece of it is long."""
+    with scripted(step, step, step) as server, within(0.3):
+        error = outcome(server, transport, request_, READ_TIMEOUT=1, TOTAL_TIMEOUT=0.3)
+    assert type(error) is (EndpointUnreachable if request_ is GET else OutcomeUnknown)
+    assert "TOTAL_TIMEOUT is 0.3 seconds" in str(error)
+
+
+def test_attempts_share_the_total_timeout(transport: Transport) -> None:
+    """Each may take as long as the read timeout, and all of them no longer than the other."""
+    with scripted(*[SILENT] * 9) as server, within(0.25):
+        error = outcome(server, transport, PUT, READ_TIMEOUT=0.1, TOTAL_TIMEOUT=0.25, MAX_ATTEMPTS=9)
+    assert type(error) is OutcomeUnknown
+    assert 2 <= len(server.requests) <= 3
+
+
+def test_no_attempt_begins_after_the_total_timeout(transport: Transport) -> None:
+    """Nor by itself, after the error: the write would come as a surprise."""
+    with scripted(*[SILENT] * 9) as server:
+        outcome(server, transport, PUT, READ_TIMEOUT=0.4, TOTAL_TIMEOUT=0.25, MAX_ATTEMPTS=9)
+        time.sleep(0.35)
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("last", "of_read"),
+    [(refusal("ThrottlingException"), Throttled), (reply(b"<html></html>", 503), EndpointUnreachable)],
+    ids=["throttled", "proxy"],
+)
+def test_later_refusal_leaves_write_in_doubt(transport: Transport, last: bytes, of_read: type[Exception]) -> None:
+    """The first attempt may have been carried out: that the last one was not taken says nothing of it."""
+    for request, expected in ((GET, of_read), (PUT, OutcomeUnknown)):
+        with scripted(Step(end="reset"), Step(last)) as server:
+            assert type(outcome(server, transport, request, MAX_ATTEMPTS=2)) is expected
+
+
+def test_attempts_of_transaction_have_one_token(transport: Transport) -> None:
+    """By it DynamoDB carries the transaction out once."""
+    with scripted(Step(end="reset"), Step(reply({"ConsumedCapacity": []}))) as server:
+        assert outcome(server, transport, TRANSACTION) == {"ConsumedCapacity": []}
+    assert [b'"ClientRequestToken":"one"' in body.replace(b" ", b"") for _, body in server.requests] == [True, True]
+
+
+def test_budget_ends_request_and_those_after_it(transport: Transport) -> None:
+    """The first is cut off, and the second is not sent."""
+    with scripted(SILENT) as server, within(0.1 + deadlines.USUAL), deadlines.budget(0.1, "THE_BOUND"):
+        first, second = (outcome(server, transport, PUT) for _ in range(2))
+    assert type(first) is OutcomeUnknown
+    assert type(second) is EndpointUnreachable
+    assert "was not sent" in str(second)
+    assert "THE_BOUND is 0.1 seconds" in str(second)
+    assert len(server.requests) == 1
+
+
+def test_quick_requests_cost_no_budget(transport: Transport) -> None:
+    """As many as a view likes."""
+    with scripted() as server, reaching(server, transport), deadlines.budget(1, "THE_BOUND"):
+        for _ in range(50):
+            assert transport.send(GET) == FOUND
+
+
+def test_threads_share_a_budget() -> None:
+    """Of what one of them waited for, the others have the less."""
+    with scripted(SILENT) as server, reaching(server, Transport("direct")), deadlines.budget(0.1, "THE_BOUND"):
+        with ThreadPoolExecutor(1) as threads, pytest.raises(EndpointUnreachable, match="did not answer"):
+            threads.submit(copy_context().run, get_table().send, GET).result()
+        with pytest.raises(EndpointUnreachable, match="was not sent"):
+            get_table().send(GET)
+
+
+def test_inner_budget_is_the_outer_one() -> None:
+    """A middleware that is there twice gives no second chance."""
+    with deadlines.budget(1, "OUTER"), deadlines.budget(2, "INNER"):
+        found = deadlines.BUDGET.get()
+    assert found is not None
+    assert found.setting == "OUTER"
+
+
+def test_pauses_end_with_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A conflict that others win again and again is itself again, in time."""
+    monkeypatch.setattr("random.uniform", lambda least, most: most)
+    with (
+        scripted() as server,
+        reaching(server, Transport("direct")),
+        refuse("TransactionConflictException"),
+        within(0.3),
+        deadlines.budget(0.1, "THE_BOUND"),
+        pytest.raises(Conflict),
+    ):
+        get_table().send_patiently(PUT)
+
+
+def test_connection_that_changes_protocol_is_no_answer(transport: Transport) -> None:
+    """An HTTP status of 101 ends HTTP."""
+    for more in ({}, {"upgrade": "websocket", "connection": "upgrade"}):
+        with scripted(Step(reply(b"", 101, **more))) as server, within(0.5):
+            error = outcome(server, transport, PUT, MAX_ATTEMPTS=1, READ_TIMEOUT=0.5)
+        assert type(error) is OutcomeUnknown
+
+
+def test_write_is_known_where_its_answer_came(transport: Transport) -> None:
+    """Just before the bound."""
+    with scripted(Step(WRITTEN, delay=0.1)) as server:
+        assert isinstance(outcome(server, transport, PUT, TOTAL_TIMEOUT=5), dict)
