@@ -67,7 +67,7 @@ DOCUMENTED_IMPORTS = {
     *("django.core.validators.MaxLengthValidator", "django.core.validators.MinLengthValidator"),
     "django.db.models.fields.files.FieldFile",
     *(f"django.db.models.signals.{when}_{what}" for when in ("pre", "post") for what in ("delete", "init", "save")),
-    "django.db.models.signals.post_migrate",
+    *("django.db.models.signals.class_prepared", "django.db.models.signals.post_migrate"),
 }
 PRIVATE = re.compile(r"\b_[a-zA-Z]\w*")
 NAMING = (
