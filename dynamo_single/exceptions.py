@@ -38,6 +38,10 @@ class NotSupported(DynamoSingleError, NotSupportedError):
     """Something of Django or PynamoDB that DynamoDB has no exact answer for."""
 
 
+class NotCountable(NotSupported, TypeError):
+    """A cache entry is no integer, so that nothing can be added to it; Django's own caches raise ``TypeError`` too."""
+
+
 class ImmutableAttribute(NotSupported):
     """A stored object's attribute that is declared ``immutable=True`` is to be changed; nothing was written.
 

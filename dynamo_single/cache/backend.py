@@ -17,7 +17,7 @@ from dynamo_single import clock
 from dynamo_single.cache.entries import Entry, entry_key, now
 from dynamo_single.cache.store import Store
 from dynamo_single.conf import aliases
-from dynamo_single.exceptions import ConfigurationError, NotSupported
+from dynamo_single.exceptions import ConfigurationError, NotCountable
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema.owners import all_plain
 from dynamo_single.table.flow import Flow, apart, run, twin
@@ -184,7 +184,8 @@ class DynamoCache(BaseCache):
     def incr(self, key: object, delta: int = 1, version: int | None = None) -> int:
         """Add to an integer and give the sum: one GetItem and one UpdateItem, which is atomic; its timeout stays.
 
-        ``ValueError`` if there is no value, ``NotSupported`` if it is no integer. If DynamoDB's answer is lost on the
+        ``ValueError`` if there is no value, as Django documents. ``NotCountable`` if it is no integer: a ``TypeError``,
+        so that ``except ValueError: cache.set(key, 1)`` does not replace the value. If DynamoDB's answer is lost on the
         way and the request repeated, it counts twice.
         """
         return run(self._incr(key, delta, version))
@@ -195,7 +196,7 @@ class DynamoCache(BaseCache):
 
     async def _incr(self, key: object, delta: int, version: int | None) -> int:
         if isinstance(delta, bool) or not isinstance(delta, int):
-            raise NotSupported(f"incr() and decr() add integers, not {delta!r}; get() and set() change other values.")
+            raise NotCountable(f"Cannot add {delta!r} to a cache entry: incr() and decr() add integers.")
         total = await self._store.count(self._place(key, version), self._version(version), delta)
         if total is None:
             raise ValueError(f"Key '{key}' not found")

@@ -19,8 +19,8 @@ from dynamo_single import clock
 from dynamo_single.cache import signing
 from dynamo_single.exceptions import InvalidValue, ItemTooLarge
 from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.conditions.terms import Condition, Or, Stored
-from dynamo_single.orm.requests.actions import ITEM_MISSING, Item, ItemKey
+from dynamo_single.orm.conditions.terms import Condition, Not, Or, Stored
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Item, ItemKey, Put
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.requests.expressions import ExpressionBuilder
 from dynamo_single.orm.schema.encoding.codecs import codec_for
@@ -58,6 +58,8 @@ KEYS = (
 
 #: Integers below this count in DynamoDB's own numbers, which are exact to 38 digits.
 NUMBER_LIMIT = 10**MAX_DIGITS
+#: The most parts of an entry, which have numbers of five digits.
+MAX_PARTS = 100_000
 #: The bytes of one part: an item, less than what its keys and names may take.
 PART_SIZE = MAX_ITEM_SIZE - 2 * PARTITION_KEY_LIMIT
 
@@ -115,17 +117,38 @@ def generations_key(name: str) -> ItemKey:
     return _GENERATIONS.render({"name": name}, limit=PARTITION_KEY_LIMIT), GENERATIONS_SORT_KEY
 
 
+class NotGenuine(Exception):
+    """An entry's value is not what was signed; never leaves the cache."""
+
+
+class Damaged(NotGenuine):
+    """An item of the cache lacks an attribute, or has one of another type; never leaves the cache."""
+
+
 def part_keys(head: Item) -> list[ItemKey]:
-    """The keys of the parts of an entry: none if its value stands in the entry itself."""
-    count = int(head.get(PARTS, {"N": "0"})["N"])
-    partition, write_id = head[names.PARTITION_KEY]["S"], head[WRITE_ID]["S"]
+    """The keys of the parts of an entry: none if its value stands in the entry itself; ``Damaged`` if nobody knows."""
+    if PARTS not in head:
+        return []
+    count, partition = _number(head, PARTS), head[names.PARTITION_KEY]["S"]
+    write_id = head.get(WRITE_ID, {}).get("S")
+    if write_id is None or not 0 < count <= MAX_PARTS:
+        raise Damaged
     return [(partition, PART_SORT_KEY.format(write_id=write_id, number=f"{number:05d}")) for number in range(count)]
 
 
 def generation_of(item: Item | None, version: int | None) -> int:
-    """The generation that entries of a version are written in; nothing was ever cleared if there is no item."""
-    found = item or {}
-    return max(int(found.get(name, {"N": "0"})["N"]) for name in (GENERATION, _version_attribute(version)))
+    """The generation that entries of a version are written in; nothing was ever cleared if there is no item.
+
+    ``Damaged`` if the item does not say it.
+    """
+    said = (name for name in (GENERATION, _version_attribute(version)) if name in (item or {}))
+    return max((_number(item or {}, name) for name in said), default=0)
+
+
+def generation_begun(name: str) -> Put:
+    """What replaces a damaged item of generations: all versions begin a generation that none of them had."""
+    later = {"N": str(now() + 1)}
+    return Put({**_keyed(generations_key(name), GENERATIONS_TYPE), GENERATION: later, LATEST: later})
 
 
 def begin_generation(name: str, version: int | None = None) -> Request:
@@ -162,16 +185,27 @@ def now() -> int:
 
 
 def is_live(generation: int, *, signs: bool) -> Condition:
-    """The condition that an entry is of this generation or a later one, and valid; and signed, or a number."""
+    """The condition that an entry is of this generation or a later one, and valid; and signed, or a number.
+
+    A damaged entry, which lacks what an entry needs or has it as another type, does not count.
+    """
     ahead = Stored(VALID_UNTIL, ">", ({"N": str(now())},))
     current = Stored(GENERATION, ">=", ({"N": str(generation)},))
-    valid = (current, Or((Stored(VALID_UNTIL, "missing"), ahead)))
-    return join((*valid, Or((Stored(NUMBER, "exists"), signing.has_signer()))) if signs else valid)
+    valid = (current, _is(WRITE_ID, "S"), Or((Stored(VALID_UNTIL, "missing"), ahead)))
+    other: Condition = Or((_is(VALUE, "B"), _is(PARTS, "N")))
+    if signs:
+        other = join((signing.has_signer(), _is(signing.SIGNATURE, "B"), other))
+    return join((*valid, Or((_is(NUMBER, "N"), other))))
+
+
+def _is(name: str, kind: str) -> Condition:
+    """The condition that an attribute is there, and of one of DynamoDB's types."""
+    return Stored(name, "type", ({"S": kind},))
 
 
 def is_not_later(generation: int) -> Condition:
-    """The condition that no entry of a later generation would be replaced."""
-    return Or((ITEM_MISSING, Stored(GENERATION, "<=", ({"N": str(generation)},))))
+    """The condition that no entry of a later generation would be replaced; one that is damaged has none."""
+    return Or((ITEM_MISSING, Not(_is(GENERATION, "N")), Stored(GENERATION, "<=", ({"N": str(generation)},))))
 
 
 def countable(delta: int) -> Condition:
@@ -181,15 +215,17 @@ def countable(delta: int) -> Condition:
     return Stored(NUMBER, "<", ({"N": str(NUMBER_LIMIT - delta)},))
 
 
-class NotGenuine(Exception):
-    """An entry's value is not what was signed; never leaves the cache."""
-
-
 def value_of(head: Item, parts: Iterable[Item] = (), *, signs: bool) -> object:
-    """The value of an entry, with its parts in order if it has any; ``NotGenuine`` if nobody signed it."""
+    """The value of an entry, with its parts in order if it has any.
+
+    ``NotGenuine`` if nobody signed it, ``Damaged`` if it has none.
+    """
     if NUMBER in head:
         return number_of(head)
-    pieces: Sequence[Any] = [part[VALUE]["B"] for part in parts] if PARTS in head else [head[VALUE]["B"]]
+    try:
+        pieces: Sequence[Any] = [part[VALUE]["B"] for part in parts] if PARTS in head else [head[VALUE]["B"]]
+    except KeyError as error:
+        raise Damaged from error
     pickled = b"".join(map(bytes, pieces))
     if signs and not signing.is_genuine(head, _said(head), pickled):
         raise NotGenuine
@@ -202,8 +238,15 @@ def _said(head: Item) -> str:
 
 
 def number_of(head: Item) -> int:
-    """The integer of an entry that is one."""
-    return int(head[NUMBER]["N"])
+    """The integer of an entry that is one; ``Damaged`` if it is none."""
+    return _number(head, NUMBER)
+
+
+def _number(item: Item, name: str) -> int:
+    try:
+        return int(item[name]["N"])
+    except (KeyError, ValueError) as error:
+        raise Damaged from error
 
 
 def _stored(value: object) -> dict[str, Any]:

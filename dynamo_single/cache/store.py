@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from dynamo_single.cache import entries as stored
 from dynamo_single.cache.entries import Entry, generation_of, generations_key, part_keys
-from dynamo_single.exceptions import ConditionFailed, Conflict, NotSupported
+from dynamo_single.exceptions import ConditionFailed, Conflict, NotCountable, RequestFailed
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import Condition, Not, Stored
@@ -54,7 +54,25 @@ class Store(Struct, frozen=True):
 
     async def generation(self, version: int | None) -> int:
         """The generation of a version: one GetItem."""
-        return generation_of(await single.get_item(self.table, generations_key(self.name)), version)
+        return await self._said(await single.get_item(self.table, generations_key(self.name)), version)
+
+    async def _said(self, item: Item | None, version: int | None) -> int:
+        """The generation that an item says; one that is damaged is replaced by one PutItem, which clears the cache."""
+        try:
+            return generation_of(item, version)
+        except stored.Damaged:
+            return await self._begin_again()
+
+    async def _begin_again(self) -> int:
+        logger.error(
+            "The item %r that says which entries of the cache %r count is damaged: the cache was cleared, and the item "
+            "replaced.",
+            generations_key(self.name)[0],
+            self.name,
+        )
+        begun = stored.generation_begun(self.name)
+        await self.table.ask(compile_action(begun))
+        return generation_of(begun.item, None)
 
     async def find(self, keys: Sequence[ItemKey], version: int | None) -> tuple[Found, int]:
         """The entries that count, and the generation: one BatchGetItem for each 99 keys, without values' parts."""
@@ -62,7 +80,7 @@ class Store(Struct, frozen=True):
         place, generation = generations_key(self.name), 0
         async with aclosing(self._read(list(dict.fromkeys(keys)), beside=(place,))) as answers:
             async for items in answers:
-                generation = generation_of(items.pop(place, None), version)
+                generation = await self._said(items.pop(place, None), version)
                 found |= {key: item for key, item in items.items() if matches(self._is_live(generation), item)}
         return found, generation
 
@@ -79,17 +97,25 @@ class Store(Struct, frozen=True):
         """The value by its key; nothing, and no such entry any more, if it is not what was signed."""
         try:
             return {key: stored.value_of(head, parts, signs=self.signs)}
-        except stored.NotGenuine:
-            logger.warning("The cache entry %r was not signed by this project: it is removed and not read.", key[0])
-            await self._remove(key, head)
+        except stored.NotGenuine as error:
+            await self._refuse(key, head, error)
             return {}
+
+    async def _refuse(self, key: ItemKey, head: Item, error: stored.NotGenuine) -> None:
+        why = "is damaged" if isinstance(error, stored.Damaged) else "was not signed by this project"
+        logger.warning("The cache entry %r %s: it is removed and not read.", key[0], why)
+        await self._remove(key, head)
 
     def _is_live(self, generation: int) -> Condition:
         return stored.is_live(generation, signs=self.signs)
 
     async def _assembled(self, key: ItemKey, head: Item, version: int | None) -> dict[ItemKey, object]:
         for _ in range(ATTEMPTS):
-            wanted = part_keys(head)
+            try:
+                wanted = part_keys(head)
+            except stored.Damaged as error:
+                await self._refuse(key, head, error)
+                return {}
             parts = {key: item async for items in self._read(wanted) for key, item in items.items()}
             if len(parts) == len(wanted):
                 return await self._value(key, head, [parts[each] for each in wanted])
@@ -183,7 +209,7 @@ class Store(Struct, frozen=True):
         except ConditionFailed:
             return False
         time_to_live = {name: value for name, value in expiry.items() if name == names.EXPIRES_AT}
-        for part in part_keys(head):
+        for part in _parts_of(head):
             change = Update(part, set=time_to_live, remove=removed[1:], condition=ITEM_EXISTS)
             try:
                 await self.table.ask(_returning(compile_action(change), "NONE"))
@@ -199,12 +225,13 @@ class Store(Struct, frozen=True):
         try:
             return stored.number_of((await self.table.ask(request))["Attributes"])
         except ConditionFailed as error:
-            if error.item is None or not matches(live, error.item):
+            found = error.item
+            if found is None or not matches(live, found):
                 return None
-            why = "the sum has more than 38 digits" if stored.NUMBER in error.item else "its value is no integer"
-            raise NotSupported(
-                f"The cache entry {key[0]!r} cannot be counted: {why}. incr() and decr() take integers that DynamoDB "
-                "counts exactly; get() and set() change other values."
+            why = "the sum has more than 38 digits" if stored.NUMBER in found else "its value is no integer"
+            raise NotCountable(
+                f"Cannot add {delta} to the cache entry {key[0]!r}: {why}. Nothing was written. Use get() and set() "
+                "for values that are not integers of up to 38 digits."
             ) from error
 
     async def delete(self, key: ItemKey, version: int | None) -> bool:
@@ -229,11 +256,16 @@ class Store(Struct, frozen=True):
 
     async def clear(self, version: int | None) -> None:
         """Begin another generation of a version, or of all for ``None``: one UpdateItem, whatever is stored."""
-        await self.table.ask(stored.begin_generation(self.name, version))
+        try:
+            await self.table.ask(stored.begin_generation(self.name, version))
+        except RequestFailed as error:
+            if error.code != "ValidationException":
+                raise
+            await self._begin_again()  # DynamoDB cannot add to what is no number
 
     async def _remove_parts(self, head: Item | None) -> None:
         if head:
-            await self._write([_delete(key) for key in part_keys(head)])
+            await self._write([_delete(key) for key in _parts_of(head)])
 
     async def _read(self, keys: Sequence[ItemKey], *, beside: tuple[ItemKey, ...] = ()) -> AsyncGenerator[Found, None]:
         """The items of each BatchGetItem by key; those ``beside`` are asked for in every one."""
@@ -250,6 +282,14 @@ class Store(Struct, frozen=True):
             rest = await batches.write_batch(self.table, writes[start : start + MAX_BATCH_WRITES])
             if rest is not None:
                 raise rest.error
+
+
+def _parts_of(head: Item) -> list[ItemKey]:
+    """The keys of an entry's parts; none where it does not say which they are, and DynamoDB expires them."""
+    try:
+        return part_keys(head)
+    except stored.Damaged:
+        return []
 
 
 def _conflict(entry: Entry) -> Conflict:
