@@ -26,7 +26,7 @@ from dynamo_single.testing import local_engine
 from tests import children
 from tests.deep import IS_DEEP, examples
 from tests.ready import count_changes, table_ready
-from tests.strict import in_front_of
+from tests.strict import IS_STRICT, in_front_of
 
 # Some machines forbid Python to keep what it compiled: every process of the tests would compile Django again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -34,6 +34,7 @@ sys.dont_write_bytecode = False
 
 # These tests run engines, proxies and faulty servers of their own, and their processes are to reach them.
 os.environ.setdefault(redirects.VARIABLE, redirects.UNGUARDED)
+redirects.inherit()
 
 # What a test makes is freed without the garbage collector, but for some cycles. To look at everything that is there,
 # which grows with every test, took it a tenth of the time; to look at what a test still works with, a twentieth.
@@ -50,8 +51,6 @@ settings.load_profile("tests")
 ROOT = Path(__file__).resolve().parent.parent
 #: ``TEST_ENGINE="DynamoDB Local"`` runs the same tests on the stricter engine.
 ENGINE = os.environ.get("TEST_ENGINE", DYNOXIDE)
-#: ``TEST_STRICT=1`` runs them with a server in front of the engine that checks requests as AWS does.
-IS_STRICT = bool(os.environ.get("TEST_STRICT"))
 
 #: Folders whose tests take longest: begun first, so that no worker waits for the last of them.
 FIRST = ("tests/upstream", "tests/benchmarks")

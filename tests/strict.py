@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import calendar
 import json
+import os
 import re
 import socket
 import threading
@@ -36,6 +37,8 @@ from dynamo_single.isolation import guard
 from dynamo_single.table import Table
 from dynamo_single.table.answers import OPERATIONS
 
+#: ``TEST_STRICT=1`` runs all tests with such a server in front of the engine.
+IS_STRICT = bool(os.environ.get("TEST_STRICT"))
 #: Seconds that the date of a request may differ: DynamoDB says "- 5 min." as it refuses an older one.
 MOST_SKEW = 300
 #: Bytes of a request that are read at a time.
@@ -303,9 +306,6 @@ def in_front_of(table: Table, **options: Any) -> Iterator[Strict]:
         alias = values.pop("alias")
         values["endpoint_url"] = server.url + server.path.rstrip("/")
         declared = {name.upper(): value for name, value in values.items() if value not in (None, "")}
-        guard.own_engines[values["endpoint_url"]] += 1
-        try:
-            with override_settings(DYNAMO_SINGLE={**django_settings.DYNAMO_SINGLE, alias: declared}):
-                yield server
-        finally:
-            guard.own_engines[values["endpoint_url"]] -= 1
+        tables = {**django_settings.DYNAMO_SINGLE, alias: declared}
+        with guard.own_engine(values["endpoint_url"]), override_settings(DYNAMO_SINGLE=tables):
+            yield server

@@ -24,11 +24,10 @@ from hypothesis import strategies as st
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidCredentials
 from dynamo_single.table import Request, Table, get_table
 from dynamo_single.table.direct.sessions import new_client
-from tests.conftest import IS_STRICT
 from tests.contract.table.scripted import reply
 from tests.contract.table.test_transports import Transport, transport
 from tests.deep import examples
-from tests.strict import Received, Refused, in_front_of, read_request
+from tests.strict import IS_STRICT, Received, Refused, in_front_of, read_request
 
 __all__ = ["transport"]
 

@@ -17,9 +17,8 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import AccessDenied
 from dynamo_single.table import Request, Table
-from tests.conftest import IS_STRICT
 from tests.contract.table.test_transports import Transport, transport
-from tests.strict import Strict, in_front_of
+from tests.strict import IS_STRICT, Strict, in_front_of
 
 __all__ = ["transport"]
 
