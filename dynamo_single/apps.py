@@ -39,6 +39,8 @@ _CHECKS: Final = {
     "migrations.check_tables": checks.Tags.database,
     "migrations.check_versions": checks.Tags.models,
     "models.check_models": checks.Tags.models,
+    "secrets.check_admins": checks.Tags.admin,
+    "secrets.check_copies": checks.Tags.models,
     "settings.check_database": checks.Tags.models,
     "settings.check_names": checks.Tags.security,
     "settings.check_session_engine": checks.Tags.security,

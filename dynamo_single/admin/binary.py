@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
+from dynamo_single.admin.secrets import is_secret
 from dynamo_single.orm.schema.fields.binary import BinaryWidget, size_in_words
 from dynamo_single.orm.schema.fields.fields import BinaryField
 from dynamo_single.orm.schema.kinds import ModelField
@@ -41,13 +42,14 @@ class ShowsBinary(_Base):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        fields = [field for field in self.opts.concrete_fields if isinstance(field, BinaryField)]
+        binary = [field for field in self.opts.concrete_fields if isinstance(field, BinaryField)]
+        fields = [field for field in binary if not is_secret(self, field.name)]
         self._binary = {field.name: self._shown(field) for field in fields}
 
     def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> FormField | None:
-        """Django's; bytes are uploaded, and what is stored can be downloaded."""
+        """Django's; bytes are uploaded, and what is stored can be downloaded, unless it is a secret."""
         if isinstance(db_field, BinaryField):
-            kwargs = {"widget": DownloadWidget, **kwargs}
+            kwargs = {"widget": DownloadWidget if db_field.name in self._binary else BinaryWidget, **kwargs}
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:

@@ -10,7 +10,8 @@ from django.utils.encoding import force_str
 from django.utils.translation import gettext as _
 
 from dynamo_single.forms import in_words
-from dynamo_single.inspection.masking import MASK, Masks
+from dynamo_single.inspection.masking import Masks
+from dynamo_single.orm.schema.encoding.secrets import MASK
 
 #: Characters of a value that the log keeps, and fields of one change whose values it keeps.
 LENGTH: Final = 100
@@ -66,10 +67,10 @@ def _values(form: Any, masks: Masks) -> Iterator[tuple[str, tuple[str, str]]]:
         if field is None:
             continue
         label, model = force_str(field.label or name), type(form.instance)
-        if masks.hides_field(model, name):
+        if masks.hides(model, "", name):
             yield label, (MASK, MASK)
             continue
-        shown = (masks.inside(model, each) for each in (form[name].initial, form.cleaned_data.get(name)))
+        shown = (masks.inside(model, name, each) for each in (form[name].initial, form.cleaned_data.get(name)))
         before, after = (_cut(in_words(field, each)) for each in shown)
         yield label, (before, after)
 

@@ -17,6 +17,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 
+from dynamo_single.orm.schema import secrecy
+from dynamo_single.orm.schema.attributes.base import AlsoSecret
 from dynamo_single.orm.schema.fields.documents import document_text
 from dynamo_single.orm.schema.fields.fields import DocumentField, SetField
 from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
@@ -171,9 +173,13 @@ def in_lists_order(formset: type[BaseModelFormSet[Model, ModelForm[Model]]] | No
     return type(formset.__name__, (formset, KeyModelFormSet), {"__module__": formset.__module__})
 
 
-def with_members(options: Any, fieldsets: Any) -> list[tuple[object, dict[str, object]]]:
-    """The fieldsets, with sets shown as their members, sorted, separated by commas, and documents as indented JSON."""
-    shown = {field.name: found for field in options.concrete_fields if (found := _shown(field)) is not None}
+def with_members(
+    options: Any, fieldsets: Any, also: AlsoSecret | None = None
+) -> list[tuple[object, dict[str, object]]]:
+    """Return the fieldsets, with sets shown as their members, sorted, separated by commas, and documents as indented
+    JSON; secrets inside are masked. ``also`` is what a site adds to the secrets.
+    """
+    shown = {field.name: found for field in options.concrete_fields if (found := _shown(field, also)) is not None}
 
     def replaced(fields: Any) -> Any:
         return [replaced(each) if isinstance(each, list | tuple) else shown.get(each, each) for each in fields]
@@ -181,14 +187,15 @@ def with_members(options: Any, fieldsets: Any) -> list[tuple[object, dict[str, o
     return [(title, {**described, "fields": replaced(described["fields"])}) for title, described in fieldsets]
 
 
-def _shown(field: ModelField) -> Callable[[object], str] | None:
+def _shown(field: ModelField, also: AlsoSecret | None) -> Callable[[object], str] | None:
     described: Any = getattr(field, "attribute", None)
 
     def members(obj: DynamoModel) -> str:
-        return ", ".join(str(member) for member in sorted(field.value_from_object(obj) or ()))
+        found: Any = secrecy.hide(type(obj), field.name, field.value_from_object(obj), also)
+        return ", ".join(str(member) for member in sorted(found or ()))
 
     def document(obj: DynamoModel) -> str:
-        value = field.value_from_object(obj)
+        value = secrecy.hide(type(obj), field.name, field.value_from_object(obj), also)
         text = "-" if value is None else document_text(value, marked=described.attr_type != "S")
         return format_html('<pre class="dynamo-value">{}</pre>', text)
 
@@ -197,6 +204,7 @@ def _shown(field: ModelField) -> Callable[[object], str] | None:
         # The page finds the help text by this name, and the label by the other.
         shown.__name__ = field.name
         shown.short_description = field.verbose_name
+        shown.shows_field = field.name
     return cast("Callable[[Any], str] | None", shown)
 
 

@@ -26,8 +26,9 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin import changes
 from dynamo_single.admin.lists.paginator import KeyPaginator
+from dynamo_single.admin.secrets import also_of
 from dynamo_single.backend.errors import is_stored_in_dynamodb
-from dynamo_single.inspection.masking import Masks, is_secret
+from dynamo_single.inspection.masking import Masks
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 if TYPE_CHECKING:
@@ -179,8 +180,7 @@ class LoggedModelAdmin(_Base[M]):
         message: Any = super().construct_change_message(request, form, formsets, add)
         if add or not isinstance(message, list):
             return message
-        masks = Masks(getattr(self.admin_site, "is_secret", is_secret))
-        return changes.with_values(message, form, formsets, masks)
+        return changes.with_values(message, form, formsets, Masks(also_of(self)))
 
     def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
         """Log that an object was added: one PutItem."""

@@ -14,12 +14,13 @@ from dynamo_single.admin.editing.page import ExtendsForm
 from dynamo_single.admin.editing.rows import HasRows
 from dynamo_single.admin.forms import KeyInlineFormSet
 from dynamo_single.admin.references import KnowsReferences
+from dynamo_single.admin.secrets import HidesSecrets
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 
-class _Children(MergesEdits, HasRows, KnowsReferences):
+class _Children(HidesSecrets, MergesEdits, HasRows, KnowsReferences):
     """What the two kinds of inlines share."""
 
     formset = KeyInlineFormSet

@@ -24,6 +24,7 @@ from dynamo_single.admin import content_types, in_trash, trash
 from dynamo_single.admin.binary import ShowsBinary
 from dynamo_single.admin.editing import versions
 from dynamo_single.admin.editing.landing import LandsSomewhere
+from dynamo_single.admin.editing.masking import MasksReadOnly
 from dynamo_single.admin.editing.merging import MergesEdits
 from dynamo_single.admin.editing.rows import HasRows
 from dynamo_single.admin.editing.saving import SavesAtOnce
@@ -41,6 +42,7 @@ from dynamo_single.admin.lists.filters import shows_trash
 from dynamo_single.admin.lists.paginator import KeyPaginator
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.responses import answered_by
+from dynamo_single.admin.secrets import HidesSecrets, also_of, without_secrets
 from dynamo_single.admin.table.objects import LeadsToItem
 from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField, UnreadableItem
 from dynamo_single.orm.schema.fields.fields import IdentityField
@@ -65,8 +67,10 @@ REFUSED_LISTS = (NotSupported, UnknownField)
 
 
 class DynamoModelAdmin(
+    MasksReadOnly,
     RunsInBatches,
     ShowsTrash,
+    HidesSecrets,
     SavesAtOnce,
     LandsSomewhere,
     ShowsBinary,
@@ -157,7 +161,7 @@ class DynamoModelAdmin(
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """What has every word in one of ``search_fields``; of more rows than are held, what keys find by the text."""
-        fields = [str(name) for name in self.get_search_fields(request)]
+        fields = [str(name) for name in without_secrets(self, self.get_search_fields(request))]
         text = search_term.strip()
         if not fields or not text:
             return queryset, False
@@ -280,7 +284,7 @@ class DynamoModelAdmin(
             return declared
         if self.has_change_permission(request, obj):
             return versions.shown(declared) if self.check_version else declared
-        return with_members(self.opts, versions.hidden(declared))
+        return with_members(self.opts, versions.hidden(declared), also_of(self))
 
     def get_formset_kwargs(self, request: HttpRequest, obj: M, inline: Any, prefix: str) -> dict[str, object]:
         """As in Django; a new object has no children yet, so none are looked for; of one in the trash, those there."""

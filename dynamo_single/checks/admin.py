@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.admin.lists import search
+from dynamo_single.admin.secrets import HidesSecrets
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.query.state import state_of
@@ -109,7 +110,7 @@ def _of_admin(model_admin: Any) -> Iterator[_Refused]:
     )
     if limit:
         queryset = queryset._asking(replace(queryset._asked, held=Held(limit)))
-    if model_admin.ordering and own.get_ordering is ModelAdmin.get_ordering:
+    if model_admin.ordering and own.get_ordering is HidesSecrets.get_ordering:
         ordering = model_admin.ordering
         refused = _refused(lambda: queryset.order_by(*ordering))
         if refused:

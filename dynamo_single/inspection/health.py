@@ -15,11 +15,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from msgspec import Struct
 
-from dynamo_single.inspection.masking import MASK, Masks
+from dynamo_single.inspection.masking import Masks
 from dynamo_single.inspection.reading import Place
 from dynamo_single.inspection.shown import keys_of, model_shown
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.requests.actions import Item, ItemKey
+from dynamo_single.orm.schema.encoding.secrets import MASK
 from dynamo_single.table import provisioning
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table

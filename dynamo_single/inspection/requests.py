@@ -11,8 +11,9 @@ from django.utils.translation import ngettext
 from msgspec import Struct
 
 from dynamo_single.costs import Cost
-from dynamo_single.inspection.masking import MASK, Masks
+from dynamo_single.inspection.masking import Masks
 from dynamo_single.inspection.secrets import masked_text
+from dynamo_single.orm.schema.encoding.secrets import MASK
 from dynamo_single.table import single_key
 from dynamo_single.table.items import Parameters
 from dynamo_single.table.listeners import SentRequest

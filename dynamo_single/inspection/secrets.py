@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from dynamo_single.cache import entries
-from dynamo_single.inspection.masking import MASK, Masks, masked_cache_key, masked_claim
+from dynamo_single.inspection.masking import Masks, masked_cache_key, masked_claim
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.keys import Template
+from dynamo_single.orm.schema.encoding.secrets import MASK
 from dynamo_single.table import names
 
 _CACHE: Final = entries.ENTRY_PARTITION.partition("{")[0]

@@ -17,12 +17,13 @@ from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import InvalidValue, UnexpectedItem
 from dynamo_single.inspection import kept
 from dynamo_single.inspection.colors import number_of
-from dynamo_single.inspection.masking import CACHE_TYPES, MASK, Masks, masked_cache_key, masked_claim, masked_key
+from dynamo_single.inspection.masking import CACHE_TYPES, Masks, masked_cache_key, masked_claim, masked_key
 from dynamo_single.inspection.secrets import is_secret_claim
 from dynamo_single.orm.effects import claims, derived
 from dynamo_single.orm.items import hydration, serialization
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.secrets import MASK
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey

@@ -12,6 +12,7 @@ from tests.catalog import (  # noqa: F401 - their models belong to this app
     places,
     queues,
     records,
+    safes,
     seats,
     servers,
     service,

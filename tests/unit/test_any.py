@@ -45,9 +45,10 @@ REASONS = {
     ),
     r"\((obj|instance|user|self|model_instance|near|pk): ": "an object of a model that is known at run time only",
     r"\((model|cls|base|owner|shape|app_config|apps): ": "a class that is known at run time only",
-    r"\((modeladmin|model_admin|form|formsets?|form_class|inline|fieldsets|extra_context|options|message|response): ": (
+    r"\((modeladmin|model_admin|changelist|form|formsets?|form_class|inline|fieldsets|extra_context|options): ": (
         "the admin's own, which django-stubs has generic over the model, or as anything"
     ),
+    r"\((message|response): ": ("the admin's own, which django-stubs has generic over the model, or as anything"),
     r"\((field|deletion|queryset|from_queryset|instances|unique_checks|view|get_response|defaults|create_defaults): ": (
         "Django's own, generic over a model that is known at run time only, or of any type"
     ),
@@ -65,6 +66,7 @@ REASONS = {
     r"\.(refused_form|versioned|shown|hidden|with_values|worded|entries|write|for_good|of_parent|deletion_of)\(-> ": (
         "classes and lists that are made for one page of the admin"
     ),
+    r"^\.(without_secrets|of_list|masked)\(-> ": ("classes and lists that are made for one page of the admin"),
     r"^\.(atomic|identifier_label|stand_in|objects|save_options|deleted_objects|went_along|replaced)\(-> ": (
         "several types, of which the caller knows which one it is given"
     ),

@@ -95,6 +95,8 @@ CHECKS = {
     "dynamo_single.W912",
     "dynamo_single.W913",
     "dynamo_single.W914",
+    "dynamo_single.W916",
+    "dynamo_single.W917",
     "dynamo_single.E031",
     "dynamo_single.E032",
     "dynamo_single.E033",

@@ -1,4 +1,4 @@
-"""Attributes of an item that its model does not declare: shown on the object's page, and left alone by a save."""
+"""Show attributes of an item that its model does not declare on the object's page; a save leaves them alone."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Any, Final
 from django.http import HttpRequest
 
 from dynamo_single.admin.editing.page import ExtendsForm
-from dynamo_single.inspection.masking import Masks, is_secret
+from dynamo_single.admin.secrets import also_of
+from dynamo_single.inspection.masking import Masks
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.fields.documents import document_text
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 
+#: Nobody has declared who may see such an attribute, so it takes the permission to see the whole table.
+_PERMISSION: Final = "dynamo_single.view_table"
 #: Characters of a value, and attributes, that a page shows; an item has up to 400 KB.
 LENGTH: Final = 10_000
 ATTRIBUTES: Final = 100
@@ -32,12 +35,13 @@ _OWN: Final = frozenset(
 
 
 class ShowsUnknown(ExtendsForm):
-    """Has what is stored beside a model's attributes on an object's page, for those who may view the object."""
+    """Has what is stored beside a model's attributes on an object's page, for those who may view the table."""
 
     def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
         super()._prepare_form(request, context, obj)
-        masks = Masks(getattr(self.admin_site, "is_secret", is_secret))
-        context["dynamo_unknown"] = [] if obj is None else unknown_of(obj, masks)
+        user: Any = request.user
+        if obj is not None and user.has_perm(_PERMISSION):
+            context["dynamo_unknown"] = unknown_of(obj, Masks(also_of(self)))
 
 
 def unknown_of(obj: Any, masks: Masks) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from django.db.models import ForeignKey
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from dynamo_single.admin import secrets
 from dynamo_single.admin.errors import is_developer
 from dynamo_single.admin.lists import holding, lacking, scanning, search
 from dynamo_single.admin.lists.filters import MembersListFilter, counter_of
@@ -58,6 +59,7 @@ class KeyChangeList(ChangeList):
     previous_cursor: str | None = None
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        args, kwargs = secrets.of_list(request, *args, **kwargs)
         self.lacking: list[lacking.Lacking] = []
         self.unserved: list[Any] = []
         self.request = request
@@ -65,10 +67,11 @@ class KeyChangeList(ChangeList):
         self._scan = request.GET.get(scanning.SCAN_VAR)
         holding.begin_unless_begun(request)
         with measure_requests() as self.costs:
-            super().__init__(request, *args, **kwargs)
+            super().__init__(*args, **kwargs)
             if not _is_action(request):
                 self._ask_filters(request)
         self._describe(request)
+        secrets.mask_columns(self)
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
         """The rows' queryset."""
@@ -131,9 +134,14 @@ class KeyChangeList(ChangeList):
             return False
         return is_answered(ordered) if holding.of(queryset) else is_exact(ordered)
 
+    def get_ordering_field(self, field_name: Any) -> Any:
+        """Return the order of a column as Django does; there is none that compares secrets."""
+        found = super().get_ordering_field(field_name)
+        return None if secrets.is_secret(self.model_admin, found) else found
+
     def get_ordering(self, request: HttpRequest, queryset: Any) -> list[Any]:
-        """As in Django; a large list is not in an order that nobody asked for by a click and no key serves."""
-        ordering: list[Any] = list(super().get_ordering(request, queryset))
+        """As in Django without secrets; a large list has no order that nobody clicked on and no key serves."""
+        ordering = secrets.without_secrets(self.model_admin, super().get_ordering(request, queryset))
         if not ordering or self.params.get(ORDER_VAR) or not holding.is_given_up(request):
             return ordering
         if is_exact(queryset.order_by(*ordering)) or not is_exact(queryset.order_by()):
@@ -222,7 +230,7 @@ class KeyChangeList(ChangeList):
         self.paginator = self.model_admin.get_paginator(self.request, self.result_list, self.list_per_page)
 
     def _explain_search(self, request: HttpRequest) -> None:
-        fields = [str(name) for name in self.model_admin.get_search_fields(request)]
+        fields = [str(name) for name in self.search_fields]
         _found, used = search.by_keys(self.without_search(), fields, self.query.strip())
         self.found_by_keys = search.words_for(used, self.query.strip()) if used else ""
 

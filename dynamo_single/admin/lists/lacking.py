@@ -88,7 +88,7 @@ def value_in(rows: Any, name: str) -> Any:
 def _searched(changelist: KeyChangeList, rows: Rows) -> Iterator[Lacking]:
     """The fields of a search that no key looks through."""
     text = changelist.query.strip()
-    fields = changelist.model_admin.get_search_fields(changelist.request) if text else ()
+    fields = changelist.search_fields if text else ()
     for name in map(str, fields):
         path = search.lookups(rows.model, name)[0].rpartition("__")[0]
         if not search.served(rows, name, text):

@@ -9,7 +9,6 @@ from django.contrib.auth import get_permission_codename
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
-from dynamo_single.inspection.masking import is_secret
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: The permissions of the pages; ``dynamo_single.permissions`` has their names.
@@ -22,8 +21,11 @@ class TableSite(AdminSite):
     """A site that has these pages."""
 
     def is_secret(self, model: type[DynamoModel], name: str) -> bool:
-        """Whether the pages of the table mask an attribute; the model is ``None`` for an item of no known type."""
-        return is_secret(model, name)
+        """Return whether the site adds an attribute, by either of its names, to those that are secrets already.
+
+        The model is ``None`` for an item of no known type. No site can remove a secret.
+        """
+        return False
 
 
 def allows(request: HttpRequest, permission: str) -> bool:

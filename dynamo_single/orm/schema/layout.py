@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from dynamo_single.orm.schema.encoding.secrets import Path
 from dynamo_single.orm.schema.encoding.shards import parted
 from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table.items import AttributeValue
@@ -92,6 +93,8 @@ class AttributeInfo(Struct, frozen=True):
     serialize: Callable[[Any], AttributeValue]
     #: How its values are written in a key; other kinds than text are stored as S too, but are never empty.
     kind: str = "text"
+    #: Whether the value at a path inside the value is a secret; without it the names decide.
+    hides: Callable[[Path], bool] | None = None
 
     @property
     def is_text(self) -> bool:

@@ -346,6 +346,7 @@ class _LayoutBuilder:
                 required=self.is_required(attribute),
                 serialize=attribute.operand,
                 kind=attribute.key_kind or "",
+                hides=attribute.hides,
             )
             for name, attribute in self.attributes.items()
         }

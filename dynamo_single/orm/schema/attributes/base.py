@@ -7,7 +7,7 @@ must not know requests, querysets or keys; ``key_kind`` only names how its value
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 
 from django.core.exceptions import ValidationError
@@ -19,6 +19,7 @@ from pynamodb.attributes import Attribute as PynamoDBAttribute
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, UnreadableItem
 from dynamo_single.orm.schema.attributes.djangos import check_options
 from dynamo_single.orm.schema.attributes.operations import Operation
+from dynamo_single.orm.schema.encoding.secrets import Path, is_secret_name
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.words import expecting, gettext_noop
 from dynamo_single.orm.schema.fields.fetching import LeftOut, fetch
@@ -43,6 +44,8 @@ else:
 NOT_PROVIDED = models.NOT_PROVIDED
 #: Text, or a lazy translation of it.
 Label = str | Promise
+#: What an admin site adds to the secrets: whether an attribute of a model is one, by either of its names.
+AlsoSecret = Callable[[Any, str], bool]
 
 
 class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
@@ -52,7 +55,8 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     ``choices``, ``validators``, ``help_text``, ``verbose_name``, ``max_length``, ``editable``, ``unique``,
     ``error_messages``. ``attr_name`` is the name in the stored item, if it differs from the Python name. ``canonical``
     makes a unique text unique without regard to case. What is ``immutable`` never changes once the object is created:
-    every write that would is ``ImmutableAttribute``.
+    every write that would is ``ImmutableAttribute``. ``secret`` says whether the value is a secret; without it the
+    attributes that it is made of decide, and then the names.
     """
 
     field_class: ClassVar[type[models.Field[Any, Any]]]
@@ -106,8 +110,11 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         error_messages: dict[str, object] | None = None,
         attr_name: str | None = None,
         immutable: bool = False,
+        secret: bool | None = None,
     ) -> None:
         super().__init__(null=null, attr_name=attr_name)
+        if secret not in (None, True, False):
+            raise ConfigurationError(f"{type(self).__name__}(secret={shown(secret)}): secret is True or False.")
         if isinstance(default, list | dict | set | bytearray):
             raise ConfigurationError(
                 f"A default of {shown(default)} would be shared by all objects: give the callable "
@@ -117,6 +124,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         self.unique = unique
         self.immutable = immutable
         self.canonical = canonical
+        self.secret = secret
         self.field_options: dict[str, Any] = {
             "verbose_name": verbose_name,
             "null": null,
@@ -133,6 +141,35 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
             self.field_options["max_length"] = max_length
 
     __hash__ = object.__hash__
+
+    def origins(self) -> Iterator[tuple[Attribute, Path]]:
+        """Yield the attributes whose values, or a value at a path inside, this one repeats."""
+        yield from ()
+
+    def is_secret(self, also: AlsoSecret | None = None) -> bool:
+        """Return whether the value is a secret: by the option, by what it is made of, by its names, or by ``also``."""
+        names = (self.name, self.attr_name or self.name)
+        if self.secret is None:
+            found = any(map(is_secret_name, names)) or any(origin.hides(path) for origin, path in self.origins())
+        else:
+            found = self.secret
+        return found or (also is not None and self.is_added((), also))
+
+    def is_added(self, path: Path, also: AlsoSecret) -> bool:
+        """Return whether a site adds the value at a path inside the value, or what it is made of, to the secrets."""
+        model = getattr(getattr(self, "field", None), "model", None)
+        names = (self.name, self.attr_name or self.name, *(step for step in path if isinstance(step, str)))
+        return any(also(model, name) for name in names) or any(
+            origin.is_added(at, also) for origin, at in self.origins()
+        )
+
+    def hides(self, path: Path, also: AlsoSecret | None = None) -> bool:
+        """Return whether the value at a path inside the value is a secret, because of any step that leads there."""
+        return self.is_secret() or self.hides_inside(path) or (also is not None and self.is_added(path, also))
+
+    def hides_inside(self, path: Path) -> bool:
+        """Return whether a step of a path inside the value, which is no secret itself, leads to one."""
+        return any(is_secret_name(step) for step in path if isinstance(step, str))
 
     def make_field(self) -> ModelField:
         """A new Django field for this attribute."""

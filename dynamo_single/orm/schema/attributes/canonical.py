@@ -120,6 +120,7 @@ class CanonicalAttribute(FollowingAttribute, UnicodeAttribute[Literal[True]]):
         help_text: Label = "",
         error_messages: dict[str, object] | None = None,
         attr_name: str | None = None,
+        secret: bool | None = None,
     ) -> None:
         if fold not in FOLDS:
             raise ConfigurationError(f"CanonicalAttribute has fold={' or '.join(map(repr, FOLDS))}, not {fold!r}.")
@@ -132,6 +133,7 @@ class CanonicalAttribute(FollowingAttribute, UnicodeAttribute[Literal[True]]):
             help_text=help_text,
             error_messages=error_messages,
             attr_name=attr_name,
+            secret=secret,
         )
         self.source = source
         self.fold = fold

@@ -5,6 +5,7 @@ Both are kept by every way to write and never set. This module must not know how
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from dynamo_single.orm.schema.attributes.base import Attribute, Label
 from dynamo_single.orm.schema.attributes.references import ReferenceAttribute, StoredAgain
 from dynamo_single.orm.schema.attributes.scalars import IntegerAttribute
 from dynamo_single.orm.schema.attributes.version import VersionAttribute
+from dynamo_single.orm.schema.encoding.secrets import Path, lookups_in
 from dynamo_single.orm.schema.fields import fields
 
 
@@ -43,8 +45,10 @@ class CopiedAttribute(StoredAgain[Any]):
         attr_name: str | None = None,
         max_holders: int | None = None,
         beyond: Literal["refuse", "job"] = "refuse",
+        secret: bool | None = None,
     ) -> None:
-        super().__init__(verbose_name, null=True, blank=True, editable=False, help_text=help_text, attr_name=attr_name)
+        named: dict[str, Any] = {"help_text": help_text, "attr_name": attr_name, "secret": secret}
+        super().__init__(verbose_name, null=True, blank=True, editable=False, **named)
         if max_holders is not None and (type(max_holders) is not int or max_holders < 1):
             raise ConfigurationError(f"max_holders={max_holders!r} is no number of objects, from 1 up.")
         if beyond not in ("refuse", "job"):
@@ -71,6 +75,13 @@ class CopiedAttribute(StoredAgain[Any]):
             and isinstance(getattr(field, "attribute", None), ReferenceAttribute)
         )
         return next(found, None)
+
+    def origins(self) -> Iterator[tuple[Attribute, Path]]:
+        """Yield the attribute that is copied; nothing if the declaration is wrong, which a check reports."""
+        try:
+            yield self.source, ()
+        except ConfigurationError:
+            return
 
     @property
     def source_model(self) -> Any:
@@ -110,9 +121,7 @@ class CopiedAttribute(StoredAgain[Any]):
     @cached_property
     def target(self) -> Attribute:
         """The source's attribute under this one's name."""
-        duplicate: Attribute = self.source.copy()
-        duplicate.name = self.name
-        return duplicate
+        return self.under_own_name(self.source)
 
     def __set__(self, instance: object, value: object) -> None:
         if value == instance.__dict__.get(self.name):
@@ -148,8 +157,10 @@ class CounterAttribute(IntegerAttribute):
         condition: Q | None = None,
         help_text: Label = "",
         attr_name: str | None = None,
+        secret: bool | None = None,
     ) -> None:
-        super().__init__(verbose_name, default=0, blank=True, editable=False, help_text=help_text, attr_name=attr_name)
+        named: dict[str, Any] = {"help_text": help_text, "attr_name": attr_name, "secret": secret}
+        super().__init__(verbose_name, default=0, blank=True, editable=False, **named)
         self.children = children
         self.condition = condition
 
@@ -157,6 +168,18 @@ class CounterAttribute(IntegerAttribute):
     def origin(self) -> str:  # type: ignore[override]  # a plain attribute elsewhere
         """What it is computed of, for messages."""
         return self.children
+
+    def origins(self) -> Iterator[tuple[Attribute, Path]]:
+        """Yield the children's attributes that the condition names, since the number depends on their values."""
+        try:
+            model = getattr(self.field.model, self.children).model
+        except (AttributeError, ConfigurationError):
+            return  # which the layout reports
+        for lookup in lookups_in(self.condition):
+            name, *steps = lookup.split("__")
+            attribute = getattr(model, name, None)
+            if isinstance(attribute, Attribute):
+                yield attribute, tuple(steps)
 
     def make_field(self) -> Any:
         """A field that fixtures leave out: loading the children counts them."""

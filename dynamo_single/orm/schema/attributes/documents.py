@@ -11,6 +11,7 @@ from dynamo_single.later import Later
 from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, Null, T
 from dynamo_single.orm.schema.attributes.shapes import Elements, Shape
 from dynamo_single.orm.schema.encoding import values
+from dynamo_single.orm.schema.encoding.secrets import Path
 from dynamo_single.orm.schema.encoding.words import NESTED_TOO_DEEP, gettext_noop, words
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.orm.schema.fields.forms import number_member
@@ -41,6 +42,10 @@ class DocumentAttribute(Attribute[T, Null]):
         """Hold a map or a list to what is declared of what lies inside."""
         if self.shape is not None and value is not None:
             self.shape.check(value, self.name)
+
+    def hides_inside(self, path: Path) -> bool:
+        """Return whether a path leads to a secret: by what is declared of its places, else by their names."""
+        return super().hides_inside(path) if self.shape is None else self.shape.hides(path)
 
     def clean(self, value: object) -> Any:
         """The value in the types that reading it back gives."""

@@ -5,7 +5,7 @@ DynamoDB indexes no nested values. This module must not know how or when items a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from dynamo_single.orm.schema.attributes.base import Attribute, Label
 from dynamo_single.orm.schema.attributes.following import FollowingAttribute
 from dynamo_single.orm.schema.attributes.references import StandIn, StoredAgain
 from dynamo_single.orm.schema.attributes.scalars import UnicodeAttribute
+from dynamo_single.orm.schema.encoding.secrets import Path
 from dynamo_single.orm.schema.encoding.words import words
 
 #: A place inside a document: keys of maps, and numbers of lists' elements.
@@ -67,6 +68,7 @@ class ExtractedAttribute(FollowingAttribute, StoredAgain[Any]):
         help_text: Label = "",
         error_messages: dict[str, Any] | None = None,
         attr_name: str | None = None,
+        secret: bool | None = None,
     ) -> None:
         if not isinstance(path, str):
             raise ConfigurationError(
@@ -93,7 +95,12 @@ class ExtractedAttribute(FollowingAttribute, StoredAgain[Any]):
             help_text=help_text,
             error_messages=error_messages,
             attr_name=attr_name,
+            secret=output.secret if secret is None else secret,
         )
+
+    def origins(self) -> Iterator[tuple[Attribute, Path]]:
+        """Yield the document with the place in it."""
+        yield from ((document, self.steps) for document, _path in super().origins())
 
     def make_field(self) -> Any:
         """The field of what it is stored as, which no form asks for."""
@@ -125,9 +132,7 @@ class ExtractedAttribute(FollowingAttribute, StoredAgain[Any]):
     @cached_property
     def target(self) -> Attribute:
         """What it is stored as, under this one's name."""
-        duplicate: Attribute = self.output.copy()
-        duplicate.name = self.name
-        return duplicate
+        return self.under_own_name(self.output)
 
     def current(self, values: Mapping[str, object]) -> Any:
         """What lies at the place now, in its stored Python form; ``None`` where nothing does.

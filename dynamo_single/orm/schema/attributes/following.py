@@ -5,11 +5,12 @@ This module must not know how or when items are written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.schema.attributes.base import Attribute
+from dynamo_single.orm.schema.encoding.secrets import Path
 
 
 class FollowingAttribute(Attribute[Any, Any]):
@@ -20,6 +21,12 @@ class FollowingAttribute(Attribute[Any, Any]):
     source: str
     #: What messages say of how it follows.
     made = "computed"
+
+    def origins(self) -> Iterator[tuple[Attribute, Path]]:
+        """Yield the attribute that it follows."""
+        source = getattr(self.field.model, self.source, None)
+        if isinstance(source, Attribute):
+            yield source, ()
 
     def make_field(self) -> Any:
         """A field that fixtures leave out, as they hold the source."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
@@ -12,6 +12,7 @@ from django.utils.functional import Promise
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema.attributes.base import Attribute, Label, Null, T
 from dynamo_single.orm.schema.attributes.scalars import IntegerAttribute, UnicodeAttribute, UUIDAttribute
+from dynamo_single.orm.schema.encoding.secrets import Path
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.orm.schema.fields.one_to_one import OneToOneField
 
@@ -64,6 +65,12 @@ class StandIn(Attribute[T, Null]):
         duplicate = super().copy()
         for name in self.looked_up:
             duplicate.__dict__.pop(name, None)
+        return duplicate
+
+    def under_own_name(self, target: Attribute) -> Attribute:
+        """Return a copy of the attribute that this one stands in for, with this one's name and secrecy."""
+        duplicate = target.copy()
+        duplicate.name, duplicate.secret = self.name, self.is_secret()
         return duplicate
 
     @property
@@ -199,9 +206,13 @@ class ReferenceAttribute(StandIn[M, Nullable]):
                 f"{self.name} refers to {field.model._meta.label}, whose primary key is a {type(field).__name__}; "
                 f"references can store {', '.join(sorted(SQL_KEYS))}."
             )
-        duplicate = target.copy()
-        duplicate.name = self.name
-        return duplicate
+        return self.under_own_name(target)
+
+    def origins(self) -> Iterator[tuple[Attribute, Path]]:
+        """Yield the attributes that the other model's ``pk`` is made of; those of a model in SQL are none."""
+        model = self.field.remote_field.model
+        attributes = () if isinstance(model, str) else getattr(model, "_identity", ())
+        yield from ((getattr(model, name), ()) for name in attributes)
 
     def __set__(self, instance: object, value: object) -> None:
         if self.field.is_cached(instance):

@@ -18,6 +18,7 @@ from dynamo_single.orm.schema.attributes.base import NOT_PROVIDED, Attribute
 from dynamo_single.orm.schema.attributes.extracted import Steps
 from dynamo_single.orm.schema.attributes.scalars import DecimalAttribute, IntegerAttribute
 from dynamo_single.orm.schema.encoding import values
+from dynamo_single.orm.schema.encoding.secrets import Path, is_secret_name
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.words import expecting, words_at
 
@@ -58,6 +59,10 @@ class Shape:
         if not steps:
             return self
         return _within(self.members.get(str(steps[0])), steps[1:], said)
+
+    def hides(self, path: Path) -> bool:
+        """Return whether a path inside the map leads to a secret: by the declared places, else by their names."""
+        return bool(path) and _hides(self.members.get(str(path[0])), path)
 
 
 class Elements:
@@ -111,6 +116,10 @@ class Elements:
             raise InvalidValue(f"{said}: the places of a list are numbers from 0 up, not {steps[0]!r}.")
         return _within(self.member, steps[1:], said)
 
+    def hides(self, path: Path) -> bool:
+        """Return whether a path inside the list leads to a secret: by the declared places, else by their names."""
+        return bool(path) and _hides(self.member, path)
+
     def _check(self, value: object, said: str) -> None:
         if isinstance(self.member, Shape):
             self.member.check(value, said)  # no element is absent: what is None is no map
@@ -121,6 +130,16 @@ class Elements:
 def is_element(steps: Steps) -> bool:
     """Whether a place is an element of a list: without it, the others close up, and nothing is missing."""
     return bool(steps) and isinstance(steps[-1], int)
+
+
+def _hides(member: Attribute | Shape | None, path: Path) -> bool:
+    if isinstance(member, Attribute):
+        return member.hides(path[1:])
+    if isinstance(path[0], str) and is_secret_name(path[0]):
+        return True
+    if member is not None:
+        return member.hides(path[1:])
+    return any(is_secret_name(step) for step in path if isinstance(step, str))
 
 
 def _within(member: Attribute | Shape | None, steps: Steps, said: str) -> Attribute | Shape | None:

@@ -1,0 +1,169 @@
+"""Keep secrets out of the admin's pages and addresses: filters, searches, orders, columns and read-only values.
+
+Code of a project may still filter by any attribute. Editable inputs have the value, since a mask would be saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.admin import ModelAdmin, SimpleListFilter
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import F
+from django.db.models.expressions import OrderBy
+from django.http import HttpRequest
+
+from dynamo_single.orm.schema import secrecy
+from dynamo_single.orm.schema.attributes.base import AlsoSecret
+from dynamo_single.orm.schema.encoding.secrets import MASK
+from dynamo_single.orm.schema.fields.documents import document_text
+
+if TYPE_CHECKING:
+    _Base = ModelAdmin[Any]
+else:
+    _Base = object
+
+#: The prefixes of ``search_fields`` and of an order.
+_PREFIXES = "^=@-"
+
+
+def also_of(model_admin: Any) -> AlsoSecret | None:
+    """Return what the site of an admin adds to the secrets; ``None`` for a site that cannot add any."""
+    found: AlsoSecret | None = getattr(model_admin.admin_site, "is_secret", None)
+    return found
+
+
+def is_secret(model_admin: Any, name: object, model: type[Any] | None = None) -> bool:
+    """Return whether an option of an admin names a secret: a field, a path, an order, or what has an order."""
+    if isinstance(name, list | tuple):
+        return bool(name) and is_secret(model_admin, name[0], model)
+    if isinstance(name, OrderBy):
+        name = name.expression
+    if isinstance(name, F):
+        name = getattr(name, "name", None)  # the stubs lack it
+    if not isinstance(name, str):
+        return False
+    found, path = model_admin.model if model is None else model, name.lstrip(_PREFIXES)
+    # Anything else is a method or a property, which is code.
+    is_attribute = secrecy.has(found, path.partition("__")[0])
+    return is_attribute and secrecy.lookup_hides(found, path, also_of(model_admin))
+
+
+def without_secrets(model_admin: Any, names: Iterable[object] | None) -> list[Any]:
+    """Return the names of an option without those of secrets; callables and classes are a project's own code."""
+    return [name for name in names or () if not is_secret(model_admin, name)]
+
+
+def of_list(request: HttpRequest, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    """Return the arguments of Django's list without secrets: masked columns, and no filter, date or search by one."""
+    bound = signature(ChangeList).bind(request, *args, **kwargs)
+    given = bound.arguments
+    model_admin = given["model_admin"]
+    instead = {
+        name: masked(model_admin, name) if isinstance(name, str) and is_secret(model_admin, name) else name
+        for name in given["list_display"]
+    }
+    _replace_columns(given, instead)
+    for name in ("list_filter", "search_fields", "list_editable"):
+        given[name] = without_secrets(model_admin, given[name])
+    if is_secret(model_admin, given["date_hierarchy"]):
+        given["date_hierarchy"] = None
+    return bound.args, bound.kwargs
+
+
+def mask_columns(changelist: Any) -> None:
+    """Mask the secrets inside what a list's columns show, of the rows that it shows. Sends nothing."""
+    model_admin = changelist.model_admin
+    fields = {field.name for field in changelist.lookup_opts.concrete_fields if not field.is_relation}
+    instead = {}
+    for name in changelist.list_display:
+        is_shown = isinstance(name, str) and name in fields and name not in changelist.list_editable
+        values = [row.__dict__.get(name) for row in changelist.result_list] if is_shown else ()
+        if has_secrets(model_admin, changelist.model, name, values):
+            instead[name] = hidden(model_admin, changelist.model, name)
+    if instead:
+        _replace_columns(changelist.__dict__, instead)
+
+
+def has_secrets(owner: Any, model: type[Any], name: str, values: Iterable[object]) -> bool:
+    """Return whether one of the values of an attribute has a secret in it."""
+    also = also_of(owner)
+    return any(secrecy.hide(model, name, value, also) != value for value in values)
+
+
+def _replace_columns(given: MutableMapping[str, Any], instead: Mapping[Any, Any]) -> None:
+    for option in ("list_display", "list_display_links"):
+        given[option] = given[option] and [instead.get(name, name) for name in given[option]]
+
+
+class HidesSecrets(_Base):
+    """An admin or an inline whose addresses and declared orders do not compare with secrets."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if getattr(self, "list_editable", ()):
+            kept = without_secrets(self, self.list_editable)
+            self.list_editable = kept  # type: ignore[misc]  # a class's to the stubs
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
+        """Return whether an address may filter so: as Django does, and not by a secret.
+
+        The parameter of a project's own ``SimpleListFilter`` is for its code.
+        """
+        declared = self.get_list_filter(request) if hasattr(self, "get_list_filter") else ()
+        own = {
+            each.parameter_name for each in declared if isinstance(each, type) and issubclass(each, SimpleListFilter)
+        }
+        if lookup not in own and secrecy.lookup_hides(self.model, lookup, also_of(self)):
+            return False
+        return super().lookup_allowed(lookup, value, request)
+
+    def get_ordering(self, request: HttpRequest) -> list[Any]:
+        """Return the declared order without secrets."""
+        return without_secrets(self, super().get_ordering(request))
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Return Django's queryset; an order of the model that names a secret is left out."""
+        found = super().get_queryset(request)
+        declared = self.opts.ordering or ()
+        if len(kept := without_secrets(self, declared)) == len(declared) or self.get_ordering(request):
+            return found
+        return found.order_by(*kept)
+
+
+def masked(owner: Any, name: str, model: Any = None) -> Callable[[Any], str]:
+    """Return what shows a mask, and nothing if there is no value."""
+
+    def shown(obj: Any) -> Any:
+        value = obj
+        for step in name.split("__"):
+            value = getattr(value, step, None)
+        return owner.get_empty_value_display() if value in (None, "") else MASK
+
+    return _named(shown, name, owner.model if model is None else model)
+
+
+def hidden(owner: Any, model: Any, name: str) -> Callable[[Any], str]:
+    """Return what shows a value with the secrets inside masked."""
+
+    def shown(obj: Any) -> Any:
+        value = secrecy.hide(model, name, getattr(obj, name), also_of(owner))
+        if value in (None, ""):
+            return owner.get_empty_value_display()
+        if isinstance(value, set):
+            return ", ".join(sorted(value))
+        return value if isinstance(value, str) else document_text(value)
+
+    named: Any = _named(shown, name, model)
+    named.admin_order_field = name
+    return named  # type: ignore[no-any-return]  # see below
+
+
+def _named(shown: Any, name: str, model: Any) -> Callable[[Any], str]:
+    fields = {field.name: field for field in model._meta.concrete_fields}
+    # Django takes the label from here, and the class of the cell.
+    shown.__name__ = name
+    shown.short_description = fields[name].verbose_name if name in fields else name.replace("__", " ")
+    return shown  # type: ignore[no-any-return]  # a function with attributes of Django's

@@ -1,0 +1,86 @@
+"""W916, W917: options of an admin that name secrets, and attributes that declare the copy of a secret as none.
+
+The admin leaves out or masks what W916 names. Nothing is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from django.apps import AppConfig, apps
+from django.core.checks import CheckMessage, Warning
+
+from dynamo_single.admin import secrets
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.orm.schema import registry
+
+#: The options of an admin whose names are left out, or masked, if they are of secrets.
+_OPTIONS: Final = (
+    "date_hierarchy",
+    "list_display",
+    "list_editable",
+    "list_filter",
+    "ordering",
+    "search_fields",
+)
+
+
+def check_admins(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """W916: an admin has an option that names a secret, or addresses that contain one."""
+    if not apps.is_installed("django.contrib.admin"):
+        return []
+    from django.contrib.admin.sites import all_sites
+
+    from dynamo_single.admin import DynamoModelAdmin
+
+    return [
+        warning
+        for site in all_sites
+        for model, model_admin in site._registry.items()
+        if isinstance(model_admin, DynamoModelAdmin) and is_stored_in_dynamodb(model)
+        for warning in _of_admin(model_admin)
+    ]
+
+
+def _of_admin(model_admin: Any) -> Iterator[CheckMessage]:
+    own, label = type(model_admin), model_admin.model._meta.label
+    found = []
+    for option in _OPTIONS:
+        names = getattr(own, option) or ()
+        named = [names] if isinstance(names, str) else names
+        found += [f"{option}: {name!r}" for name in named if secrets.is_secret(model_admin, name)]
+    if found:
+        yield Warning(
+            f"The admin of {label} names secrets in {', '.join(found)}. The list does not filter, search or order by "
+            "them, and its columns have masks.",
+            hint="Remove them. If one is no secret, declare the attribute with secret=False.",
+            obj=own,
+            id="dynamo_single.W916",
+        )
+    if secrets.is_secret(model_admin, "pk"):
+        yield Warning(
+            f"The primary key of {label} contains a secret, and addresses and the log of its admin contain the key.",
+            hint="Unregister the model, give it another primary key, or declare the attribute with secret=False.",
+            obj=own,
+            id="dynamo_single.W916",
+        )
+
+
+def check_copies(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """W917: an attribute is declared with ``secret=False``, and repeats the value of a secret."""
+    labels = None if app_configs is None else {config.label for config in app_configs}
+    return [
+        Warning(
+            f"{model._meta.label}.{name} is declared with secret=False, and repeats {origin.name}, a secret.",
+            hint="Remove secret=False, or declare the original with secret=False too.",
+            obj=model,
+            id="dynamo_single.W917",
+        )
+        for model in registry.all_models()
+        if labels is None or model._meta.app_label in labels
+        for name, attribute in registry.attributes_of(model).items()
+        if attribute.secret is False
+        for origin, path in attribute.origins()
+        if origin.hides(path)
+    ]
