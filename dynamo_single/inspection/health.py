@@ -97,6 +97,7 @@ KINDS: Final[Mapping[Kind, Any]] = {
     "copies due": gettext_lazy("copies due"),
     "move due": gettext_lazy("move due"),
     "counter": gettext_lazy("counter"),
+    "edge of nobody": gettext_lazy("edge of nobody"),
     "child of nobody": gettext_lazy("child of nobody"),
     "refers to nobody": gettext_lazy("refers to nobody"),
     "left in the trash": gettext_lazy("left in the trash"),

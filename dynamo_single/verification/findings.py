@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 
 from dynamo_single.conf import table_settings
+from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.effects.recounting import Counting
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Item, ItemKey, as_read, key_of
@@ -39,6 +40,7 @@ Kind = Literal[
     "copies due",
     "move due",
     "counter",
+    "edge of nobody",
     "child of nobody",
     "refers to nobody",
     "left in the trash",
@@ -55,11 +57,24 @@ class Recount(Struct, frozen=True):
     pk: object
 
 
+class Removal(Struct, frozen=True):
+    """An object that belongs to nobody: its item as it was read, and what it belonged to.
+
+    ``gone`` are the keys of that, each with the condition that nothing is there; ``parents`` are its models.
+    """
+
+    model: Any
+    item: Item
+    gone: Mapping[ItemKey, Condition]
+    parents: tuple[type[DynamoModel], ...]
+
+
 class Finding(Struct, frozen=True):
     """Something that is not as it should be: the ``key`` of the item, a sentence, and what would repair it.
 
-    ``repair`` is one transaction, held to what was read, and ``recount`` a number that is counted again in the place of
-    that; there is neither where somebody has to decide.
+    ``repair`` is one transaction, held to what was read; ``recount`` a number that is counted again in the place of
+    that, and ``removal`` an object that is deleted with what follows from it. There is none where somebody has to
+    decide.
     """
 
     kind: Kind
@@ -67,11 +82,12 @@ class Finding(Struct, frozen=True):
     said: Sentence
     repair: tuple[Action, ...] = ()
     recount: Recount | None = None
+    removal: Removal | None = None
 
     @property
     def is_repairable(self) -> bool:
         """Whether nobody has to decide."""
-        return bool(self.repair) or self.recount is not None
+        return bool(self.repair) or self.recount is not None or self.removal is not None
 
     @property
     def text(self) -> str:

@@ -7,7 +7,6 @@ module must not know what is checked.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -28,13 +27,14 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.batches import get_batch
 from dynamo_single.table.flow import run
 from dynamo_single.table.limits import MAX_ACTIONS
-from dynamo_single.table.listeners import SentRequest, listening
 from dynamo_single.table.pace import Rate
 from dynamo_single.table.request import Request
 from dynamo_single.table.sentences import sentence
 from dynamo_single.table.table import Table, get_table
 from dynamo_single.verification import cascades, child_counters, claims, copies, derived, items, moves, shards
 from dynamo_single.verification.findings import Checks, Finding, Subject, present
+from dynamo_single.verification.pacing import Paced
+from dynamo_single.verification.removing import removed
 
 __all__ = ["REFUSED", "RIGHT", "Examined", "Finding", "Outcome", "attempt", "examine", "repair", "verify"]
 
@@ -117,6 +117,7 @@ def repair(finding: Finding, table: Table | str = "default") -> bool:
 
     One transaction, whose conditions hold it to what was found, so that nothing that was written since is undone. A
     counter is counted again: two UpdateItems and two Queries, and again where others write what it counts meanwhile.
+    What belongs to nobody is deleted: see ``removing.removed()``, which deletes that of many findings at less cost.
     """
     return attempt(finding, table) == "done"
 
@@ -127,6 +128,8 @@ def attempt(finding: Finding, table: Table | str = "default") -> Outcome:
     if finding.recount is not None:
         counted = run(recount(found, finding.key, finding.recount.counting, finding.recount.pk))
         return "left" if counted is None else "right" if counted.before == counted.number else "done"
+    if finding.removal is not None:
+        return "left" if next(removed(found, [finding])) else "done"
     if not finding.repair:
         return "left"
 
@@ -145,16 +148,8 @@ def _concerns(model: Any, subject: Subject) -> bool:
     return subject.model is wanted or (subject.is_claim and claims.belongs_to(wanted, subject.key))
 
 
-class _Walk(Struct):
+class _Walk(Paced):
     """The requests of one walk, at its pace."""
-
-    table: Table
-    rate: Rate
-
-    @property
-    def alias(self) -> str:
-        """The table's alias."""
-        return self.table.settings.alias
 
     def pages(self) -> Iterator[list[Item]]:
         """All items, page by page."""
@@ -210,19 +205,6 @@ class _Walk(Struct):
         request = compile_reads(wanted, self.table.name)
         answers = self.paced(self.table.send_patiently, request)["Responses"]
         return [answer["Item"] for answer in answers if answer.get("Item")]
-
-    def paced(self, work: Callable[..., object], *given: object) -> Any:
-        """The result of requests, after as long a pause as they have to be followed by."""
-
-        def note(request: SentRequest) -> None:
-            self.rate.count(request.consumed)
-
-        with listening(note):
-            result = work(*given)
-        # A sleep of no length still gives up the processor, for each item.
-        if pause := self.rate.pause():
-            time.sleep(pause)
-        return result
 
 
 def _asked(inquiry: Inquiry, table: Table, subject: Subject) -> list[Finding]:

@@ -16,6 +16,7 @@ from dynamo_single.management.base import TableCommand
 from dynamo_single.orm.filled import ownership
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.table import Table
+from dynamo_single.verification.removing import AT_ONCE, removed
 from dynamo_single.verification.walk import REFUSED, RIGHT, Finding, Outcome, attempt, verify
 
 
@@ -52,11 +53,16 @@ class Command(TableCommand):
                 progress=self._progress(counts),
                 older=lambda each: older.update([each]),
             )
+            held: list[Finding] = []
             for finding in found:
+                if options["repair"] and finding.removal is not None:
+                    held.append(finding)
+                    if len(held) == AT_ONCE:
+                        self._remove(table, held, options["rate"], counts)
+                    continue
                 outcome, why = self._repaired(table, finding) if options["repair"] else (None, "")
-                counts["found"] += outcome != "right"
-                counts["repaired"] += outcome == "done"
-                self._tell(finding, outcome, why)
+                self._count(finding, outcome, why, counts)
+            self._remove(table, held, options["rate"], counts)
         if self.stderr.isatty():
             self.stderr.write("\r", ending="")
         for each, number in older.items():
@@ -68,6 +74,17 @@ class Command(TableCommand):
         if counts["found"] > counts["repaired"]:
             raise CommandError(f"{summary}{'' if options['repair'] else ' --repair repairs what can be.'}")
         self.stdout.write(self.style.SUCCESS(summary))
+
+    def _remove(self, table: Table, held: list[Finding], rate: float | None, counts: Counter[str]) -> None:
+        """Delete what belongs to nobody, of many findings at once."""
+        for finding, why in zip(held, removed(table, held, rate), strict=True):
+            self._count(finding, "left" if why else "done", why, counts)
+        held.clear()
+
+    def _count(self, finding: Finding, outcome: Outcome | None, why: str, counts: Counter[str]) -> None:
+        counts["found"] += outcome != "right"
+        counts["repaired"] += outcome == "done"
+        self._tell(finding, outcome, why)
 
     def _repaired(self, table: Table, finding: Finding) -> tuple[Outcome, str]:
         try:

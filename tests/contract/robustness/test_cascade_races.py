@@ -182,7 +182,7 @@ def test_an_interrupted_deletion_in_a_block_with_nothing_left_to_do_joins_nothin
 
 
 def test_the_checker_reports_what_goes_along_with_nobody(table: Table) -> None:
-    """A live child whose parent is gone, and a claim that is in order; there is no repair."""
+    """A live child whose parent is gone, and a claim that is in order."""
     Trophy.objects.create(club_id="gone", year=1990)
     (finding,) = verify()
     assert (finding.kind, finding.key, finding.repair) == ("child of nobody", ("CLUB#gone", "TROPHY#p503199"), ())

@@ -1,0 +1,322 @@
+"""What belongs to nobody: edges of which one side is gone, and children that go along with a parent that is gone."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db.models.signals import post_delete
+from django.utils import timezone
+
+from dynamo_single import models
+from dynamo_single.conf import TableSettings
+from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.filled.states import OpenChange, StoredForm
+from dynamo_single.orm.requests.compiler import item_key
+from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, key_fingerprints
+from dynamo_single.orm.schema.registry import attributes_of
+from dynamo_single.table import Request, SentRequest, Table
+from dynamo_single.testing import capture_requests
+from dynamo_single.verification import removing, repair, verify
+from tests.catalog.clubs import Club, Player, Team, Trophy
+from tests.catalog.servers import GameMember, GamePlayer, GameServer, GameTag
+from tests.contract.racing import before_write
+from tests.contract.tables import assert_consistent, everything
+from tests.unit.declaring import declare, forgotten
+
+pytestmark = pytest.mark.usefixtures("table")
+
+
+def remove(table: Table, obj: Any) -> None:
+    """Delete an object's item past everything."""
+    table.send(Request("DeleteItem", {"Key": item_key((obj.partition_key, obj.sort_key))}))
+
+
+def command(*options: str) -> str:
+    """What the command prints."""
+    out = io.StringIO()
+    call_command("dynamo_verify", "--repair", *options, stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def kinds() -> list[str]:
+    """What is found."""
+    return sorted(finding.kind for finding in verify())
+
+
+@pytest.fixture
+def server(table: Table) -> GameServer:
+    """A server with two players, a tag and a link to itself."""
+    found = GameServer.objects.create(server_id="s", name="S")
+    for name in ("a", "b"):
+        found.players.add(GamePlayer.objects.create(player_id=name, username=name))
+    found.tags.add(GameTag.objects.create(word="t"))
+    found.links.add(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("gone", "edges"),
+    [
+        (lambda: GamePlayer.objects.get(pk="a"), 1),
+        (lambda: GameTag.objects.get(pk="t"), 1),
+        (lambda: GameServer.objects.get(pk="s"), 4),
+    ],
+    ids=["player", "tag", "server"],
+)
+def test_edges_of_nobody_are_removed(table: Table, server: GameServer, gone: Callable[[], Any], edges: int) -> None:
+    """Declared ones, made ones and those to the object itself; the others stay."""
+    before = everything(table)
+    remove(table, gone())
+    assert kinds() == ["edge of nobody"] * edges
+    assert f"{edges} findings, {edges} repaired" in command()
+    assert_consistent()
+    assert len(everything(table)) == len(before) - 1 - edges
+
+
+def test_an_edge_of_two_who_are_gone_is_removed_once(table: Table, server: GameServer) -> None:
+    """It is one finding."""
+    remove(table, GamePlayer.objects.get(pk="a"))
+    remove(table, server)
+    assert kinds() == ["edge of nobody"] * 4
+    command()
+    assert_consistent()
+    assert GameMember.objects.filter(server_id="s").count() == 0
+
+
+@pytest.mark.parametrize("on_delete", [models.DO_NOTHING, models.PROTECT])
+def test_an_edge_is_removed_whatever_its_on_delete_says(table: Table, on_delete: Any) -> None:
+    """It connects two, and there is one."""
+    with forgotten():
+        place = declare("Spot", ("PLACE#{place_id}", "#METADATA"), place_id=models.UnicodeAttribute())
+        declare(
+            "Way",
+            ("PLACE#{start_id}", "ROAD#{end_id}"),
+            {"back": models.IndexKey("gs1", "ROADTO#{end_id}", "{start_id}")},
+            start=models.ReferenceAttribute(place, on_delete=on_delete, related_name="roads"),
+            end=models.ReferenceAttribute("catalog.Stop", on_delete=on_delete, related_name="roads"),
+        )
+        town = declare(
+            "Stop",
+            ("TOWN#{town_id}", "#METADATA"),
+            town_id=models.UnicodeAttribute(),
+            until=models.TTLAttribute(null=True),
+            places=models.ManyToMany(place, through="catalog.Way", through_fields=("end", "start")),
+        )
+        one = place.objects.create(place_id="p")
+        for name in ("x", "y"):
+            town.objects.create(town_id=name).places.add(one)
+        if on_delete is models.DO_NOTHING:  # what expires has no other
+            town.objects.filter(pk="x").update(until=timezone.now() - timedelta(hours=1))
+        else:
+            remove(table, town.objects.get(pk="x"))
+        assert kinds() == ["edge of nobody"]
+        command()
+        assert kinds() == []
+        assert one.roads.count() == 1
+
+
+def test_children_that_go_along_with_nobody_are_removed(table: Table) -> None:
+    """With their unique values, with what goes along with them, in the trash and out of it, and with signals."""
+    club = Club.objects.create(club_id="c", name="C")
+    Trophy.objects.create(club=club, year=1990)
+    for name in ("x", "y"):
+        team = Team.objects.create(club=club, team_id=name)
+        Player.objects.create(player_id=name, team=team, number=name)
+    Team.objects.get(club=club, team_id="y").delete()
+    remove(table, club)
+    table.send(Request("DeleteItem", {"Key": item_key(("UNIQUE#Club#name#C", "#CLAIM"))}))
+    told: list[Any] = []
+
+    def tell(instance: Any, **options: object) -> None:
+        told.append(type(instance))
+
+    for model in (Team, Player, Trophy):
+        post_delete.connect(tell, sender=model)
+    try:
+        assert "3 repaired" in command()
+    finally:
+        for model in (Team, Player, Trophy):
+            post_delete.disconnect(tell, sender=model)
+    assert sorted(each.__name__ for each in told) == ["Player", "Player", "Team", "Team", "Trophy"]
+    assert everything(table) == {}
+
+
+@pytest.fixture
+def loans(table: Table) -> Iterator[tuple[Any, Any, Any]]:
+    """Shelves that count their loans, and readers."""
+    with forgotten():
+        shelf = declare(
+            "Rack",
+            ("RACK#{rack_id}", "#METADATA"),
+            rack_id=models.UnicodeAttribute(),
+            number=models.CounterAttribute("loans"),
+            loans=models.Children("catalog.Lending"),
+        )
+        reader = declare("Reader", ("READER#{reader_id}", "#METADATA"), reader_id=models.UnicodeAttribute())
+        loan = declare(
+            "Lending",
+            ("RACK#{rack_id}", "LOAN#{loan_id}"),
+            {"by_reader": models.IndexKey("gs1", "READER#{reader_id}", "{loan_id}")},
+            rack=models.ReferenceAttribute(shelf, on_delete=models.CASCADE),
+            reader=models.ReferenceAttribute(reader, on_delete=models.CASCADE),
+            loan_id=models.UnicodeAttribute(),
+        )
+        rack = shelf.objects.create(rack_id="r")
+        for name in ("x", "y"):
+            loan.objects.create(rack=rack, reader=reader.objects.create(reader_id=name), loan_id=name)
+        yield shelf, reader, loan
+
+
+def test_what_is_left_is_counted(table: Table, loans: tuple[Any, Any, Any]) -> None:
+    """The other parent loses a child in the same transaction; the one that is gone counts nothing."""
+    shelf, reader, loan = loans
+    remove(table, reader.objects.get(pk="x"))
+    command()
+    assert shelf.objects.get(pk="r").number == 1
+    assert_consistent()
+    remove(table, shelf.objects.get(pk="r"))
+    command()
+    assert loan.objects.filter(reader_id="y").count() == 0
+    assert_consistent()
+
+
+RACES: list[tuple[str, Callable[[Any, Any], Any]]] = [
+    ("parent", lambda reader, loan: reader.objects.create(reader_id="x")),
+    ("other parent", lambda reader, loan: loan.objects.filter(pk="r~~x").update(reader_id="y")),
+]
+
+
+@pytest.mark.parametrize("act", [row[1] for row in RACES], ids=[row[0] for row in RACES])
+def test_nothing_is_removed_if_it_belongs_to_somebody_again(
+    table: Table, loans: tuple[Any, Any, Any], act: Callable[[Any, Any], Any]
+) -> None:
+    """Another process was faster by a request; it is told, and the rest is as it was."""
+    shelf, reader, loan = loans
+    remove(table, reader.objects.get(pk="x"))
+    with before_write(1, lambda: act(reader, loan)), pytest.raises(CommandError, match="1 findings, 0 repaired"):
+        command()
+    assert loan.objects.get(pk="r~~x")
+    assert shelf.objects.get(pk="r").number == 2
+    assert_consistent()
+
+
+def test_what_was_changed_since_it_was_found_is_left(table: Table, loans: tuple[Any, Any, Any]) -> None:
+    """Even an attribute that has nothing to do with it."""
+    _, reader, loan = loans
+    remove(table, reader.objects.get(pk="x"))
+    (finding,) = verify()
+    item = everything(table)[finding.key]
+    table.send(Request("PutItem", {"Item": {**item, "note": {"S": "another program's"}}}))
+    assert not repair(finding)
+    (finding,) = verify()
+    assert repair(finding)
+    assert not loan.objects.filter(pk="r~~x").exists()
+    assert_consistent()
+
+
+def test_what_protects_an_orphan_is_told(table: Table) -> None:
+    """It refers to it, and says that it has to stay."""
+    with forgotten():
+        owner = declare("Keeper", ("KEEPER#{keeper_id}", "#METADATA"), keeper_id=models.UnicodeAttribute())
+        pet = declare(
+            "Pet",
+            ("PET#{pet_id}", "#METADATA"),
+            {"by_keeper": models.IndexKey("gs1", "KEEPER#{keeper_id}", "{pet_id}")},
+            pet_id=models.UnicodeAttribute(),
+            keeper=models.ReferenceAttribute(owner, on_delete=models.CASCADE),
+        )
+        toy = declare(
+            "Toy",
+            ("PET#{pet_id}", "TOY#{toy_id}"),
+            toy_id=models.UnicodeAttribute(),
+            pet=models.ReferenceAttribute(pet, on_delete=models.PROTECT),
+        )
+        keeper = owner.objects.create(keeper_id="k")
+        toy.objects.create(toy_id="t", pet=pet.objects.create(pet_id="p", keeper=keeper))
+        remove(table, keeper)
+        out = io.StringIO()
+        with pytest.raises(CommandError, match="1 findings, 0 repaired"):
+            call_command("dynamo_verify", "--repair", stdout=out)
+        assert "catalog.Toy objects refer to it by pet" in out.getvalue()
+        assert pet.objects.filter(pk="p").exists()
+
+
+def test_what_moves_is_no_orphan(table: Table, loans: tuple[Any, Any, Any]) -> None:
+    """A parent that has moved, and bears the mark of it, has children that still refer to its old place."""
+    _, reader, loan = loans
+    remove(table, reader.objects.get(pk="x"))
+    moved = reader.objects.create(reader_id="z")
+    item = everything(table)[moved.partition_key, moved.sort_key]
+    table.send(Request("PutItem", {"Item": {**item, "movedFrom": {"S": "x"}}}))
+    out = io.StringIO()
+    with pytest.raises(CommandError, match="2 findings, 0 repaired"):
+        call_command("dynamo_verify", "--repair", stdout=out)
+    assert "an object has moved, and not all that refers to it has followed" in out.getvalue()
+    reader.objects.get(pk="z").move_tree(reader_id="z")
+    assert loan.objects.get(pk="r~~x").reader_id == "z"
+    assert_consistent()
+
+
+def test_what_a_migration_moves_is_no_orphan(
+    table: Table, loans: tuple[Any, Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its parents get other keys one by one, and are found under neither for a moment."""
+    _, reader, loan = loans
+    remove(table, reader.objects.get(pk="x"))
+    (finding,) = verify()
+    monkeypatch.setattr(knowledge, "has_migrations", lambda app: True)
+    attributes = {each.attr_name: attribute_fingerprint(each) for each in attributes_of(reader).values()}
+    form = StoredForm(
+        "catalog.reader",
+        key_fingerprints(reader)["primary"],
+        attributes,
+        opened=(OpenChange("MoveKeys", "catalog.0002", {}),),
+    )
+    knowledge.change(table, lambda state: state.with_form("Reader", form))
+    (why,) = removing.removed(table, [finding])
+    assert "a migration gives its items another primary key" in why
+    knowledge.change(table, lambda state: state.with_form("Reader", None))
+    assert list(removing.removed(table, [finding])) == [""]
+    monkeypatch.undo()
+    assert not loan.objects.filter(pk="r~~x").exists()
+
+
+def test_many_are_removed_after_one_look_for_what_moves(table: Table, server: GameServer) -> None:
+    """The Scan of the walk and one more, and a transaction for each."""
+    GameTag.objects.bulk_create([GameTag(word=f"w{number}") for number in range(20)])
+    server.tags.add(*GameTag.objects.all())
+    remove(table, server)
+    with capture_requests() as sent:
+        assert "24 repaired" in command()
+    count = [request.operation for request in sent].count
+    assert (count("Scan"), count("TransactWriteItems")) == (2, 24)
+    assert_consistent()
+
+
+def test_an_index_that_is_behind_is_waited_for(
+    table: Table, server: GameServer, monkeypatch: pytest.MonkeyPatch, sent: list[SentRequest]
+) -> None:
+    """A second, once for all; of a local engine nothing is behind."""
+    remove(table, server)
+    found = list(verify())
+    waited: list[float] = []
+    monkeypatch.setattr(removing.time, "sleep", waited.append)
+    monkeypatch.setattr(TableSettings, "is_local", property(lambda self: False))
+    assert list(removing.removed(table, found)) == [""] * 4
+    assert waited == [1.0]
+
+
+def test_without_repair_nothing_is_removed(table: Table, server: GameServer) -> None:
+    """It is told, with what repairs it."""
+    remove(table, server)
+    before = everything(table)
+    out = io.StringIO()
+    with pytest.raises(CommandError, match=r"4 findings\. --repair repairs what can be"):
+        call_command("dynamo_verify", stdout=out)
+    assert "It is an edge to SERVER#s / #METADATA#GAME, by server, which is not stored" in out.getvalue()
+    assert everything(table) == before
