@@ -103,7 +103,7 @@ class TableSettings(Struct, frozen=True):
 class CostSettings(Struct, frozen=True):
     """``DYNAMO_SINGLE_COSTS``: from when on is warned of what one HTTP request, or one query, costs; ``None`` is never.
 
-    ``max_reads`` is the most items that one query may read for nothing.
+    ``max_reads`` is the most items that one query may read for nothing, if ``sets_max_reads``: a project sets it.
     """
 
     warn_requests: int | None = 50
@@ -113,6 +113,7 @@ class CostSettings(Struct, frozen=True):
     warn_single_reads: int | None = 10
     warn_reads: int | None = 1000
     max_reads: int | None = None
+    sets_max_reads: bool = False
     show_keys: bool = True
     admin_panel: bool = False
 
@@ -124,7 +125,7 @@ def cost_settings() -> CostSettings:
     if not isinstance(declared, Mapping):
         raise ConfigurationError(f"DYNAMO_SINGLE_COSTS must be a dict, not {type(declared).__name__}.")
     values = read_values(declared, _COST_READERS, "DYNAMO_SINGLE_COSTS[{!r}]".format)
-    return CostSettings(**values)
+    return CostSettings(**values, sets_max_reads="MAX_READS" in declared)
 
 
 @cache

@@ -13,6 +13,7 @@ from dynamo_single.conf import cost_settings
 from dynamo_single.exceptions import TooManyReads
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.reading import development
 from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.requests.description import describe, reads_whole_model
 from dynamo_single.table.items import Response
@@ -25,14 +26,18 @@ class Allowance:
     """Counts what one evaluation of a query reads for nothing, in any number of requests and threads.
 
     Past ``WARN_READS`` one warning is logged, with the query in words; past ``MAX_READS``, or what ``allow_reads()``
-    said for this query, ``TooManyReads`` is raised when the page arrives, before an item of it is given.
+    said for this query, ``TooManyReads`` is raised when the page arrives, before an item of it is given. Where
+    ``MAX_READS`` is not set, ``development.limit()`` decides.
     """
 
     def __init__(self, table: Table, plan: Plan) -> None:
         settings = cost_settings()
         self._read_from, self._plan = table, plan
         self._allowed = plan.query.allow_reads
-        self._most = settings.max_reads if self._allowed is None else self._allowed
+        self._most = self._allowed
+        if self._most is None:
+            self._most = settings.max_reads if settings.sets_max_reads else development.limit()
+        self._is_set = settings.sets_max_reads
         self._warns_past = settings.warn_reads if self._allowed is None else None
         self._shows_keys = settings.show_keys
         self._lock = threading.Lock()
@@ -80,7 +85,10 @@ class Allowance:
 
     def _error(self) -> TooManyReads:
         label, most = self._plan.layout.label, self._most or 0
-        allowed = "MAX_READS in DYNAMO_SINGLE_COSTS allows" if self._allowed is None else "allow_reads() allowed"
+        allowed = "allow_reads() allowed"
+        if self._allowed is None:
+            where = "" if self._is_set else ", which under DEBUG and in tests is set by itself,"
+            allowed = f"MAX_READS in DYNAMO_SINGLE_COSTS{where} allows"
         whole = f" It reads the whole of {label}." if reads_whole_model(self._plan) else ""
         return TooManyReads(
             f"{label}: more than {most} items were read for nothing, and {allowed} {most}.{whole} Add a key that "

@@ -90,7 +90,7 @@ def test_an_element_has_a_row_with_inputs_by_its_types(catalog: Pages) -> None:
     """What was not declared of it is JSON beside them."""
     receipt(lines=[TEA, JAM], points=[7])
     page = form_of_text(catalog.get(CHANGE))
-    assert [page[f"lines.0_{number}"] for number in (0, 1)] == ["Tea", "1.5"]
+    assert [page[f"lines.0_{number}"] for number in (0, 1)] == ["Tea", "1.50"]
     assert [page[name] for name in ("lines.1_2.0", "lines.1_2.1")] == ["a", "b"]
     assert page["lines.1_3"].split() == ["{", '"colour":', "{", '"red":', "[", "1", "]", "}", "}"]
     assert [page[name] for name in ("points.0", "points.0.position", "points.1", "points.count")] == ["7", "1", "", "4"]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.core import mail
+from django.core.management import BaseCommand, call_command
 from django.test import override_settings
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, TooManyReads
+from dynamo_single.orm.reading import development
 from dynamo_single.table import Table
 from dynamo_single.testing import intercept
 from project.directory.models import Company, Person
@@ -231,3 +235,67 @@ def test_explain_does_not_say_so_of_a_part_of_it() -> None:
     """A beginning of the sort key, or one partition of many, is not the whole."""
     assert "the whole of" not in public().filter(name__startswith="C").explain()
     assert "the whole of" not in Person.objects.filter(company="c1", role="manager").explain()
+
+
+@pytest.fixture
+def five(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit where none is set is five items."""
+    monkeypatch.setattr(development, "MOST", 5)
+
+
+@pytest.mark.usefixtures("five")
+def test_unset_limit_holds_in_tests() -> None:
+    with pytest.raises(TooManyReads, match="which under DEBUG and in tests is set by itself, allows 5"):
+        list(public())
+
+
+@pytest.mark.usefixtures("five")
+@pytest.mark.parametrize(("debug", "ends"), [(True, True), (False, False)])
+def test_unset_limit_follows_debug(monkeypatch: pytest.MonkeyPatch, debug: bool, ends: bool) -> None:
+    """Outside of tests, which have an outbox of mails."""
+    monkeypatch.delattr(mail, "outbox")
+    with override_settings(DEBUG=debug), pytest.raises(TooManyReads) if ends else nullcontext():
+        list(public())
+
+
+@pytest.mark.usefixtures("five")
+@pytest.mark.parametrize("most", [None, 9])
+def test_limit_that_is_set_holds_everywhere(most: int | None) -> None:
+    """``None`` too, which is how a project does without."""
+    with limits(MAX_READS=most):
+        assert len(public()) == 1
+
+
+class Reading(BaseCommand):
+    """A command that reads, by itself or in a thread or loop of its own."""
+
+    def handle(self, *args: object, **options: object) -> str:
+        """Return how many it found each way."""
+        with ThreadPoolExecutor(1) as pool:
+            found = [len(public()), len(pool.submit(list, public()).result()), len(async_to_sync(alist)())]
+        return str(found)
+
+
+@pytest.mark.usefixtures("five")
+def test_command_is_exempt_from_the_unset_limit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Reading, "__module__", "project.management.commands.latest")
+    call_command(Reading())
+    assert capsys.readouterr().out == "[1, 1, 1]\n"
+
+
+@pytest.mark.usefixtures("five")
+@pytest.mark.parametrize("module", ["runserver", "runserver_plus", "test"])
+def test_command_that_serves_or_tests_is_not_exempt(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    monkeypatch.setattr(Reading, "__module__", f"project.management.commands.{module}")
+    with pytest.raises(TooManyReads):
+        call_command(Reading())
+
+
+@pytest.mark.usefixtures("five")
+def test_admin_is_exempt_from_the_unset_limit(staff: Any) -> None:
+    """A page that a filter narrows reads the whole list."""
+    page = staff("directory.view_company").get("directory/company/?public__exact=1")
+    assert page.status_code == 200
+    assert page.context["cl"].result_count == 1
