@@ -83,13 +83,13 @@ def _differences(table: Table, snapshot: Snapshot, item: Item) -> Iterator[str]:
 def _differences_of_now(table: Table, snapshot: Snapshot, item: Item) -> Iterator[str]:
     try:
         values = snapshot.values_of(item)
-        primary, pairs = snapshot.primary_key(values), snapshot.index_attributes(values)
+        primary, pairs = snapshot.primary_keys(values), snapshot.index_attributes(values)
         claims = snapshot.claims(item)
     except InvalidValue as error:
         yield str(error)
         return
-    if primary != key_of(item):
-        yield f"its key should be {' / '.join(primary)}"
+    if key_of(item) not in primary:
+        yield f"its key should be {' / '.join(primary[0])}"
     for name in snapshot.keys:
         for each in snapshot.index_names(name):
             if not _is_same(item.get(each), pairs.get(each)):

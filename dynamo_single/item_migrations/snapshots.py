@@ -35,7 +35,7 @@ from dynamo_single.orm.schema.encoding.keys import (
     sharding_of,
 )
 from dynamo_single.orm.schema.encoding.members import codec_of_member
-from dynamo_single.orm.schema.encoding.shards import Shards, suffix
+from dynamo_single.orm.schema.encoding.shards import Shards, parted, place_among, seconds, suffix
 from dynamo_single.orm.schema.fingerprints import key_fingerprint
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, IndexCondition
@@ -129,9 +129,16 @@ class Snapshot(Written):
         following = {name: each for name, each in self.attributes.items() if each.source}
         return {name: each.followed(values.get(each.source)) for name, each in following.items()}
 
-    def primary_key(self, values: Mapping[str, object]) -> ItemKey:
-        """The item's key; raises ``EmptyKeyPart`` or ``InvalidValue`` where the values give none."""
-        return self._rendered(self.access_keys["primary"], values)
+    def primary_key(self, values: Mapping[str, object], near: ItemKey | None = None) -> ItemKey:
+        """The primary key that the values give; of several, the one in the shard of a key ``near`` it."""
+        found = self.primary_keys(values)
+        place = None if near is None else parted(near[0])[1]
+        return next((each for each in found if parted(each[0])[1] == place), found[0])
+
+    def primary_keys(self, values: Mapping[str, object]) -> tuple[ItemKey, ...]:
+        """The primary keys that an item with these values may have, a new one's first: see ``Schedule.folds()``."""
+        key = self.access_keys["primary"]
+        return tuple(self._rendered(key, values, ending) for ending in self._endings(key, values))
 
     def index_key(self, name: str, values: Mapping[str, object]) -> ItemKey | None:
         """The key on an index, or ``None`` for what stays out of it; raises ``EmptyKeyPart`` where it may not."""
@@ -143,7 +150,7 @@ class Snapshot(Written):
                 if self.attributes[variable].required:
                     raise EmptyKeyPart(f"{self.item_type}: {variable} is empty, and the key {name} needs it.")
                 return None
-        return self._rendered(key, values)
+        return self._rendered(key, values, self._endings(key, values)[0])
 
     def _meets(self, condition: IndexCondition, values: Mapping[str, object]) -> bool:
         named = {name: self.attributes[name] for name in condition.attributes}
@@ -240,15 +247,21 @@ class Snapshot(Written):
                 )
         return found
 
-    def _rendered(self, key: AccessKey, values: Mapping[str, object]) -> ItemKey:
-        """The texts of a key; that of a sharded one as the table says, which may be asked for it."""
-        ending, sharding = "", key.sharding
-        if sharding is not None:
-            at: Any = values.get(sharding.at)
-            if at is None or values.get(sharding.attribute) is None:
-                raise EmptyKeyPart(f"{self.item_type}: {sharding.at} is missing, and decides about the shard.")
-            schedule = knowledge.recorded(get_table(self.alias), self.item_type)
-            ending = suffix(sharding.place(schedule, values[sharding.attribute], at))
+    def _endings(self, key: AccessKey, values: Mapping[str, object]) -> tuple[str, ...]:
+        """The numbers of shards that a key may end in, as the table says, which may be asked for it."""
+        sharding = key.sharding
+        if sharding is None:
+            return ("",)
+        at: Any = values.get(sharding.at)
+        if at is None or values.get(sharding.attribute) is None:
+            raise EmptyKeyPart(f"{self.item_type}: {sharding.at} is missing, and decides about the shard.")
+        schedule = knowledge.recorded(get_table(self.alias), self.item_type)
+        entry = schedule.entry(seconds(at))
+        texts = (sharding.text(values[sharding.attribute], fold) for fold in schedule.folds(entry))
+        return tuple(dict.fromkeys(suffix(place_among(text, entry.shards)) for text in texts))
+
+    def _rendered(self, key: AccessKey, values: Mapping[str, object], ending: str) -> ItemKey:
+        """The texts of a key in a shard."""
         try:
             partition = key.partition.render(values, limit=PARTITION_KEY_LIMIT - len(ending)) + ending
             return partition, key.sort.render(values, limit=SORT_KEY_LIMIT)

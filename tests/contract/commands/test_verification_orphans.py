@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -76,6 +78,26 @@ def test_edges_of_nobody_are_removed(table: Table, server: GameServer, gone: Cal
     assert f"{edges} findings, {edges} repaired" in command()
     assert_consistent()
     assert len(everything(table)) == len(before) - 1 - edges
+
+
+def test_a_side_in_the_trash_is_not_gone(table: Table) -> None:
+    """It comes back with its edges."""
+    with forgotten():
+        word = declare(
+            "Word", ("WORD#{word}", "#METADATA"), bases=(models.SoftDeleteModel,), word=models.UnicodeAttribute()
+        )
+        text = declare(
+            "Text",
+            ("TEXT#{text_id}", "#METADATA"),
+            text_id=models.UnicodeAttribute(),
+            words=models.ManyToMany(word, related_name="texts"),
+        )
+        one = text.objects.create(text_id="t")
+        one.words.add(word.objects.create(word="w"))
+        word.objects.get(pk="w").delete()
+        assert kinds() == []
+        word.deleted_objects.get(pk="w").restore()
+        assert one.words.count() == 1
 
 
 def test_an_edge_of_two_who_are_gone_is_removed_once(table: Table, server: GameServer) -> None:
@@ -320,3 +342,46 @@ def test_without_repair_nothing_is_removed(table: Table, server: GameServer) -> 
         call_command("dynamo_verify", stdout=out)
     assert "It is an edge to SERVER#s / #METADATA#GAME, by server, which is not stored" in out.getvalue()
     assert everything(table) == before
+
+
+def test_writers_lose_nothing_to_a_repair(table: Table, loans: tuple[Any, Any, Any]) -> None:
+    """They create and delete families, change parents and leave orphans, all the time."""
+    _, reader, loan = loans
+    done = threading.Event()
+    kept: list[str] = []
+
+    def write(number: int) -> None:
+        for count in range(12):
+            name = f"{number}-{count}"
+            owner = reader.objects.create(reader_id=name)
+            one = loan.objects.create(rack_id="r", reader=owner, loan_id=name)
+            if count % 3 == 0:
+                owner.delete()
+            elif count % 3 == 1:
+                one.reader = reader.objects.create(reader_id=f"{name}-new")
+                one.save()
+                owner.delete()
+                kept.append(name)
+            else:
+                kept.append(name)
+            if count % 4 == 0:
+                remove(table, reader.objects.create(reader_id=f"{name}-gone"))
+                loan.objects.create(rack_id="r", reader_id=f"{name}-gone", loan_id=f"{name}-left")
+
+    def repairs() -> None:
+        while not done.is_set():
+            held = [finding for finding in verify() if finding.removal is not None]
+            list(removing.removed(table, held))
+
+    with ThreadPoolExecutor(3) as pool:
+        repairing = pool.submit(repairs)
+        writing = [pool.submit(write, number) for number in range(2)]
+        try:
+            for each in writing:
+                each.result()
+        finally:
+            done.set()
+        repairing.result()
+    command()
+    assert_consistent()
+    assert {each.loan_id for each in loan.objects.filter(rack_id="r")} == {"x", "y", *kept}

@@ -13,11 +13,14 @@ from django.core.management import CommandError
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.migrations import ChangeShards
-from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.filled import growth, knowledge
+from dynamo_single.orm.filled.states import StoredShards
 from dynamo_single.orm.schema import registry
-from dynamo_single.table import Table
+from dynamo_single.orm.schema.encoding.shards import Entry
+from dynamo_single.table import Table, get_table
 from dynamo_single.testing import capture_requests, frozen_time
-from tests.contract.tables import everything
+from dynamo_single.verification import repair, verify
+from tests.contract.tables import assert_consistent, everything
 from tests.histories.app import History, history
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -234,3 +237,50 @@ def test_items_that_get_another_type_are_in_as_many_shards_as_the_migration_says
     assert schedule(moved) == "4 shards"
     assert {key[0] for key in everything(table) if key[1].startswith("s")} <= {f"SHOP!{shard}" for shard in range(4)}
     assert len(moved.objects.all()) == len(moved.objects.in_bulk([f"s{number}" for number in range(5)])) == 5
+
+
+def folding(app: History, prefix: str = "shop") -> Any:
+    """A model whose address is folded, of which the migrations know."""
+    found = app.model(
+        "Shop",
+        {"shards": models.Shards("shop_id", at="made")},
+        primary=("SHOP", f"{prefix}#{{shop_id:canonical}}", True),
+        shop_id=models.UnicodeAttribute(),
+        made=models.TimestampAttribute(immutable=True),
+    )
+    app.make()
+    return found
+
+
+def spelled(model: Any) -> None:
+    """Record eight shards that hash the address as it is spelled, as releases before did."""
+    recorded = StoredShards("shop_id", "made", (Entry(0, 8),))
+    knowledge.change(get_table("default"), lambda state: knowledge.replace(state, shards={"Shop": recorded}))
+
+
+def test_the_same_number_is_recorded_anew_if_it_folds(app: History, clock: Any) -> None:
+    """What an earlier release recorded hashes each spelling."""
+    model = folding(app)
+    app.migrate()
+    spelled(model)
+    model.objects.create(shop_id="Anna", made=NOON)
+    write(app, "0002_shards", "items.ChangeShards('Shop', 8)")
+    assert "8 shards, 8 shards (canonical) from 2026-01-01T12:20:00Z on" in app.migrate()
+    write(app, "0003_again", "items.ChangeShards('Shop', 8)")
+    app.migrate()
+    assert schedule(model).count("canonical") == 1
+
+
+def test_a_moved_key_stays_in_the_shard_of_the_folded_value(app: History, table: Table, clock: Any) -> None:
+    """Where a repair has brought its object."""
+    old = folding(app)
+    app.migrate()
+    spelled(old)
+    old.objects.create(shop_id="Anna", made=NOON)
+    growth.grow(table, registry.layout_of(old), 8, NOON + timedelta(hours=1))
+    clock.move(timedelta(hours=2))
+    assert [repair(finding) for finding in verify()] == [True]
+    new = folding(app, "store")
+    app.finish()
+    assert new.objects.get(pk="anna").shop_id == "Anna"
+    assert_consistent()

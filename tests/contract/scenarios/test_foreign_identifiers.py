@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.core.management import call_command
 
 from dynamo_single import models, transactions
 from dynamo_single.exceptions import AlreadyExists
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
+from tests.contract.conftest import Registering, shown
 from tests.contract.scenarios.conftest import product
 from tests.contract.tables import as_stored, assert_consistent
 from tests.unit.declaring import forgotten, messages
@@ -124,3 +126,18 @@ def test_one_record_of_a_table_takes_any_identifier(place: str) -> None:
         one, other = (product(place, name=name, Meta=type("Meta", (), options)) for name in ("One", "Other"))
         for model in (one, other):
             assert [each for each, _ in messages(model)] == ["dynamo_single.E033"]
+
+
+@pytest.mark.parametrize("identifier", ["a b", "x|y/#1", "\u00e9\U0001f600?q=%2F", "product-1"])
+def test_the_admin_opens_any_identifier(anything: Any, kept: Table, registered: Registering, identifier: str) -> None:
+    """Its list leads to its page, which saves it."""
+    if identifier.startswith("product-") and kept.settings.key == "id":
+        return
+    model, _ = anything
+    model.objects.create(id=identifier, data={"n": 1})
+    pages = registered(model, list_display=("id",), fields=("data",))
+    assert shown(pages.get("catalog/thing/"), "id") == [identifier]
+    path = f"catalog/thing/{quote(identifier)}/change/"
+    assert pages.get(path).status_code == 200
+    assert pages.post(path, {"data": '{"n": 2}'}).status_code == 302
+    assert model.objects.get(pk=identifier).data == {"n": 2}

@@ -37,7 +37,8 @@ def moved_items(before: Snapshot, after: Snapshot) -> Task:
 
     def moved(item: Item) -> NewItem:
         values = after.values_of(item)
-        typed = {**item, **item_key(after.primary_key(values)), names.ITEM_TYPE: {"S": after.item_type}}
+        key = item_key(after.primary_key(values, near=key_of(item)))
+        typed = {**item, **key, names.ITEM_TYPE: {"S": after.item_type}}
         bare = {name: value for name, value in typed.items() if name not in _pairs(before)}
         return with_pairs(after, indexes_of(after), bare)
 
