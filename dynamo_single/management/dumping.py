@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from dynamo_single.exceptions import NoAccessPattern
+from dynamo_single.management.fixture_secrets import FixtureSecrets, Noted
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query.state import InKeyOrder, state_of
@@ -53,13 +54,20 @@ class ScanningAlias(InKeyOrder):
 
     unlisted: dict[Any, Unlisted]
     announce: Callable[[str], object]
+    secrets: FixtureSecrets
     #: The tables, by their aliases, that were read already.
     read: set[str]
 
     @classmethod
-    def for_dump(cls, alias: str, managers: Iterable[Any], announce: Callable[[str], object]) -> Self:
-        """The alias for a dump of what these managers give; ``announce`` is told of each Scan before it begins."""
+    def for_dump(
+        cls, alias: str, managers: Iterable[Any], announce: Callable[[str], object], secrets: FixtureSecrets
+    ) -> Self:
+        """Return the alias for a dump of what these managers give; ``announce`` is told of each Scan before it begins.
+
+        The objects pass ``secrets``.
+        """
         made = cls(alias)
+        made.secrets = secrets
         made.announce, made.read = announce, set()
         found = (_unlisted(manager.using(InKeyOrder(alias))) for manager in managers)
         made.unlisted = {each.state.model: each for each in found if each is not None}
@@ -68,7 +76,7 @@ class ScanningAlias(InKeyOrder):
     def queryset_of(self, queryset: QuerySet[DynamoModel]) -> object:
         """What stands in for the queryset of a model that no key lists; any other in the order of its key."""
         ordered = super().queryset_of(queryset)
-        return _Scanned(self, ordered) if queryset.model in self.unlisted else ordered
+        return Noted(self.secrets, _Scanned(self, ordered) if queryset.model in self.unlisted else ordered)
 
     def objects_along(self, model: type[DynamoModel]) -> Iterator[Any]:
         """At the first call the objects of a model and of the others in its table: one Scan, page by page."""

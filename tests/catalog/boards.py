@@ -110,7 +110,7 @@ class Pin(models.Model):
     """Children in an order that no key has, with a copy of their parent's name."""
 
     wall = models.ReferenceAttribute(Wall, on_delete=models.CASCADE)
-    pin_id = models.UnicodeAttribute()
+    pin_id = models.UnicodeAttribute(secret=False)
     color = models.UnicodeAttribute()
     wall_name = models.CopiedAttribute("wall", "name")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
+from django.core.management.base import CommandParser
 from django.core.management.commands import dumpdata
 from django.core.management.utils import parse_apps_and_model_labels
 from django.db import connections, router
@@ -14,6 +15,7 @@ from django.db import connections, router
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.management.dumping import ScanningAlias
+from dynamo_single.management.fixture_secrets import FixtureSecrets, without_fields
 
 
 class Command(dumpdata.Command):
@@ -22,18 +24,33 @@ class Command(dumpdata.Command):
     Models that no key lists are read by one Scan of their table, which is announced.
     """
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add ``--without-secrets``."""
+        super().add_arguments(parser)
+        parser.add_argument("--without-secrets", action="store_true", help="leave out the values of secret attributes")
+
     def handle(self, *app_labels: str, **options: Any) -> str | None:
-        """Write the fixture: for each model the requests of ``Model.objects.all()``, and those of the Scan."""
+        """Write the fixture: for each model the requests of ``Model.objects.all()``, and those of the Scan.
+
+        Standard error says which secrets were written, or left out.
+        """
         self._tell_of_sql(app_labels, options["database"])
         manager = "_base_manager" if options["use_base_manager"] else "_default_manager"
-        chosen = _chosen(app_labels, options["exclude"], options["database"])
-        managers = [getattr(model, manager) for model in chosen]
-        alias = ScanningAlias.for_dump(options["database"], managers, self.stderr.write)
+        models = [*_chosen(app_labels, options["exclude"], options["database"])]
+        secrets = FixtureSecrets(are_left_out=options["without_secrets"])
+        managers = [getattr(model, manager) for model in models if is_stored_in_dynamodb(model)]
+        secrets.note_sql(model for model in models if not is_stored_in_dynamodb(model))
+        alias = ScanningAlias.for_dump(options["database"], managers, self.stderr.write, secrets)
         if alias.unlisted:
             # How many objects there are would take another Scan: no progress is shown.
             options["verbosity"] = 0
         # The alias is the one thing of ours that Django's command hands to every queryset.
-        return super().handle(*app_labels, **{**options, "database": alias})
+        try:
+            with without_fields(models if secrets.are_left_out else ()):
+                return super().handle(*app_labels, **{**options, "database": alias})
+        finally:
+            if told := str(secrets):
+                self.stderr.write(told)
 
     def _tell_of_sql(self, labels: Iterable[str], alias: str) -> None:
         """Say of what was named, and is a model of SQL where no such database is, that nothing of it is dumped."""
@@ -54,11 +71,13 @@ class Command(dumpdata.Command):
             )
 
 
-def _chosen(labels: Iterable[str], excludes: Iterable[str], alias: str) -> Iterator[object]:
-    """The models in DynamoDB that Django's command takes for these labels; it reports wrong ones itself."""
+def _chosen(labels: Iterable[str], excludes: Iterable[str], alias: str) -> Iterator[type[Any]]:
+    """Yield the models that Django's command takes for these labels; it reports wrong ones itself."""
     excluded_models, excluded_apps = parse_apps_and_model_labels(excludes)
     wanted = set(labels) or {config.label for config in apps.get_app_configs()}
-    for model in filter(is_stored_in_dynamodb, apps.get_models()):
+    for model in apps.get_models():
+        if not is_stored_in_dynamodb(model) and uses_engine(router.db_for_read(model)):
+            continue
         options = model._meta
         named = options.app_label in wanted or options.label_lower in {label.lower() for label in wanted}
         excluded = model in excluded_models or options.app_config in excluded_apps

@@ -131,6 +131,19 @@ def hide_in(value: object, hides: Callable[[Path], bool] = is_secret_path, path:
     return value
 
 
+def leave_out(value: object, hides: Callable[[Path], bool] = is_secret_path, path: Path = ()) -> object:
+    """Return a Python value without the members of its maps that are secrets, at any depth; texts are masked."""
+    if isinstance(value, Mapping):
+        return {
+            name: leave_out(each, hides, (*path, str(name)))
+            for name, each in value.items()
+            if not hides((*path, str(name)))
+        }
+    if isinstance(value, list | tuple):
+        return type(value)(leave_out(each, hides, (*path, number)) for number, each in enumerate(value))
+    return hide_in(value)
+
+
 def lookups_in(condition: Any) -> Iterator[str]:
     """Yield the left sides of the lookups of a ``Q``, nested ones too; nothing for any other expression."""
     for child in getattr(condition, "children", ()):
