@@ -25,6 +25,7 @@ from dynamo_single.checks.relations import (
     lists,
 )
 from dynamo_single.checks.single_key import check_single_key
+from dynamo_single.checks.typed_maps import check_typed_maps
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.effects import child_counters, holders, together
@@ -91,6 +92,7 @@ def check_model(model: type[DynamoModel]) -> list[CheckMessage]:
             *_check_counters(model),
             *_check_stored(model),
             *_check_schema(model),
+            *check_typed_maps(model),
             *_check_unique(model),
             *_check_upgrades(model),
             *_check_managers(model),

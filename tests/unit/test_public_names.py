@@ -102,6 +102,7 @@ CHECKS = {
     "dynamo_single.E033",
     "dynamo_single.E034",
     "dynamo_single.E035",
+    "dynamo_single.E036",
     "accounts.W001",
     "accounts.W002",
     "accounts.W003",

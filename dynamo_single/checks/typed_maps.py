@@ -1,0 +1,49 @@
+"""E036: attributes that are declared in a class of maps, as PynamoDB has it: nothing would be held to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.checks import Error
+from pynamodb.attributes import Attribute as PynamoDBAttribute
+
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes.shapes import Elements, Shape
+from dynamo_single.orm.schema.kinds import DynamoModel
+
+
+def check_typed_maps(model: type[DynamoModel]) -> Iterator[Error]:
+    """Report each class of maps with declared attributes that a model uses, also within a list and a schema."""
+    for name, attribute in registry.attributes_of(model).items():
+        for said, each, instead in _all_in(name, attribute):
+            kind = type(each)
+            declared = [*_declared_in(kind)]
+            if declared:
+                named = ", ".join(declared)
+                yield Error(
+                    f"{said} is a {kind.__name__}, which declares {named}: nothing would be held to that.",
+                    hint=f"Let {kind.__name__} be a plain class, without a base, and name it: "
+                    f"{said.rpartition('.')[2]} = models.{instead}(schema={kind.__name__}).",
+                    obj=model,
+                    id="dynamo_single.E036",
+                )
+
+
+def _all_in(said: str, member: Any, instead: str = "MapAttribute") -> Iterator[tuple[str, Any, str]]:
+    """A member of an item or a document, and those inside of it, each with its place and what takes a schema there."""
+    if isinstance(member, Shape):
+        for name, each in member.members.items():
+            yield from _all_in(f"{said}.{name}", each)
+        return
+    yield said, member, instead
+    shape = getattr(member, "shape", None)
+    if isinstance(shape, Shape):
+        yield from _all_in(said, shape)
+    elif isinstance(shape, Elements):
+        yield from _all_in(said, shape.member, "ListAttribute")
+
+
+def _declared_in(kind: type) -> Iterator[str]:
+    for each in kind.__mro__:
+        yield from (name for name, value in vars(each).items() if isinstance(value, PynamoDBAttribute))
