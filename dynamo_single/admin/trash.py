@@ -24,6 +24,7 @@ from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import delete as purging
 from dynamo_single.orm.write import on_delete, trash
+from dynamo_single.orm.write.trash_batch import Batch
 from dynamo_single.table.flow import run
 
 #: What only objects in the trash have.
@@ -53,7 +54,7 @@ def is_deleted(obj: object) -> bool:
 
 def went_along(queryset: QuerySet[DynamoModel], obj: DynamoModel) -> QuerySet[DynamoModel]:
     """Of a queryset of children, those that went to the trash with an object that is there."""
-    batch = trash.Batch.of(obj)
+    batch = Batch.of(obj)
     return queryset.with_visibility("deleted").filter(deleted_with=batch.mark, deleted_at=batch.moment)
 
 

@@ -17,6 +17,8 @@ CREATED_AT = "createdAt"
 UPDATED_AT = "updatedAt"
 DELETED_AT = "deletedAt"
 DELETED_WITH = "deletedWith"
+#: How many items that an index lists went to the trash with this one and are still there; see ``trash_counts``.
+DELETED_ALONG = "deletedAlong"
 CREATED_BY = "createdBy"
 EXPIRES_AT = "expiresAt"
 VERSION = "version"

@@ -31,7 +31,17 @@ from dynamo_single.table.pace import Rate
 from dynamo_single.table.request import Request
 from dynamo_single.table.sentences import sentence
 from dynamo_single.table.table import Table, get_table
-from dynamo_single.verification import cascades, child_counters, claims, copies, derived, items, moves, shards
+from dynamo_single.verification import (
+    cascades,
+    child_counters,
+    claims,
+    copies,
+    derived,
+    items,
+    moves,
+    shards,
+    trash_counts,
+)
 from dynamo_single.verification.findings import Checks, Finding, Subject, present
 from dynamo_single.verification.pacing import Paced
 from dynamo_single.verification.removing import removed
@@ -41,7 +51,7 @@ __all__ = ["REFUSED", "RIGHT", "Examined", "Finding", "Outcome", "attempt", "exa
 CHECKS: Final[tuple[Checks, ...]] = (items, claims, derived, copies, cascades, shards)
 #: Checks that send requests of their own, since a key does not find what they look at: counting, for example.
 Inquiry = Callable[[Table, Subject], Iterator[Finding]]
-INQUIRIES: Final[tuple[Inquiry, ...]] = (copies.due, moves.due, child_counters.inquire)
+INQUIRIES: Final[tuple[Inquiry, ...]] = (copies.due, moves.due, child_counters.inquire, trash_counts.inquire)
 
 #: How often what an item has to do with is read again because it names further items.
 _ROUNDS: Final = 4

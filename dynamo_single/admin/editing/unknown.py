@@ -30,6 +30,7 @@ _OWN: Final = frozenset(
         names.COPIES_DUE,
         names.MOVED_FROM,
         names.COUNTING,
+        names.DELETED_ALONG,
     }
 )
 

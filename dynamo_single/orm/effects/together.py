@@ -14,6 +14,7 @@ from dynamo_single.orm.effects.derived import Derived
 from dynamo_single.orm.effects.effect import Effect, Effects
 from dynamo_single.orm.effects.shards import Shards
 from dynamo_single.orm.effects.spreading import Spreading
+from dynamo_single.orm.effects.trash_counts import TrashCounts, has_number, is_counted
 from dynamo_single.orm.effects.version import Version
 from dynamo_single.orm.items import versions
 from dynamo_single.orm.items.form import form_of
@@ -47,6 +48,8 @@ def _effects_of(model: type[DynamoModel], generation: int) -> Effects:
         found.append(Copies(model))
     if child_counters.counted(model):
         found.append(Counters(model))
+    if is_counted(model) or has_number(model):
+        found.append(TrashCounts(model))
     if registry.copied_from(model):
         found.append(Spreading(model, effects_of))
     _check_upgrades(model, found)

@@ -258,13 +258,20 @@ def merge(one: Action, other: Action) -> Action | None:
         for name, value in other.add.items():
             item[name] = _sum(item.get(name, {"N": "0"}), value)
         return Put(item, one.condition)
-    if isinstance(one, Update) and not {*one.set, *one.remove, *_changed(one)} & {*other.add}:
-        added = dict(one.add)
-        for name, value in other.add.items():
-            added[name] = _sum(added.get(name, {"N": "0"}), value)
-        removed = tuple(dict.fromkeys((*one.remove, *other.remove)))
-        return replace(one, remove=removed, add=added, condition=_both(one.condition, other.condition))
-    return None
+    return _with_addition(one, other) if isinstance(one, Update) else None
+
+
+def _with_addition(one: Update, other: Update) -> Update | None:
+    # A number is removed with the last of what it counts, so that nothing is left to subtract from.
+    gone = {name for name in one.remove if other.add.get(name, {}).get("N", "").startswith("-")}
+    more = {name: value for name, value in other.add.items() if name not in gone}
+    if {*one.set, *one.remove, *_changed(one)} & more.keys():
+        return None
+    added = dict(one.add)
+    for name, value in more.items():
+        added[name] = _sum(added.get(name, {"N": "0"}), value)
+    removed = tuple(dict.fromkeys((*one.remove, *other.remove)))
+    return replace(one, remove=removed, add=added, condition=_both(one.condition, other.condition))
 
 
 def _both(one: Condition, other: Condition) -> Condition:

@@ -215,7 +215,7 @@ class _LayoutBuilder:
         pairs = {name for index in indexes if index for name in (names.index_partition(index), names.index_sort(index))}
         reserved = {names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, names.SCHEMA_VERSION, *pairs}
         reserved |= {names.DELETED_AT, names.DELETED_WITH, names.EXPIRES_AT}
-        reserved |= {names.COPIES_DUE, names.MOVED_FROM, names.COUNTING}
+        reserved |= {names.COPIES_DUE, names.MOVED_FROM, names.COUNTING, names.DELETED_ALONG}
         for name, each in self.attributes.items():
             if each.attr_name == names.SCHEMA_VERSION:
                 raise ConfigurationError(

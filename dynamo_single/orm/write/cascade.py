@@ -16,14 +16,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING, MAX_MEMBERS
-from dynamo_single.orm.effects import sending
+from dynamo_single.orm.conditions.terms import EVERYTHING, MAX_MEMBERS, Stored
+from dynamo_single.orm.effects import sending, trash_counts
 from dynamo_single.orm.effects.child_counters import Sums
 from dynamo_single.orm.effects.terms import NO_TERMS, Terms
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.block import Block, Entry, Explain
+from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.requests.compiler import compile_batches
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
@@ -212,8 +213,9 @@ class Cascade:
             for guard in self.guards:
                 if not any(action.key in written for action in guard.actions):
                     block.add(_alias(self.steps[0].obj), guard)
-            for step in self.steps:
-                self.done += [step.obj] if await step.send(block) and step.is_told else []
+            with trash_counts.read_once(step.obj for step in self.steps):
+                for step in self.steps:
+                    self.done += [step.obj] if await step.send(block) and step.is_told else []
         except BaseException:
             block.discard(count)
             self.done.clear()
@@ -251,13 +253,14 @@ class Cascade:
 
     async def _composed(self, collected: Block) -> list[_Part]:
         parts = []
-        for step in self.steps:
-            write = await step.compose(collected)
-            if write is not None:
-                explain = partial(self._explained, step.obj, write.explain)
-                entry = replace(write.entry(_nothing), explain=explain)
-                collected.add(write.alias, entry)
-                parts.append(_Part(step, write, entry))
+        with trash_counts.read_once(step.obj for step in self.steps):
+            for step in self.steps:
+                write = await step.compose(collected)
+                if write is not None:
+                    explain = partial(self._explained, step.obj, write.explain)
+                    entry = replace(write.entry(_nothing), explain=explain)
+                    collected.add(write.alias, entry)
+                    parts.append(_Part(step, write, entry))
         return parts
 
     def _explained(self, obj: object, explain: Explain, action: Action, found: Item | None) -> Exception:
@@ -319,6 +322,13 @@ def _add_up(added: Sums, group: Sequence[_Part]) -> None:
                 if "N" in value:
                     at = added.setdefault(action.key, {})
                     at[name] = at.get(name, 0) + int(value["N"])
+
+
+def as_counted(item: Item, name: str, added: int) -> Stored:
+    """The condition that a number is what it was as an item was read, with what transactions ``added`` to it since."""
+    if not added:
+        return as_stored(item, name)
+    return Stored(name, "=", ({"N": str(int(item.get(name, {"N": "0"})["N"]) + added)},))
 
 
 def guard(name: str, check: Check, explain: Explain) -> Entry:

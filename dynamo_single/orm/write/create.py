@@ -6,13 +6,15 @@ Nothing is overwritten but an item that has expired. What sends is a coroutine; 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynamo_single.exceptions import AlreadyExists, MissingReference
+from dynamo_single.later import Later
 from dynamo_single.orm.effects import recounting, sending
 from dynamo_single.orm.effects.compose import compose_new
 from dynamo_single.orm.effects.effect import Subject
 from dynamo_single.orm.effects.together import effects_of
+from dynamo_single.orm.effects.trash_counts import has_number
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
@@ -27,6 +29,11 @@ from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.intentions import Save
 from dynamo_single.orm.write.save import begun_anew, remember, save, without
 from dynamo_single.table.flow import local
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.write import trash
+else:
+    trash = Later("dynamo_single.orm.write.trash")
 
 #: What is to be written of a new object, and what its attributes are then.
 New = tuple[Item, Values]
@@ -101,6 +108,8 @@ async def replace(obj: DynamoModel, pending: Block | None) -> bool:
         await recounting.catch_up(obj, pending)
         for effect in effects_of(type(obj)):
             await effect.catch_up(obj, pending)
+        if has_number(type(obj)) and pending is None:
+            await trash.count_loaded(obj)
     except AlreadyExists:
         stored = await hydration.reloaded(obj)
         obj._stored = stored._stored

@@ -15,7 +15,7 @@ from dynamo_single.exceptions import MissingReference, StaleObject
 from dynamo_single.later import Later
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING, Stored
+from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.child_counters import Sums
 from dynamo_single.orm.effects.compose import compose_removal
@@ -30,7 +30,6 @@ from dynamo_single.orm.items.partial import changed_in_memory, completed
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.requests.actions import Check, Delete, Item, ItemKey, key_of
 from dynamo_single.orm.requests.block import Block, Entry
-from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -241,7 +240,9 @@ class _Removal(Step):
         if not self.counters:
             return entry
         key = key_of(self.read)
-        conditions = tuple(self._as_counted(name, added.get(key, {}).get(name, 0)) for name in self.counters)
+        conditions = tuple(
+            cascade.as_counted(self.read, name, added.get(key, {}).get(name, 0)) for name in self.counters
+        )
         actions = (
             replace(action, condition=join((action.condition, *conditions)))
             if isinstance(action, Delete) and action.key == key
@@ -249,12 +250,6 @@ class _Removal(Step):
             for action in entry.actions
         )
         return replace(entry, actions=tuple(actions))
-
-    def _as_counted(self, name: str, added: int) -> Stored:
-        if not added:
-            return as_stored(self.read, name)
-        number = int(self.read.get(name, {"N": "0"})["N"]) + added
-        return Stored(name, "=", ({"N": str(number)},))
 
     async def was_counted(self) -> bool:
         """Whether there may be another number of children by now, so that they are to be looked for again."""

@@ -8,45 +8,41 @@ has that object's mark and its moment, so that it comes back with it and nothing
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.dispatch import Signal
-from msgspec import Struct
-from msgspec.structs import replace
 
-from dynamo_single import clock
-from dynamo_single.exceptions import MissingReference, ParentInTrash, StaleObject, UniqueViolation
+from dynamo_single.exceptions import ConditionFailed, MissingReference, ParentInTrash, StaleObject, UniqueViolation
 from dynamo_single.later import Later
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Stored
-from dynamo_single.orm.effects import sending
-from dynamo_single.orm.effects.compose import assigned, compose
+from dynamo_single.orm.effects import trash_counts
 from dynamo_single.orm.effects.effect import Subject
 from dynamo_single.orm.effects.terms import NO_TERMS, Terms
-from dynamo_single.orm.effects.together import effects_of
-from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.held import hold_only, values_held
 from dynamo_single.orm.items.native import notify
 from dynamo_single.orm.items.partial import changed_in_memory, completed
-from dynamo_single.orm.items.serialization import Values, key_of_pk
+from dynamo_single.orm.items.serialization import key_of_pk
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.reading import single
-from dynamo_single.orm.requests.actions import Action, Check, Item, key_of
+from dynamo_single.orm.requests.actions import Action, Check, Item, Update, as_read, key_of
 from dynamo_single.orm.requests.block import Block, Entry
-from dynamo_single.orm.requests.changes import as_stored
+from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import checked
 from dynamo_single.orm.write import cascade, on_delete
 from dynamo_single.orm.write.cascade import Cascade, Listing, Step
-from dynamo_single.orm.write.save import assign, remember
+from dynamo_single.orm.write.trash_batch import MARKS, Assignment, Batch, Return, is_in_trash, restored
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import names
+from dynamo_single.table.flow import pause
+from dynamo_single.table.table import get_table
 
 if TYPE_CHECKING:
     from dynamo_single.orm.write import following
@@ -55,48 +51,8 @@ else:
 
 #: How often a step is begun again because another writer was faster.
 ATTEMPTS = 3
-#: What an object that is brought back loses, as far as it has it.
-_MARKS = (registry.DELETED_AT, registry.DELETED_WITH, registry.PURGE_AT)
-
-
-class Batch(Struct, frozen=True):
-    """What the objects of one deletion have in common; ``mark`` names the one that the others went along with."""
-
-    mark: str
-    moment: datetime
-    purge_at: datetime | None
-
-    @classmethod
-    def begun_with(cls, obj: DynamoModel) -> Batch:
-        """The batch of an object that is deleted now."""
-        moment, after = clock.instant(), type(obj)._options.purge_after
-        # In whole seconds, as time to live counts.
-        purge_at = None if after is None else (moment + after + timedelta(seconds=1)).replace(microsecond=0)
-        return cls(_mark(obj), moment, purge_at)
-
-    @classmethod
-    def of(cls, obj: Any) -> Batch:
-        """The batch that an object in the trash belongs to, as it is stored."""
-        values = hydration.values_of(type(obj), obj._stored)
-        mark = values[registry.DELETED_WITH] or _mark(obj)
-        return cls(mark, values[registry.DELETED_AT], values.get(registry.PURGE_AT))
-
-    def changes(self, obj: DynamoModel, *, follows: bool) -> Values:
-        """What the trash is entered with."""
-        changes = {registry.DELETED_AT: self.moment, registry.DELETED_WITH: self.mark if follows else None}
-        return changes | ({registry.PURGE_AT: self.purge_at} if _purges(obj) else {})
-
-    def guard(self, obj: DynamoModel) -> Entry:
-        """What holds the deletion of children to their parent's being in the trash with this batch."""
-        name = Subject(obj).name
-        moment = registry.attributes_of(type(obj))[registry.DELETED_AT].to_attribute_value(self.moment)
-        check = Check(key_of(obj._stored), Stored(names.DELETED_AT, "=", (moment,)))
-        return cascade.guard(name, check, partial(_restored_meanwhile, name))
-
-    def listings(self, children: Children) -> list[Listing]:
-        """The children that are in the trash with this batch."""
-        conditions = {registry.DELETED_WITH: self.mark, registry.DELETED_AT: self.moment}
-        return [Listing(children, "deleted", conditions, _is_in_trash)]
+#: How many seconds an index that does not show everything yet is waited for before it is read again.
+PAUSE = 0.2
 
 
 async def delete(obj: DynamoModel, terms: Terms, pending: Block | None) -> tuple[int, dict[str, int]]:
@@ -157,6 +113,22 @@ async def coming_back_with(obj: DynamoModel) -> list[DynamoModel]:
     return await cascade.below(obj, Batch.of(obj).listings)
 
 
+async def counted_with(obj: DynamoModel) -> int:
+    """How many items that an index lists are in the trash with an object: a Query for each kind of children."""
+    found = await cascade.below(obj, partial(_marked_anywhere, Batch.of(obj)), again=True)
+    return sum(1 for child in found if is_in_trash(child) and trash_counts.is_counted(type(child)))
+
+
+async def count_loaded(obj: DynamoModel) -> None:
+    """Give an object that a fixture has put into the trash its number, if the fixture had what went with it before."""
+    number = await counted_with(obj) if is_in_trash(obj) else 0
+    if number:
+        unnumbered = join((as_read(obj._stored, (names.DELETED_AT,)), Stored(names.DELETED_ALONG, "missing")))
+        update = Update(key_of(obj._stored), set={names.DELETED_ALONG: {"N": str(number)}}, condition=unnumbered)
+        with suppress(ConditionFailed):  # restored, or numbered by what was loaded in the meantime
+            await get_table(type(obj)._options.alias).ask_patiently(compile_action(update))
+
+
 def live(children: Children) -> list[Listing]:
     """The children that are not in the trash."""
     return [Listing(children, "live")]
@@ -178,13 +150,13 @@ async def _carry_out(
     prepare = _deletion if into_trash else _restoration
     is_fresh = isinstance(obj._stored, PartialItem) and await completed(obj)
     for attempt in range(ATTEMPTS):
-        if not is_fresh and _is_in_trash(obj) == into_trash:
+        if not is_fresh and is_in_trash(obj) == into_trash:
             await _read_again(obj)
             is_fresh = True
         if is_fresh and not matches(terms.queried, obj._stored, registry.layout_of(type(obj))):
             return
         work = await prepare(obj, terms, again=attempt > 0)
-        batch = Batch.of(obj) if _is_in_trash(obj) else None
+        batch = Batch.of(obj) if is_in_trash(obj) else None
         try:
             await work.send(pending)
             if not into_trash and pending is None and work.steps:
@@ -197,7 +169,7 @@ async def _carry_out(
             if into_trash and any(each is obj for each in work.done):
                 raise  # restored after its own transaction: what is below it is no matter of this deletion any more
             # Another version is not written over, unless there is nothing left to do.
-            if attempt == ATTEMPTS - 1 or (outdated and _is_in_trash(obj) != into_trash):
+            if attempt == ATTEMPTS - 1 or (outdated and is_in_trash(obj) != into_trash):
                 # Nor by what the caller writes next.
                 obj._stored = as_it_was[0]
                 hold_only(obj, as_it_was[1])
@@ -224,7 +196,7 @@ async def _look_again(obj: DynamoModel, first: Cascade, done: list[DynamoModel])
 
 async def _deletion(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
     """The object first, so that an interrupted deletion says so, then its children."""
-    interrupted = _is_in_trash(obj)
+    interrupted = is_in_trash(obj)
     batch = Batch.of(obj) if interrupted else Batch.begun_with(obj)
 
     def listings_of(children: Children) -> list[Listing]:
@@ -233,40 +205,76 @@ async def _deletion(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
 
     # What is counted is read before it is looked for.
     held = (await hydration.reloaded(obj))._stored if checked(type(obj)) and not interrupted else None
-    steps = [] if interrupted else [_Assignment(obj, batch.changes(obj, follows=False), terms, held)]
-    children = [child for child in await cascade.below(obj, listings_of, again=again) if not _is_in_trash(child)]
+    steps = [] if interrupted else [Assignment(obj, batch.changes(obj, follows=False), terms, held)]
+    children = [child for child in await cascade.below(obj, listings_of, again=again) if not is_in_trash(child)]
     await on_delete.refuse_protected([*(() if interrupted else (obj,)), *children], live)
     if held is not None:
         on_delete.shows_all([(obj, held)], children, for_good=False)
-    steps += [_Assignment(child, batch.changes(child, follows=True)) for child in children]
+    steps += [Assignment(child, batch.changes(child, follows=True)) for child in children]
     # What follows the object's own transaction, or completes it, must not follow its restoration.
-    return Cascade(steps, [batch.guard(obj)] if len(steps) > (0 if interrupted else 1) else [])
+    return _Deletion(steps, [batch.guard(obj)] if len(steps) > (0 if interrupted else 1) else [], root=obj)
+
+
+class _Deletion(Cascade):
+    """Moving an object and its children to the trash: the object knows their number then."""
+
+    def __init__(self, steps: Sequence[Step], guards: Sequence[Entry], *, root: DynamoModel) -> None:
+        super().__init__(steps, guards)
+        self.root = root
+
+    async def send(self, pending: Block | None) -> None:
+        """See ``Cascade``."""
+        await super().send(pending)
+        trash_counts.know(self.root, [step.obj for step in self.steps])
 
 
 async def _restoration(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
     """The children first, so that what is not restored yet still belongs to an object in the trash."""
-    if not _is_in_trash(obj):
+    if not is_in_trash(obj):
         return Cascade(())
     if single.has_expired(obj._stored):
         raise type(obj).DoesNotExist(f"{Subject(obj).name} is past the time until which the trash keeps it.")
-    children = await cascade.below(obj, Batch.of(obj).listings, again=again)
-    steps = [*(_Assignment(child, _restored(child)) for child in reversed(children))]
-    return Cascade([*steps, _Assignment(obj, _restored(obj), Terms(terms.queried))], _guards(obj), ask_first=True)
+    children = await _returning(obj, again=again)
+    steps = [*(Assignment(child, restored(child)) for child in reversed(children))]
+    own = Return if trash_counts.has_number(type(obj)) else Assignment
+    return Cascade([*steps, own(obj, restored(obj), Terms(terms.queried))], _guards(obj), ask_first=True)
+
+
+async def _returning(obj: DynamoModel, *, again: bool) -> list[DynamoModel]:
+    """Find what went to the trash with an object; an index that shows too little is waited for.
+
+    Raises ``StaleObject`` if it still shows too little after ``ATTEMPTS`` searches, ``PAUSE`` seconds apart.
+    """
+    for attempt in range(ATTEMPTS):
+        batch = Batch.of(obj)
+        # What another writer deletes again may be below what is restored already.
+        listings_of = partial(_marked_anywhere, batch) if attempt else batch.listings
+        found = await cascade.below(obj, listings_of, again=again or attempt > 0)
+        found = [child for child in found if is_in_trash(child)]
+        if trash_counts.shows_all(obj._stored, found):
+            return found
+        if attempt < ATTEMPTS - 1:
+            await pause(PAUSE)
+            # What left the trash by itself has lowered the number.
+            await _read_again(obj)
+            if not is_in_trash(obj):
+                return []  # its own write says so
+    number = trash_counts.number_of(obj._stored)
+    raise StaleObject(
+        f"Cannot restore {Subject(obj).name}: {number} objects went to the trash with it and are still there, and "
+        "their index does not show all of them yet. Nothing was written. Restore it again. If the error remains, run "
+        "manage.py dynamo_rebuild, which counts them."
+    )
 
 
 async def _latecomers(obj: DynamoModel, batch: Batch | None, done: list[DynamoModel]) -> None:
     """Bring back what another deletion of the object put into the trash meanwhile, as far as a key shows it by now."""
-
-    def listings_of(children: Children) -> list[Listing]:
-        found = live(children) if cascade.followers(children.model) else []
-        return [*found, *(batch.listings(children) if batch is not None else ())]
-
     for _ in range(ATTEMPTS):
-        below = await cascade.below(obj, listings_of, again=True)
-        late = [child for child in reversed(below) if _is_in_trash(child)]
+        below = await cascade.below(obj, partial(_marked_anywhere, batch), again=True)
+        late = [child for child in reversed(below) if is_in_trash(child)]
         if not late:
             return
-        work = Cascade([*(_Assignment(child, _restored(child)) for child in late)], _guards_of_children(obj))
+        work = Cascade([*(Assignment(child, restored(child)) for child in late)], _guards_of_children(obj))
         try:
             await work.send(None)
         except StaleObject:
@@ -279,46 +287,17 @@ async def _latecomers(obj: DynamoModel, batch: Batch | None, done: list[DynamoMo
     )
 
 
+def _marked_anywhere(batch: Batch | None, children: Children) -> list[Listing]:
+    """The children that are in the trash with a batch, and the live ones below which others may be."""
+    found = live(children) if cascade.followers(children.model) else []
+    return [*found, *(batch.listings(children) if batch is not None else ())]
+
+
 def _guards_of_children(obj: DynamoModel) -> list[Entry]:
     """What holds the restoration of children to their parent's being live."""
     name = Subject(obj).name
     check = Check(key_of(obj._stored), Stored(names.DELETED_AT, "missing"))
     return [cascade.guard(name, check, partial(_in_trash, obj, name))]
-
-
-class _Assignment(Step):
-    """Setting the marks of the trash on one object of several, or taking them away."""
-
-    def __init__(self, obj: DynamoModel, values: Values, terms: Terms = NO_TERMS, held: Item | None = None) -> None:
-        super().__init__(obj, terms)
-        self.values = values
-        #: The counts of what refers to the object by checked references have to be as in this item.
-        self.held = held
-
-    async def send(self, pending: Block | None) -> bool:
-        """Set them by themselves, or within a block."""
-        write = None if self.held is None else await self.compose(pending)
-        if write is None:
-            await assign(self.obj, self.values, self.terms, pending)
-        else:
-            await remember(self.obj, write, await sending.deliver(self.obj, write))
-        return True
-
-    async def compose(self, pending: Block | None) -> Write | None:
-        """The object's write, among those of the others."""
-        draft = assigned(self.obj, self.values)
-        if self.held is not None:
-            counts = [as_stored(self.held, name) for name, _ in checked(type(self.obj))]
-            draft = replace(draft, computed=join(counts))
-        return await compose(self.obj, effects_of(type(self.obj)), draft, self.terms, pending=pending)
-
-    async def remember(self, write: Write, stored: Item) -> None:
-        """The object has them now."""
-        await remember(self.obj, write, stored)
-
-
-def _restored(obj: DynamoModel) -> Values:
-    return {name: None for name in _MARKS if name != registry.PURGE_AT or _purges(obj)}
 
 
 def _guards(obj: Any) -> list[Entry]:
@@ -345,25 +324,6 @@ def _in_trash(obj: DynamoModel, parent: str, action: Action, found: Item | None)
     )
 
 
-def _restored_meanwhile(name: str, action: Action, found: Item | None) -> StaleObject:
-    return StaleObject(
-        f"{name} was {'restored' if found else 'deleted for good'} while it was deleted: what belongs to it was not "
-        "put into the trash any more."
-    )
-
-
-def _is_in_trash(obj: DynamoModel) -> bool:
-    return names.DELETED_AT in obj._stored
-
-
-def _purges(obj: DynamoModel) -> bool:
-    return type(obj)._options.purge_after is not None
-
-
-def _mark(obj: DynamoModel) -> str:
-    return f"{type(obj)._options.item_type}#{obj.pk}"
-
-
 async def _read_again(obj: DynamoModel) -> None:
-    changed = changed_in_memory(obj).difference(_MARKS)
+    changed = changed_in_memory(obj).difference(MARKS)
     hydration.follow(obj, await hydration.reloaded(obj), changed)

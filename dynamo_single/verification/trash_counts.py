@@ -1,0 +1,48 @@
+"""The number of an object in the trash: how many items that an index lists went there with it and are there still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.utils.translation import gettext_noop as _
+
+from dynamo_single.orm.effects import trash_counts
+from dynamo_single.orm.effects.child_counters import LAG
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.requests.actions import Update, as_read
+from dynamo_single.orm.write import trash
+from dynamo_single.table import names
+from dynamo_single.table.flow import pause, run
+from dynamo_single.table.sentences import sentence
+from dynamo_single.table.table import Table
+from dynamo_single.verification.findings import Finding, Subject
+
+
+def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
+    """Count what went to the trash with an object, if its number differs: a Query for each kind of children, twice.
+
+    The two are a second apart, after which an index shows a write. A number that is too high keeps an object from being
+    restored; it is wrong where something else has deleted items.
+    """
+    number = trash_counts.number_of(subject.item)
+    if number is None or names.DELETED_AT not in subject.item or not trash_counts.has_number(subject.model):
+        return
+    obj = hydration.instance(subject.model, {name: dict(value) for name, value in subject.item.items()})
+    found = run(trash.counted_with(obj))
+    if found == number:
+        return
+    run(pause(0.0 if table.settings.is_local else LAG))
+    again = hydration.reload(obj)
+    if again._stored.get(names.DELETED_ALONG) != subject.item[names.DELETED_ALONG]:
+        return
+    if run(trash.counted_with(obj)) != found:
+        return
+    said = sentence(
+        _("%(name)s is %(held)s, and there are %(number)s in the trash that went there with it."),
+        name=names.DELETED_ALONG,
+        held=number,
+        number=found,
+    )
+    condition = as_read(subject.item, (names.DELETED_AT, names.DELETED_ALONG))
+    repair = Update(subject.key, set={names.DELETED_ALONG: {"N": str(found)}}, condition=condition)
+    yield Finding("counter", subject.key, said, repair=(repair,))
