@@ -14,10 +14,10 @@ from django.utils.crypto import constant_time_compare, get_random_string, salted
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
-from accounts import mail_limits, ways
+from accounts import counting, mail_limits, ways
 from accounts.conf import PHONE, account_settings
 from accounts.models import MailsAsked, User
-from dynamo_single import clock, counters
+from dynamo_single import clock
 from dynamo_single.exceptions import ConditionNotMet
 
 DIGITS: Final = 6
@@ -72,7 +72,7 @@ def _may_guess(request: HttpRequest) -> bool:
     scope = request.session[_KEY]["code"]
     expires = clock.now() + 2 * LIFETIME
     try:
-        counters.add(MailsAsked(scope=scope, mails=1, expires=expires), "mails", at_most=GUESSES)
+        counting.add(MailsAsked(scope=scope, mails=1, expires=expires), "mails", at_most=GUESSES)
     except ConditionNotMet:
         return False
     return True

@@ -19,9 +19,10 @@ from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 from msgspec import Struct
 
+from accounts import counting
 from accounts.conf import AccountSettings, account_settings
 from accounts.models import LoginFailures
-from dynamo_single import clock, counters
+from dynamo_single import clock
 from dynamo_single.exceptions import ConditionNotMet, StaleObject
 from dynamo_single.keys import canonical
 from dynamo_single.table.flow import run, twin
@@ -199,9 +200,7 @@ async def _read(identifier: str, address: str) -> Attempt:
         _counter(DAY, "account", name),
         _counter(HOUR, "address", address),
     )
-    wanted = [counter.scope for counter in fresh]
-    found = await twin(LoginFailures.objects.consistent(), "in_bulk", wanted)
-    pair, account, address_counter = (found.get(counter.scope, counter) for counter in fresh)
+    pair, account, address_counter = await counting.found(fresh, ("failures", "last_failure", "expires"))
     return Attempt(pair, account, address_counter)
 
 
@@ -225,5 +224,4 @@ async def _count(
 ) -> LoginFailures:
     now = clock.now() if number > 0 else counter.last_failure
     more = LoginFailures(scope=counter.scope, failures=number, last_failure=now, expires=counter.expires)
-    counted: LoginFailures = await twin(counters, "add", more, "failures", seen=seen, at_most=at_most)
-    return counted
+    return await counting.added(more, "failures", seen=seen, at_most=at_most)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, TypeVar, cast
 
 from asgiref.sync import sync_to_async
@@ -11,9 +12,18 @@ from accounts.ways import take_overdue
 from dynamo_single import models
 from dynamo_single.auth import AbstractUser
 from dynamo_single.auth import UserManager as BaseUserManager
-from dynamo_single.exceptions import ConditionNotMet, InvalidValue, StaleObject, UniqueViolation
+from dynamo_single.exceptions import (
+    ConditionNotMet,
+    InvalidValue,
+    StaleObject,
+    UnexpectedItem,
+    UniqueViolation,
+    UnreadableItem,
+)
 from dynamo_single.keys import canonical
 from dynamo_single.table.flow import run, twin
+
+logger = logging.getLogger("accounts")
 
 L = TypeVar("L", bound=models.Model)
 U = TypeVar("U", bound=AbstractUser)
@@ -27,14 +37,24 @@ class LoginManager(models.Manager[L]):
         return run(self.found(kind, identifier))
 
     async def found(self, kind: str, identifier: str) -> L | None:
-        """``find()`` for a coroutine."""
+        """``find()`` for a coroutine. A damaged item is none, and the log names it."""
         if not canonical(identifier):
             return None
         try:
-            login: L | None = await twin(self.filter(kind=kind, identifier__canonical=identifier), "first")
-            return login
+            login: Any = await twin(self.filter(kind=kind, identifier__canonical=identifier), "first")
+            if login is None or (login.user_id and login.identifier):
+                found: L | None = login
+                return found
+        except (UnexpectedItem, UnreadableItem):
+            pass
         except InvalidValue:
             return None  # what cannot be stored is nobody's
+        logger.error(
+            "The login item of %s %r is damaged and was not used; `manage.py dynamo_rebuild` repairs it.",
+            kind,
+            identifier,
+        )
+        return None
 
 
 class UserManager(BaseUserManager[U]):

@@ -298,7 +298,8 @@ class Login(models.Model):
 
     def is_derived(self) -> bool:
         """Logins of the kinds of ``LOGIN_WITH`` follow from the user; others are made by whoever adds them."""
-        return self.kind in ATTRIBUTES or self.kind.lower() in account_settings().providers
+        # A damaged item may have no kind.
+        return self.kind in ATTRIBUTES or (self.kind or "").lower() in account_settings().providers
 
 
 class Identity(models.Model):

@@ -95,6 +95,29 @@ async def _added(obj: M, numbers: tuple[str, ...], seen: M | None, at_most: int 
     raise StaleObject(f"{model._meta.label} with pk {obj.pk!r} comes and goes; nothing was written. Try again.")
 
 
+def replace(obj: M) -> M:
+    """Write an object instead of whatever is stored under its key, and return it as stored: one PutItem.
+
+    For a counter whose item is damaged, so that DynamoDB cannot add to it. What was counted is lost. It is sent
+    immediately, also within ``transactions.atomic()``, and sends no signals.
+    """
+    return run(_replaced(obj))
+
+
+async def areplace(obj: M) -> M:
+    """See ``replace()`` and ``aadd()``."""
+    if makes_objects(type(obj)):
+        return await _replaced(obj)
+    return await sync_to_async(replace)(obj)
+
+
+async def _replaced(obj: M) -> M:
+    model = type(obj)
+    _check_alone(model)
+    await knowledge.ask(registry.layout_of(model))
+    return await _sent(obj, Put(item_of(obj)))
+
+
 def spread(obj: M, *numbers: str, over: str, shards: int) -> M:
     """``add()`` to one of several items, which is chosen at random: for more writers than one item takes.
 
@@ -168,7 +191,13 @@ def _check(model: type[DynamoModel], numbers: tuple[str, ...]) -> None:
             f"{label} has a schema version, and one request cannot upgrade an item: save() F({numbers[0]!r}) + ... "
             "instead, or count in an object of a model of its own."
         )
-    if together.tied(model) or layout.soft_delete:
+    _check_alone(model)
+
+
+def _check_alone(model: type[DynamoModel]) -> None:
+    """Refuse a model of which other items follow, or which follow from another's."""
+    label = model._meta.label
+    if together.tied(model) or registry.layout_of(model).soft_delete:
         raise NotSupported(
             f"{label} has unique attributes, copies, counters, derived items or a trash, which one request cannot keep "
             "right. Count in an object of a model of its own."

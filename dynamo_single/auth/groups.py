@@ -6,6 +6,7 @@ same transaction, is there to list a group's members. This module must not know 
 
 from __future__ import annotations
 
+import logging
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn, TypeVar
 
@@ -17,7 +18,13 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single import models
 from dynamo_single.auth.folded import GroupsQuerySet
 from dynamo_single.auth.membership import GroupsManager, MembersManager, MembersQuerySet
-from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported
+from dynamo_single.exceptions import (
+    ConfigurationError,
+    InvalidValue,
+    NotSupported,
+    UnexpectedItem,
+    UnreadableItem,
+)
 from dynamo_single.keys import canonical
 from dynamo_single.orm.effects.terms import Terms
 from dynamo_single.orm.requests.block import Block
@@ -26,6 +33,8 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.owners import all_plain
 from dynamo_single.permission_fields import PermissionsAttribute
 from dynamo_single.table.flow import run, twin
+
+logger = logging.getLogger("dynamo_single.auth")
 
 M = TypeVar("M", bound=models.Model)
 
@@ -122,7 +131,8 @@ class ByUnique(models.Manager[M]):
     def get_by_unique(self, attribute: str, value: object) -> M:
         """The object that holds a value of a unique attribute, also one that was stored just now.
 
-        Two GetItems, strongly consistent; one if nothing holds it.
+        Two GetItems, strongly consistent; one if nothing holds it. A damaged claim, or one of an object that does not
+        hold it, is nobody's: the log names it, and what repairs it.
         """
         return run(self._by_unique(attribute, value))
 
@@ -140,6 +150,8 @@ class ByUnique(models.Manager[M]):
                 asked = {f"{attribute}__{'canonical' if folds else 'exact'}": value}
                 found: M = await twin(self.consistent(), "get", **asked)
                 return found
+        except (UnexpectedItem, UnreadableItem) as error:
+            logger.error("%s: nobody is found by %s. %s", self.model._meta.label, attribute, error)
         except (InvalidValue, self.model.DoesNotExist):
             pass  # what cannot be stored is nobody's
         raise self.model.DoesNotExist(f"No {self.model._meta.label} has {attribute} {shown(value)}.")

@@ -138,8 +138,14 @@ async def _items_of(table: Table, plan: Plan, owners: Iterable[ItemKey]) -> dict
 
 
 def owner_of(claim: StoredItem) -> ItemKey:
-    """The key of the item that a stored claim belongs to."""
-    return claim[names.CLAIM_OWNER_PARTITION]["S"], claim[names.CLAIM_OWNER_SORT]["S"]
+    """The key of the item that a stored claim belongs to; ``UnexpectedItem`` for one that does not say it."""
+    try:
+        return claim[names.CLAIM_OWNER_PARTITION]["S"], claim[names.CLAIM_OWNER_SORT]["S"]
+    except KeyError as error:
+        raise UnexpectedItem(
+            f"The claim {key_of(claim)[0]!r} is damaged: it does not name the object that holds it. manage.py "
+            "dynamo_verify reports such claims, and dynamo_rebuild repairs them."
+        ) from error
 
 
 def has_expired(item: StoredItem) -> bool:

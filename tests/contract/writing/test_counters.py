@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from datetime import timedelta
 from decimal import Decimal
@@ -14,6 +15,7 @@ from accounts.models import LoginFailures, User
 from dynamo_single import counters, exceptions, testing
 from dynamo_single.table import SentRequest, Table
 from tests.catalog.models import Member, Order, Sample, Ticket
+from tests.contract.damage import items_of, store
 
 Sent = list[SentRequest]
 
@@ -169,3 +171,22 @@ def test_a_bound_begins_anew_after_an_expiry(sent: Sent) -> None:
     sent.clear()
     assert counters.add(failures(1), "failures", at_most=4).failures == 1
     assert operations(sent) == ["UpdateItem", "PutItem"]
+
+
+@pytest.mark.parametrize(
+    "stored", [{"failures": {"S": "many"}}, {"itemType": {"S": "Other"}}, {"expiresAt": {"S": "x"}}]
+)
+def test_replace_begins_a_damaged_counter_again(table: Table, sent: Sent, stored: dict[str, Any]) -> None:
+    counters.add(failures(3), "failures")
+    item = sent[-1].params["Key"] | items_of(table, "LoginFailures")[0] | stored
+    store(table, item)
+    sent.clear()
+    assert counters.replace(failures(0)).failures == 0
+    assert asyncio.run(counters.areplace(failures(1))).failures == 1
+    assert operations(sent) == ["PutItem", "PutItem"]
+    assert counters.add(failures(1), "failures").failures == 2
+
+
+def test_replace_refuses_what_other_items_follow(table: Table) -> None:
+    with testing.assert_requests([]), pytest.raises(exceptions.NotSupported, match="unique attributes"):
+        counters.replace(User(username="Ann"))
