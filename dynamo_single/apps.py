@@ -14,13 +14,15 @@ from django.core import checks
 from django.core.cache import caches
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import ManagementUtility
+from django.core.signals import got_request_exception
 from django.db import connections
 from django.db.models.signals import post_migrate
+from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
 from dynamo_single.backend.router import install_router, uses_engine
 from dynamo_single.backend.writes import Writes
-from dynamo_single.conf import aliases, cost_settings, default_fetch_mode, table_settings
+from dynamo_single.conf import aliases, cost_settings, default_fetch_mode, table_settings, web_timeout
 from dynamo_single.exceptions import ConfigurationError
 
 _CACHE: Final = "dynamo_single.cache.DynamoCache"
@@ -42,8 +44,10 @@ _CHECKS: Final = {
     "secrets.check_admins": checks.Tags.admin,
     "secrets.check_copies": checks.Tags.models,
     "settings.check_database": checks.Tags.models,
+    "settings.check_middleware": checks.Tags.models,
     "settings.check_names": checks.Tags.security,
     "settings.check_session_engine": checks.Tags.security,
+    "settings.check_timeouts": checks.Tags.models,
     "settings.check_user_model": checks.Tags.models,
     "sql_models.check_sql_models": checks.Tags.models,
     "sql_references.check_references_from_sql": checks.Tags.models,
@@ -87,6 +91,19 @@ class DynamoSingleConfig(AppConfig):
         sql_references.install()
         on_commit.install()
         post_migrate.connect(create_rows, dispatch_uid="dynamo_single.permissions.create_rows")
+        # Here, and not in the middleware: a test client that connects before it would take the error for a failure.
+        got_request_exception.connect(pass_on, dispatch_uid="dynamo_single.pass_on")
+
+
+def pass_on(request: HttpRequest | None = None, **kwargs: object) -> None:
+    """Raise an error of a middleware again for ``UnavailableMiddleware``, which it concerns.
+
+    Django makes a page with status 500 of what a middleware raises, so that those before it never see the error. It
+    sends the signal first, and what a receiver raises goes on to the middlewares before.
+    """
+    error = sys.exc_info()[1]
+    if error is not None and isinstance(error, getattr(request, "dynamo_single_passes", ())):
+        raise error
 
 
 def _check(name: str) -> Callable[..., Iterable[checks.CheckMessage]]:
@@ -106,6 +123,7 @@ def _check_settings(asked: Iterable[str]) -> None:
         table_settings(alias)
     cost_settings()
     default_fetch_mode()
+    web_timeout()
     for alias in filter(uses_engine, connections.settings):
         Writes(alias, connections.settings[alias]).check_options()
     for alias, cache in settings.CACHES.items():

@@ -1,10 +1,11 @@
-"""What each HTTP request costs in DynamoDB: one line in the log, and warnings of reads that could be fewer.
+"""What each HTTP request costs in DynamoDB, in the log; and a response with status 503 while DynamoDB is away.
 
 This module listens to requests as they are sent. It must not know models, and logs no contents of items.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections import Counter
@@ -13,18 +14,20 @@ from contextlib import contextmanager
 from itertools import starmap
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.utils.encoding import escape_uri_path
 from msgspec import Struct
 
-from dynamo_single.conf import CostSettings, cost_settings
+from dynamo_single.conf import CostSettings, cost_settings, web_timeout
 from dynamo_single.costs import Cost, Costs
 from dynamo_single.table import names, single_key
+from dynamo_single.table.deadlines import budget
 from dynamo_single.table.listeners import SentRequest, listening
+from dynamo_single.unavailable import AWAY, unavailable_response
 
-__all__ = ["RequestCostMiddleware"]
+__all__ = ["RequestCostMiddleware", "UnavailableMiddleware"]
 
 logger = logging.getLogger("dynamo_single.requests")
 
@@ -33,6 +36,8 @@ _SHOWN = 5
 #: A session's key is never shown: whoever knows it is that user. Nor is its hash, which would name a visitor.
 _HIDDEN = ("SESSION#", "SESSIONHASH#")
 _END = object()
+#: Seconds that the first part of an asynchronous stream is waited for before its head is sent.
+FIRST_PART = 1.0
 
 
 class RequestCostMiddleware:
@@ -107,6 +112,112 @@ async def _alisten(watch: _Watch, content: AsyncIterator[object]) -> AsyncIterat
             yield chunk
     finally:
         watch.report()
+
+
+class UnavailableMiddleware:
+    """Responds with status 503 and ``Retry-After`` while DynamoDB is away; put it first in ``MIDDLEWARE``.
+
+    It covers what the middlewares after it meet, such as those of sessions and logins, views, templates, and a streamed
+    response up to its first part. The requests of one HTTP request may wait for DynamoDB for
+    ``DYNAMO_SINGLE_WEB_TIMEOUT`` seconds together: what each of them takes beyond a quarter of a second is counted.
+    Works in synchronous and asynchronous projects.
+    """
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+        self.get_response = get_response
+        self.seconds = web_timeout()
+        self.is_async = iscoroutinefunction(get_response)
+        if self.is_async:
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        if self.is_async:
+            return self._answer(request)
+        with self._waiting(request):
+            try:
+                return _begun(self.get_response(request))
+            except AWAY as error:
+                return unavailable_response(request, error)
+
+    async def _answer(self, request: HttpRequest) -> HttpResponseBase:
+        with self._waiting(request):
+            try:
+                return await _abegun(await self.get_response(request))
+            except AWAY as error:
+                # The page is rendered, which may read files.
+                return await sync_to_async(unavailable_response)(request, error)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
+        """Respond for a view, or for a template that is rendered after it."""
+        return unavailable_response(request, exception) if isinstance(exception, AWAY) else None
+
+    @contextmanager
+    def _waiting(self, request: HttpRequest) -> Iterator[None]:
+        # What a middleware raises Django would make a page with status 500 of: see apps.pass_on().
+        before = getattr(request, "dynamo_single_passes", ())
+        request.dynamo_single_passes = AWAY  # type: ignore[attr-defined]
+        try:
+            with budget(self.seconds, "DYNAMO_SINGLE_WEB_TIMEOUT"):
+                yield
+        finally:
+            request.dynamo_single_passes = before  # type: ignore[attr-defined]
+
+
+def _begun(response: HttpResponseBase) -> HttpResponseBase:
+    """The same response; of a streamed one the first part is read, before which a server sends no head either."""
+    if isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse) and not response.is_async:
+        content: Any = response.streaming_content
+        response.streaming_content = _from(_first(response, content), content)
+    return response
+
+
+def _first(response: StreamingHttpResponse, content: Iterator[bytes]) -> object:
+    try:
+        return next(content, _END)
+    except BaseException:
+        response.close()
+        raise
+
+
+def _from(first: Any, rest: Iterator[bytes]) -> Iterator[bytes]:
+    if first is not _END:
+        yield first
+        yield from rest
+
+
+async def _abegun(response: HttpResponseBase) -> HttpResponseBase:
+    """As ``_begun()``; the first part of an asynchronous stream is waited for briefly: it may be of an event."""
+    if not isinstance(response, StreamingHttpResponse) or isinstance(response, FileResponse):
+        return response
+    content: Any = response.streaming_content
+    if not response.is_async:
+        response.streaming_content = _from(await sync_to_async(_first)(response, content), content)
+        return response
+
+    async def begin() -> object:
+        return await anext(content, _END)
+
+    first = asyncio.ensure_future(begin())
+    await asyncio.wait({first}, timeout=FIRST_PART)
+    if first.done() and first.exception() is not None:
+        response.close()
+        first.result()
+    response.streaming_content = _afrom(first, content)
+    return response
+
+
+async def _afrom(first: asyncio.Future[Any], rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    try:
+        part = await first
+        if part is not _END:
+            yield part
+            async for part in rest:
+                yield part
+    finally:
+        first.cancel()
 
 
 class _Key(Struct, frozen=True):

@@ -72,6 +72,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 MIDDLEWARE = [
+    "dynamo_single.middleware.UnavailableMiddleware",
     "project.site.costs.page_costs",
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable
+from http import HTTPStatus
 
-from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.template.loader import render_to_string
 
 from dynamo_single.admin.responses import answered_by
 from dynamo_single.exceptions import (
     Conflict,
     EndpointUnreachable,
-    FormNotApplied,
-    KeyNotFilled,
-    SchemaVersionError,
     TableNotFound,
-    TableUnavailable,
     Throttled,
     UnexpectedItem,
     UnreadableItem,
 )
+from dynamo_single.unavailable import AWAY, CHANGING, unavailable_response
 
-logger = logging.getLogger("dynamo_single.admin")
-
-#: What code is told whose models have another form than the table's items: a migration is not applied, or not finished.
-_CHANGING = (FormNotApplied, KeyNotFilled, SchemaVersionError)
 #: What a page of its own stands for.
-UNAVAILABLE = (TableUnavailable, *_CHANGING, UnexpectedItem, UnreadableItem)
+UNAVAILABLE = (*AWAY, UnexpectedItem, UnreadableItem)
 
 
 def or_unavailable(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -48,17 +39,19 @@ def or_unavailable(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
 
 
 def unavailable(request: HttpRequest, error: Exception) -> HttpResponseBase:
-    """The page: status 503, or 500 for an item that cannot be read. It asks for no user and no session."""
-    logger.error("The admin could not answer %s", request.path, exc_info=error)
-    is_changing = isinstance(error, _CHANGING)
+    """Return the page, with status 503, or 500 for an item that cannot be read. It reads no user and no session."""
+    is_changing = isinstance(error, CHANGING)
     is_unreadable = isinstance(error, UnexpectedItem | UnreadableItem) and not is_changing
-    # The message names endpoints and commands: for developers.
     context = {
-        "message": str(error) if settings.DEBUG else "",
         "is_missing": isinstance(error, TableNotFound),
         "is_changing": is_changing,
         "is_unreadable": is_unreadable,
         "may_pass": isinstance(error, EndpointUnreachable | Throttled | Conflict),
     }
-    page = render_to_string("dynamo_single/admin/unavailable.html", context)
-    return HttpResponse(page, status=500 if is_unreadable else 503)
+    return unavailable_response(
+        request,
+        error,
+        template="dynamo_single/admin/unavailable.html",
+        context=context,
+        status=HTTPStatus.INTERNAL_SERVER_ERROR if is_unreadable else HTTPStatus.SERVICE_UNAVAILABLE,
+    )

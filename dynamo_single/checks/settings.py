@@ -19,6 +19,7 @@ from django.utils.module_loading import import_string
 
 from dynamo_single.backend.errors import ENGINE, is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
+from dynamo_single.conf import aliases, table_settings
 from dynamo_single.orm.schema.fields.columns import NO_DATABASE
 
 #: What Django's login, its forms and its sessions ask of a user, beside what Django's own check asks for.
@@ -26,6 +27,7 @@ _OF_A_USER: Final = ("check_password", "set_password", "get_session_auth_hash", 
 _ENGINE: Final = "dynamo_single.sessions"
 _SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
 _LOGINS: Final = "django.contrib.auth.middleware.AuthenticationMiddleware"
+_UNAVAILABLE: Final = "dynamo_single.middleware.UnavailableMiddleware"
 
 
 def check_database(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
@@ -116,6 +118,39 @@ def check_session_engine(app_configs: Sequence[AppConfig] | None = None, **kwarg
             hint=f"Set SESSION_ENGINE = {_ENGINE!r}.",
             id="dynamo_single.W903",
         )
+    ]
+
+
+def check_middleware(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """W918: a middleware that may wait for DynamoDB stands before the one that responds while DynamoDB is away."""
+    if _UNAVAILABLE not in settings.MIDDLEWARE:
+        return []
+    before = settings.MIDDLEWARE[: settings.MIDDLEWARE.index(_UNAVAILABLE)]
+    early = [path for path in (_SESSIONS, _LOGINS) if path in before]
+    if not early:
+        return []
+    return [
+        Warning(
+            f"{_UNAVAILABLE} comes after {early[0]} in MIDDLEWARE: while DynamoDB is away, what that one meets is a "
+            "server error (500).",
+            hint="Put it first.",
+            id="dynamo_single.W918",
+        )
+    ]
+
+
+def check_timeouts(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """W919: a bound of a part of a request is longer than the bound of the whole."""
+    return [
+        Warning(
+            f"DYNAMO_SINGLE[{alias!r}][{name.upper()!r}] is {getattr(found, name):g} seconds, and TOTAL_TIMEOUT is "
+            f"{found.total_timeout:g}: every request ends by then.",
+            hint=f"Lower {name.upper()}, or raise TOTAL_TIMEOUT.",
+            id="dynamo_single.W919",
+        )
+        for alias, found in ((alias, table_settings(alias)) for alias in aliases())
+        for name in ("connect_timeout", "read_timeout")
+        if getattr(found, name) > found.total_timeout
     ]
 
 

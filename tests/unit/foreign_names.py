@@ -56,7 +56,7 @@ DOCUMENTED_MODULES = {
 DOCUMENTED_IMPORTS = {
     *("django.contrib.admin.models.LogEntry", "django.contrib.admin.options.InlineModelAdmin"),
     *("django.contrib.admin.options.StackedInline", "django.contrib.admin.options.TabularInline"),
-    "django.db.models.signals.m2m_changed",
+    *("django.db.models.signals.m2m_changed", "django.template.TemplateDoesNotExist"),
     *("django.contrib.admin.sites.AdminSite", "django.contrib.sessions.backends.base.SessionBase"),
     *("django.core.cache.backends.base.BaseCache", "django.db.models.expressions.Expression"),
     *("django.db.models.expressions.Value", "django.db.models.fields.json.KeyTransform"),

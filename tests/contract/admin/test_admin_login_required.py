@@ -82,8 +82,11 @@ def test_an_engine_that_does_not_answer_is_the_admins_page(pages: Any, page: str
 
 
 @pytest.mark.usefixtures("_ours")
-def test_elsewhere_the_error_is_the_projects(pages: Any) -> None:
-    """A page of a project says in its own words that DynamoDB is away."""
+def test_elsewhere_the_error_is_the_projects(pages: Any, settings: Any) -> None:
+    """A page of a project says in its own words that DynamoDB is away, if there is no middleware for that."""
+    unavailable, *others = settings.MIDDLEWARE
+    assert unavailable == "dynamo_single.middleware.UnavailableMiddleware"
+    settings.MIDDLEWARE = others
     with intercept(no_engine), pytest.raises(EndpointUnreachable):
         pages.client.get("/accounts/")
 

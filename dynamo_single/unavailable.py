@@ -1,0 +1,83 @@
+"""Answer an HTTP request with status 503 if DynamoDB cannot be used at present.
+
+The middleware, and the admin's pages, make their responses here. This module does not depend on models.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template import TemplateDoesNotExist
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+
+from dynamo_single.exceptions import (
+    FormNotApplied,
+    KeyNotFilled,
+    OutcomeUnknown,
+    SchemaVersionError,
+    TableUnavailable,
+)
+
+__all__ = ["AWAY", "CHANGING", "RETRY_AFTER", "unavailable_response"]
+
+logger = logging.getLogger("dynamo_single.unavailable")
+
+#: What models raise that have another layout than the table's items: a migration is not applied, or not finished.
+CHANGING = (FormNotApplied, KeyNotFilled, SchemaVersionError)
+#: What is answered with status 503.
+AWAY = (TableUnavailable, *CHANGING)
+#: Seconds after which a client may try again.
+RETRY_AFTER = 5
+
+_TYPES = ["text/html", "application/json", "text/plain"]
+_TEMPLATE = "dynamo_single/unavailable.html"
+
+
+def unavailable_response(
+    request: HttpRequest,
+    error: Exception,
+    *,
+    template: str = _TEMPLATE,
+    context: Mapping[str, object] | None = None,
+    status: int = HTTPStatus.SERVICE_UNAVAILABLE,
+) -> HttpResponse:
+    """Return a response for an error: HTML, JSON or text, as the request's header ``Accept`` prefers.
+
+    It reads neither the user nor the session, is never cached, and with status 503 has ``Retry-After``. Its message is
+    for visitors; the error's own, which names endpoints and commands, is added only with ``DEBUG``.
+    """
+    logger.error("DynamoDB could not serve %s", request.path, exc_info=error)
+    is_unknown = isinstance(error, OutcomeUnknown)
+    detail = _("The database did not answer. Try again in a moment.")
+    if is_unknown:
+        detail = _("The database did not answer. What you sent may have been saved: look before you send it again.")
+    message = str(error) if settings.DEBUG else ""
+    kind = request.get_preferred_type(_TYPES)
+    response: HttpResponse
+    if kind == "application/json":
+        told = {"detail": detail, "outcome_unknown": is_unknown, **({"message": message} if message else {})}
+        response = JsonResponse(told, status=status)
+    elif kind == "text/html":
+        page = _page(template, {"detail": detail, "message": message, **(context or {})})
+        response = HttpResponse(page, status=status)
+    else:
+        response = HttpResponse(f"{detail}\n{message}".strip(), status=status, content_type="text/plain; charset=utf-8")
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        response.headers["Retry-After"] = str(RETRY_AFTER)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _page(template: str, context: Mapping[str, object]) -> str:
+    try:
+        # Without the request: its context processors would ask for the user.
+        return render_to_string(template, dict(context))
+    except (TemplateDoesNotExist, ImproperlyConfigured):
+        # The project renders no templates, or looks for none in apps.
+        return f"<!doctype html><title>503</title><p>{context['detail']}</p>"
