@@ -416,7 +416,7 @@ async def _read(model: type[BaseSession], key: str) -> BaseSession | None:
     try:
         with block.outside():
             item: BaseSession | None = await twin(model.objects.consistent().filter(pk=key), "first")
-        if item is None or (item.session_data is not None and item.expire_date is not None):
+        if item is None or (item.pk == key and item.session_data is not None and item.expire_date is not None):
             return item
     except (UnreadableItem, UnexpectedItem):
         pass
