@@ -87,13 +87,16 @@ class BotocoreClient:
     itself at the deadline: it then begins no further attempt. At most ``MAX_POOL_CONNECTIONS`` are there at a time.
     """
 
-    def __init__(self, settings: TableSettings, session: Session) -> None:
+    def __init__(self, settings: TableSettings, session: Session, *, is_stand_in: bool = False) -> None:
+        # What stands in for AWS answers at AWS's own addresses alone. (The stubs do not know the option.)
+        also: Any = {"ignore_configured_endpoint_urls": is_stand_in}
         config = Config(
             parameter_validation=False,  # costs more than the rest of a request's preparation; the compiler is tested
             connect_timeout=settings.connect_timeout,
             read_timeout=settings.read_timeout,
             max_pool_connections=settings.max_pool_connections,
             retries={"mode": "standard", "total_max_attempts": settings.max_attempts},
+            **also,
         )
         pretended = "local" if settings.is_local and not ENVIRONMENT_CREDENTIALS & os.environ.keys() else None
         session.register_component("response_parser_factory", _ParserFactory())

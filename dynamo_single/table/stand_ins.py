@@ -7,11 +7,13 @@ test wants it. This module must not import moto, and knows no client.
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from botocore.handlers import BUILTIN_HANDLERS
 from msgspec import Struct
 
 _EVENT = "before-send"
+_AWS = ".amazonaws.com"
 
 
 class _Known(Struct):
@@ -33,3 +35,8 @@ def is_active() -> bool:
             handler for event, handler in events if event.startswith(_EVENT) and hasattr(handler, "enabled")
         )
     return any(getattr(handler, "enabled", False) is True for handler in _known.found)
+
+
+def answers_for(endpoint_url: str | None) -> bool:
+    """Whether one of them answers what is sent to an endpoint: it does so for AWS, and lets the rest pass."""
+    return is_active() and (endpoint_url is None or (urlsplit(endpoint_url).hostname or "").endswith(_AWS))

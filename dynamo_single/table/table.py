@@ -21,7 +21,7 @@ from django.utils.asyncio import async_unsafe
 
 from dynamo_single.conf import TableSettings, table_settings
 from dynamo_single.exceptions import Conflict, TableUnavailable, Throttled
-from dynamo_single.table import deadlines, errors, flow, listeners, redirects, single_key, transport
+from dynamo_single.table import deadlines, errors, flow, listeners, redirects, single_key, stand_ins, transport
 from dynamo_single.table.items import Parameters, Response
 from dynamo_single.table.listeners import HEARD, INTERCEPTING
 from dynamo_single.table.pages import PageForm, untyped
@@ -190,8 +190,10 @@ class Table:
     def _tested(self, operation: str, params: Parameters) -> dict[str, object] | None:
         """What a test answers in DynamoDB's place; else ``None``, if the request may be sent."""
         answer = flow.apart(partial(listeners.intercepted, operation, params)) if INTERCEPTING.get() else None
-        if answer is None and redirects.state.guard is not None:
-            redirects.state.guard(self.settings, operation, params)
+        # What stands in for AWS lets nothing out.
+        guard = None if stand_ins.answers_for(self.settings.endpoint_url) else redirects.state.guard
+        if answer is None and guard is not None:
+            guard(self.settings, operation, params)
         return answer
 
 

@@ -222,7 +222,9 @@ class _Client:
     def _make_botocore(self) -> botocore_client.BotocoreClient:
         with self._lock:  # making a client is slow and not thread safe
             if self._botocore is None:
-                self._botocore = botocore_client.BotocoreClient(self._settings, self._session)
+                self._botocore = botocore_client.BotocoreClient(
+                    self._settings, self._session, is_stand_in=self.is_stand_in
+                )
             return self._botocore
 
 
