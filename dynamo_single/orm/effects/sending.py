@@ -18,6 +18,7 @@ from dynamo_single.exceptions import (
     Conflict,
     DynamoSingleError,
     NotSupported,
+    OutcomeUnknown,
     StaleObject,
     TransactionCancelled,
 )
@@ -104,6 +105,14 @@ async def commit(block: Block) -> None:
     token = block.token or (str(uuid.uuid4()) if counts else None)
     try:
         await carry_out(block.alias, explained, token=token)
+    except OutcomeUnknown as error:
+        if block.token is None:
+            raise
+        raise OutcomeUnknown(
+            f"{error} Or repeat the block with its token {block.token!r} within ten minutes: DynamoDB carries it out "
+            "once.",
+            code=error.code,
+        ) from error
     except DynamoSingleError as error:
         if not _was_carried_out(block, error):
             raise

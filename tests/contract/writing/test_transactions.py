@@ -18,13 +18,14 @@ from dynamo_single.exceptions import (
     Conflict,
     InvalidValue,
     NotSupported,
+    OutcomeUnknown,
     PendingWrite,
     StaleObject,
     TokenReused,
     UniqueViolation,
 )
 from dynamo_single.table import SentRequest
-from dynamo_single.testing import assert_requests, intercept, refuse
+from dynamo_single.testing import assert_requests, fault, intercept, refuse
 from project.directory.models import Company, Person
 from tests.catalog.chat import ChatChannel, ChatServer
 from tests.catalog.models import Order
@@ -353,6 +354,23 @@ def test_an_answer_that_was_lost() -> None:
             Order.objects.create(customer="a", number=2)
 
     place()
+    place()
+    assert Order.objects.filter(customer="a").count() == 2
+
+
+def test_lost_answer_of_block_names_its_token() -> None:
+    """Whoever follows it carries the block out once."""
+
+    def place() -> None:
+        with transactions.atomic(token="order-3"):
+            Order.objects.create(customer="a", number=1)
+            Order.objects.create(customer="a", number=2)
+
+    with (
+        fault("lost answer", operation="TransactWriteItems"),
+        pytest.raises(OutcomeUnknown, match="its token 'order-3'"),
+    ):
+        place()
     place()
     assert Order.objects.filter(customer="a").count() == 2
 
