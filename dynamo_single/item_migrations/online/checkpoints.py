@@ -11,15 +11,16 @@ import os
 import socket
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from dynamo_single import clock
-from dynamo_single.exceptions import ConditionFailed, MigrationRunning, TransactionCancelled
+from dynamo_single.exceptions import ConditionFailed, MigrationRunning, MigrationStopped, TransactionCancelled
 from dynamo_single.item_migrations.online.work import MAX_SEGMENTS, Options, Work
-from dynamo_single.orm.conditions.terms import Stored
-from dynamo_single.orm.requests.actions import ITEM_MISSING, Item, ItemKey, Put, Update
+from dynamo_single.orm.conditions.terms import Condition, Stored
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Item, ItemKey, Put, Update, as_read
 from dynamo_single.orm.requests.compiler import compile_action, compile_reads, compile_transaction, item_key
 from dynamo_single.table import names
 from dynamo_single.table.request import Request
@@ -30,6 +31,20 @@ from dynamo_single.table.table import Table
 MAX_FAILURES: Final = 100
 MAX_FAILURES_SIZE: Final = 100_000
 MAX_REASON: Final = 400
+_COUNTS: Final = ("scanned", "matched", "changed", "failed")
+
+
+class Damaged(Exception):
+    """A checkpoint lacks an attribute, or has one of another type; never leaves this module."""
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Raise ``Damaged`` for what an item does not hold as it was written."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise Damaged from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +87,7 @@ class Segment:
         """As it is stored, without its key."""
         found: dict[str, Any] = {
             "done": {"BOOL": self.done},
-            **{name: {"N": str(getattr(self, name))} for name in ("scanned", "matched", "changed", "failed")},
+            **{name: {"N": str(getattr(self, name))} for name in _COUNTS},
         }
         if self.position is not None:
             found["position"] = {"M": item_key(self.position)}
@@ -84,16 +99,17 @@ class Segment:
 
     @classmethod
     def of(cls, number: int, item: Item) -> Segment:
-        """A segment as it was stored; one that is not stored has not begun."""
-        counts = {name: int(item.get(name, {}).get("N", 0)) for name in ("scanned", "matched", "changed", "failed")}
-        failures = (each["M"] for each in item.get("failures", {}).get("L", ()))
-        return cls(
-            number,
-            position=_key(item["position"]["M"]) if "position" in item else None,
-            done=item.get("done", {}).get("BOOL", False),
-            failures=tuple(Failure(_key(each), each["reason"]["S"]) for each in failures),
-            **counts,
-        )
+        """A segment as it was stored; one that is not stored has not begun. ``Damaged`` if it cannot be read."""
+        with _readable():
+            counts = {name: int(item[name]["N"]) for name in _COUNTS if name in item}
+            failures = (each["M"] for each in (item["failures"]["L"] if "failures" in item else ()))
+            return cls(
+                number,
+                position=_key(item["position"]["M"]) if "position" in item else None,
+                done=item["done"]["BOOL"] if "done" in item else False,
+                failures=tuple(Failure(_key(each), each["reason"]["S"]) for each in failures),
+                **counts,
+            )
 
 
 def _key(item: Item) -> ItemKey:
@@ -125,18 +141,19 @@ class Run:
 
     @classmethod
     def of(cls, item: Item) -> Run:
-        """Work as it was stored."""
-        return cls(
-            token=item["token"]["S"],
-            holder=item["holder"]["S"],
-            since=float(item["since"]["N"]),
-            until=float(item["until"]["N"]),
-            segments=int(item["segments"]["N"]),
-            label=item["label"]["S"],
-            mark=item["mark"]["S"],
-            done=item["done"]["BOOL"],
-            failed=int(item["failed"]["N"]),
-        )
+        """Work as it was stored; ``Damaged`` if it cannot be read."""
+        with _readable():
+            return cls(
+                token=item["token"]["S"],
+                holder=item["holder"]["S"],
+                since=float(item["since"]["N"]),
+                until=float(item["until"]["N"]),
+                segments=int(item["segments"]["N"]),
+                label=item["label"]["S"],
+                mark=item["mark"]["S"],
+                done=item["done"]["BOOL"],
+                failed=int(item["failed"]["N"]),
+            )
 
 
 class Checkpoints:
@@ -145,20 +162,28 @@ class Checkpoints:
     ``taken()`` makes one. Every write raises ``MigrationRunning`` if another operator has taken over meanwhile.
     """
 
-    def __init__(self, table: Table, work: Work, run: Run, lease: float, *, goes_on: bool = True) -> None:
+    def __init__(
+        self, table: Table, work: Work, run: Run, lease: float, *, goes_on: bool = True, repairs: bool = False
+    ) -> None:
         self.table, self.work, self.run, self.lease = table, work, run, lease
-        self.goes_on = goes_on
+        self.goes_on, self.repairs = goes_on, repairs
 
     @classmethod
     def taken(cls, table: Table, work: Work, options: Options) -> Checkpoints:
         """Take work over, or begin it: a GetItem, and one TransactWriteItems.
 
-        No write if it is done. Raises ``MigrationRunning`` while somebody else has it.
+        No write if it is done. Raises ``MigrationRunning`` while somebody else has it, and ``MigrationStopped`` if the
+        checkpoint is damaged: with ``take_over`` the work begins again then.
         """
         key = _sort_key(work)
         answer = table.send(Request("GetItem", {"Key": item_key((names.MIGRATIONS, key)), "ConsistentRead": True}))
         stored: Item | None = answer.get("Item")
-        before = None if stored is None else Run.of(stored)
+        try:
+            before = None if stored is None else Run.of(stored)
+        except Damaged as error:
+            if not options.take_over:
+                raise _damaged(work, key) from error
+            before = None
         if before is not None and before.mark == work.mark and before.done and not before.failed:
             return cls(table, work, before, options.lease)
         if before is not None and before.until > clock.timestamp() and not options.take_over:
@@ -174,12 +199,14 @@ class Checkpoints:
             label=work.label,
             mark=work.mark,
         )
-        found = cls(table, work, run, options.lease, goes_on=goes_on)
-        found._take(before)
+        found = cls(table, work, run, options.lease, goes_on=goes_on, repairs=options.take_over)
+        if before is not None:
+            found._take(Stored("token", "=", ({"S": before.token},)))
+        else:
+            found._take(ITEM_MISSING if stored is None else as_read(stored, stored))
         return found
 
-    def _take(self, before: Run | None) -> None:
-        condition = ITEM_MISSING if before is None else Stored("token", "=", ({"S": before.token},))
+    def _take(self, condition: Condition) -> None:
         actions: list[Put | Update] = [Put(self._item(_sort_key(self.work), self.run.item), condition)]
         for number in range(self.run.segments):
             key = _sort_key(self.work, number)
@@ -195,15 +222,28 @@ class Checkpoints:
             if not _broken(error):
                 raise
             answer = self.table.send(Request("GetItem", {"Key": item_key((names.MIGRATIONS, _sort_key(self.work)))}))
-            raise _running(self.work, Run.of(answer["Item"]) if "Item" in answer else None) from error
+            with suppress(Damaged):
+                raise _running(self.work, Run.of(answer["Item"]) if "Item" in answer else None) from error
+            raise _damaged(self.work, _sort_key(self.work)) from error
 
     def segments(self) -> list[Segment]:
-        """Every segment as it is stored: one TransactGetItems, and none of work that begins."""
+        """Every segment as it is stored: one TransactGetItems, and none of work that begins.
+
+        Raises ``MigrationStopped`` if one is damaged; of work that was taken over, such a segment begins again.
+        """
         if not self.goes_on:
             return [Segment(number) for number in range(self.run.segments)]
         keys = [(names.MIGRATIONS, _sort_key(self.work, number)) for number in range(self.run.segments)]
         answers = self.table.send_patiently(compile_reads(keys, self.table.name))["Responses"]
-        return [Segment.of(number, answer.get("Item") or {}) for number, answer in enumerate(answers)]
+        return [self._segment(number, answer.get("Item") or {}) for number, answer in enumerate(answers)]
+
+    def _segment(self, number: int, item: Item) -> Segment:
+        try:
+            return Segment.of(number, item)
+        except Damaged as error:
+            if not self.repairs:
+                raise _damaged(self.work, _sort_key(self.work, number)) from error
+            return Segment(number)
 
     def save(self, segment: Segment) -> None:
         """Keep where a segment is: one PutItem."""
@@ -261,11 +301,16 @@ def forget(table: Table, app: str, migration: str) -> int:
 def begun(table: Table, app: str = "", migration: str = "") -> dict[str, Run]:
     """Work that has begun, by the sort key of its checkpoint: a Query over the checkpoints of the table, or of an app.
 
-    A consistent one; its pages hold what at most ``MAX_SEGMENTS`` segments of each operation keep.
+    A consistent one; its pages hold what at most ``MAX_SEGMENTS`` segments of each operation keep. Damaged work is left
+    out: ``Checkpoints.taken()`` reports it.
     """
     prefix = "#".join(("WORK", *(name for name in (app, migration) if name), ""))
-    items = _items(table, prefix)
-    return {item[names.SORT_KEY]["S"]: Run.of(item) for item in items if "holder" in item}
+    found: dict[str, Run] = {}
+    for item in _items(table, prefix):
+        if "holder" in item:
+            with suppress(Damaged):
+                found[item[names.SORT_KEY]["S"]] = Run.of(item)
+    return found
 
 
 def _keys(table: Table, prefix: str) -> list[ItemKey]:
@@ -291,6 +336,14 @@ def _sort_key(work: Work, segment: int | None = None) -> str:
 
 def _broken(error: TransactionCancelled) -> bool:
     return any(reason is not None and reason.get("Code") == "ConditionalCheckFailed" for reason in error.reasons)
+
+
+def _damaged(work: Work, sort_key: str) -> MigrationStopped:
+    return MigrationStopped(
+        f"Cannot resume {work.name}: its checkpoint {names.MIGRATIONS} / {sort_key} is damaged. Nothing was written. "
+        "Make sure that no other process runs it, and run the same command with --take-over: what is damaged begins "
+        "again."
+    )
 
 
 def _running(work: Work, run: Run | None) -> MigrationRunning:

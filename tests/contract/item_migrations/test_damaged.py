@@ -1,0 +1,75 @@
+"""Damaged checkpoints, and what a table says of its items: each is named with a fix, and the fix works."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dynamo_single.exceptions import MigrationRunning, MigrationStopped
+from dynamo_single.item_migrations.online import begun, carry_out, forget
+from dynamo_single.table import Table
+from tests.contract.damage import damages, items_of, store
+from tests.contract.item_migrations.things import DOUBLING, SMALL, doubled, put, scanned, thing
+from tests.contract.robustness.crashing import Crash, crash_behind
+
+NAME = "WORK#shop#0002_double#"
+LEFT = ("itemType",)
+
+
+def interrupted(table: Table) -> dict[str, dict[str, Any]]:
+    """Begin the work again, and leave it half done; the checkpoints by their sort keys."""
+    forget(table, "shop", "0002_double")
+    put(table, *map(thing, range(8)))
+    with crash_behind(9), pytest.raises(Crash):
+        carry_out(DOUBLING, table, SMALL)
+    return {item["sk"]["S"]: item for item in items_of(table, "MigrationCheckpoint")}
+
+
+def test_damaged_work_is_named_and_begins_again(table: Table) -> None:
+    """The work as a whole, whose item has fewest numbers in its key."""
+    whole = interrupted(table)[min(interrupted(table), key=len)]
+    for what, damaged in damages(whole, leave=LEFT):
+        interrupted(table)
+        store(table, damaged)
+        with pytest.raises(MigrationStopped, match=f"its checkpoint MIGRATIONS / {NAME}.* is damaged") as raised:
+            carry_out(DOUBLING, table, SMALL)
+        assert (what, "--take-over" in str(raised.value)) == (what, True)
+        assert begun(table) == {}
+        carry_out(DOUBLING, table, replace(SMALL, take_over=True))
+        assert (what, scanned(table)) == (what, doubled(*range(8)))
+
+
+def test_damaged_segment_is_named_and_begins_again(table: Table) -> None:
+    checkpoints = interrupted(table)
+    segment = max(checkpoints, key=lambda key: (len(key), "position" in checkpoints[key]))
+    assert "position" in checkpoints[segment]
+    for what, damaged in damages(checkpoints[segment], leave=(*LEFT, "token")):
+        present = interrupted(table)
+        store(table, {**damaged, "token": present[segment]["token"]})
+        with pytest.raises((MigrationStopped, MigrationRunning)):
+            carry_out(DOUBLING, table, SMALL)
+        carry_out(DOUBLING, table, replace(SMALL, take_over=True))
+        assert (what, scanned(table)) == (what, doubled(*range(8)))
+
+
+def test_damaged_segment_stops_the_next_operator(table: Table) -> None:
+    """Once the lease of the other one has ended."""
+    checkpoints = interrupted(table)
+    whole = min(checkpoints, key=len)
+    segment = max(checkpoints, key=lambda key: (len(key), "position" in checkpoints[key]))
+    store(table, {**checkpoints[whole], "until": {"N": "0"}})
+    store(table, {**checkpoints[segment], "position": {"S": "damaged"}})
+    with pytest.raises(MigrationStopped, match=rf"checkpoint MIGRATIONS / {segment} is damaged.*--take-over"):
+        carry_out(DOUBLING, table, SMALL)
+
+
+def test_damaged_checkpoints_can_be_forgotten(table: Table) -> None:
+    """As when the migration is taken back."""
+    for what, damaged in damages(interrupted(table)[min(interrupted(table), key=len)]):
+        store(table, damaged)
+        assert (what, forget(table, "shop", "0002_double") > 0) == (what, True)
+        carry_out(DOUBLING, table, SMALL)
+        assert scanned(table) == doubled(*range(8))
+        forget(table, "shop", "0002_double")
