@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from math import inf
 from time import monotonic
 
 from msgspec import Struct
@@ -77,16 +78,19 @@ BUDGET: ContextVar[Budget | None] = ContextVar("budget", default=None)
 def budget(seconds: float | None, setting: str) -> Iterator[None]:
     """Within the block requests may wait for DynamoDB for so many seconds together; ``None`` is no bound.
 
-    A block within another one has that one's budget.
+    A block within another one has that one's budget. Tasks that were started in the block and go on after it have no
+    such bound from then on.
     """
     if seconds is None or BUDGET.get() is not None:
         yield
         return
-    token = BUDGET.set(Budget(seconds, setting))
+    own = Budget(seconds, setting)
+    token = BUDGET.set(own)
     try:
         yield
     finally:
         BUDGET.reset(token)
+        own.left = inf
 
 
 def is_spent() -> bool:
