@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from msgspec import Struct
 
+from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.inspection.masking import Masks
 from dynamo_single.inspection.reading import Place
 from dynamo_single.inspection.shown import keys_of, model_shown
@@ -53,7 +54,12 @@ def troubles(table: Table) -> Iterator[Trouble]:
         return
     for name in unapplied():
         yield Trouble("migration", _("%(name)s is not applied.") % {"name": name}, "manage.py migrate")
-    for form in run(knowledge.state_of(table)).forms.values():
+    try:
+        state = run(knowledge.state_of(table))
+    except UnexpectedItem as error:
+        yield Trouble("migration", str(error))
+        return
+    for form in state.forms.values():
         for change in form.opened:
             label = change.parameters.get("label", "")
             text = _("%(migration)s is not finished: %(label)s.") % {"migration": change.migration, "label": label}

@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, connections
 
+from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.item_migrations.applying import is_responsible
 from dynamo_single.item_migrations.finishing import unapplied
 from dynamo_single.management.base import TableCommand
@@ -75,7 +76,11 @@ class Command(TableCommand):
         self._line("Billing", billing)
 
     def _migrations(self, table: Table) -> None:
-        state = run(knowledge.state_of(table))
+        try:
+            state = run(knowledge.state_of(table))
+        except UnexpectedItem as error:
+            self.stdout.write(self.style.ERROR(f"{'Migrations':<14} {error}"))
+            return
         if state.owner:
             self._line("Owner", state.owner)
         for item_type, recorded in state.shards.items():

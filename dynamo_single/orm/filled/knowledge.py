@@ -105,7 +105,11 @@ class _Known(Struct):
         # The age is that of the request, and not that of its answer.
         begun = time.monotonic()
         self.replaced = table.replaced
-        self.state, self.read_at = await state_of(table), begun
+        self.state, self.read_at = await _stored_state(table), begun
+        if self.state.damage is not None:
+            logger.error(
+                "%s Until then only models of apps without migrations are read and written.", self.state.damage
+            )
         self.schedules.clear()
         return self.state
 
@@ -186,7 +190,8 @@ async def undivided(table: Table, layout: ModelLayout) -> None:
     """Raise ``FormNotApplied`` if later code has divided a model's items into shards, of which this code knows none.
 
     Sends one GetItem every ``SHARDS_REFRESH`` seconds for all models without migrations, and nothing for others, which
-    are asked about anyway, or for a test table, where only a test could have shards.
+    are asked about anyway, or for a test table, where only a test could have shards. If what the table says is damaged,
+    the log names it, and these models, such as users and sessions, are used as before.
     """
     known = _tables.get(table)
     if known is not None and known.undivided.get(layout, 0.0) > time.monotonic():
@@ -236,7 +241,7 @@ async def _form(table: Table, layout: ModelLayout, *, is_open: bool = False) -> 
         return None
 
     def fitted(state: TableState) -> StoredForm | None:
-        refuse_foreign(table.settings, state)
+        refuse_foreign(table.settings, state.whole())
         refuse_divided(state, layout)
         form = fitting.form_in(state, layout)
         names_in_use.follow(layout, form)
@@ -279,7 +284,7 @@ async def _schedule(table: Table, layout: ModelLayout, longest: float) -> Schedu
     def check(state: TableState) -> Schedule:
         found = known.schedules.get(layout)
         if found is None:
-            refuse_foreign(table.settings, state)
+            refuse_foreign(table.settings, state.whole())
             found = known.schedules[layout] = schedule_in(state, Divided.of(layout)) or Schedule()
         return found
 
@@ -299,7 +304,7 @@ def recorded(table: Table, item_type: str) -> Schedule:
     known = _tables.setdefault(table, _Known())
     state = known.state if known.age < SHARDS_REFRESH and known.replaced == table.replaced else None
     state = run(known.read(table)) if state is None else state
-    found = state.shards.get(item_type)
+    found = state.whole().shards.get(item_type)
     return Schedule() if found is None else known_schedule(found, item_type)
 
 
@@ -329,7 +334,11 @@ def record(table: Table, divided: Divided, work: Callable[[Schedule | None], Sch
 
 
 async def state_of(table: Table) -> TableState:
-    """What a table says now: one strongly consistent GetItem."""
+    """What a table says now: one strongly consistent GetItem; ``UnexpectedItem`` if it cannot be read."""
+    return (await _stored_state(table)).whole()
+
+
+async def _stored_state(table: Table) -> TableState:
     answer = await table.ask(Request("GetItem", {"Key": item_key(states.STATE_KEY), "ConsistentRead": True}))
     return states.read(answer["Item"]) if answer.get("Item") else TableState()
 

@@ -5,10 +5,10 @@ One item a table holds it, written by migrations only. This module sends nothing
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
-from msgspec import DecodeError, Struct, field, json
+from msgspec import DecodeError, Struct, ValidationError, field, json
 from msgspec.structs import replace
 
 from dynamo_single.conf import TableSettings
@@ -120,12 +120,22 @@ class StoredShards(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TableState(Struct, frozen=True):
-    """All that a table says: the form and the shards of each type of items by ``itemType``, and whose the table is."""
+    """All that a table says: the form and the shards of each type of items by ``itemType``, and whose the table is.
+
+    ``damage`` is why a part of it could not be read, which is empty then.
+    """
 
     revision: int = 0
     owner: str = ""
     forms: Mapping[str, StoredForm] = field(default_factory=dict)
     shards: Mapping[str, StoredShards] = field(default_factory=dict)
+    damage: UnexpectedItem | None = None
+
+    def whole(self) -> TableState:
+        """Return the same; raise ``UnexpectedItem`` if a part of it could not be read."""
+        if self.damage is not None:
+            raise self.damage
+        return self
 
     def with_form(self, item_type: str, form: StoredForm | None) -> TableState:
         """The same with one type's form; ``None`` for a type that has none any more."""
@@ -134,19 +144,30 @@ class TableState(Struct, frozen=True):
 
 
 def read(item: Item) -> TableState:
-    """The state that an item holds; ``UnexpectedItem`` for one that another release of this app has written."""
-    try:
-        return TableState(
-            revision=int(item[REVISION]["N"]),
-            owner=item.get(_OWNER, {}).get("S", ""),
-            forms=json.decode(item[_FORMS]["S"], type=dict[str, StoredForm]),
-            shards=json.decode(item.get(_SHARDS, {}).get("S", "{}"), type=dict[str, StoredShards]),
-        )
-    except (KeyError, ValueError, DecodeError) as error:
-        raise UnexpectedItem(
-            f"The item {STATE_KEY[0]} / {STATE_KEY[1]} does not say in a known way what the table holds: {error!r}. A "
-            "later release of dynamo_single may have written it. Use that release."
-        ) from error
+    """Return the state that an item holds, with its ``damage`` if a part of it cannot be read.
+
+    Raises ``UnexpectedItem`` if a later release has written the shards: no item may be read without them.
+    """
+    readers: dict[str, Callable[[], object]] = {
+        "revision": lambda: int(item[REVISION]["N"]),
+        "owner": lambda: item[_OWNER]["S"] if _OWNER in item else "",
+        "forms": lambda: json.decode(item[_FORMS]["S"], type=dict[str, StoredForm]),
+        "shards": lambda: json.decode(item[_SHARDS]["S"] if _SHARDS in item else "{}", type=dict[str, StoredShards]),
+    }
+    found: dict[str, Any] = {}
+    damage: UnexpectedItem | None = None
+    for name, reader in readers.items():
+        try:
+            found[name] = reader()
+        except (KeyError, ValueError, DecodeError) as error:
+            damage = UnexpectedItem(
+                f"The item {STATE_KEY[0]} / {STATE_KEY[1]} does not say in a known way what the table holds: {name}: "
+                f"{error!r}. A later release of dynamo_single may have written it: use that release. If it is damaged, "
+                "restore this item from a backup of the table."
+            )
+            if name == _SHARDS and isinstance(error, ValidationError):
+                raise damage from error
+    return TableState(**found, damage=damage)
 
 
 def written(state: TableState) -> dict[str, dict[str, Any]]:
