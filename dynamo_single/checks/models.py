@@ -18,6 +18,7 @@ from pynamodb.attributes import Attribute as PynamoDBAttribute
 
 from dynamo_single.checks.collisions import check_collisions
 from dynamo_single.checks.relations import (
+    check_derived_expiry,
     check_many_to_many,
     check_on_delete,
     check_partitions,
@@ -87,6 +88,7 @@ def check_model(model: type[DynamoModel]) -> list[CheckMessage]:
             *check_says_on_delete(model),
             *check_on_delete(model),
             *check_many_to_many(model),
+            *check_derived_expiry(model),
             *check_partitions(model),
             *_check_copies(model),
             *_check_counters(model),

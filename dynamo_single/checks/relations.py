@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from django.core.checks import Error, Warning
+from django.core.exceptions import FieldDoesNotExist
 from django.db.models import CASCADE, SET_DEFAULT, SET_NULL
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
@@ -75,6 +76,27 @@ def _line_of(field: Any, layout: ModelLayout) -> str:
     if following.cascade:
         return f"{line}: {label} says cascade=True already."
     return f"{line}, and cascade=True in {label} = models.Children(...), which takes these objects along."
+
+
+def check_derived_expiry(model: type[DynamoModel]) -> Iterator[Error]:
+    """E037: objects that follow from others which expire, and would be read until DynamoDB deletes their items."""
+    if not model.derived_by:
+        return
+    try:
+        source: Any = model._meta.get_field(model.derived_by)
+        target = source.related_model
+        expires = target._options.purge_after is None and _expires(target)
+        if not expires or registry.layout_of(model).expires is not None:
+            return
+    except (ConfigurationError, FieldDoesNotExist, AttributeError):
+        return  # E003 says so
+    yield Error(
+        f"{target._meta.label} objects expire, and {model._meta.label} objects follow from them ({model.derived_by}): "
+        "without a TTLAttribute, an expired one is read until DynamoDB deletes its item.",
+        hint="Declare expires = models.TTLAttribute(null=True): each write of the other object sets it.",
+        obj=model,
+        id="dynamo_single.E037",
+    )
 
 
 def check_many_to_many(model: type[DynamoModel]) -> Iterator[Error]:

@@ -329,7 +329,7 @@ class EdgesManager:
                 keys.append(self.end.far.attribute.prepare(obj))
                 found[keys[-1]] = None
         if keys and stored and not self.end.far.attribute.checked:
-            there = self.model._base_manager.in_bulk(keys)
+            there = self.model._base_manager.consistent().in_bulk(keys)
             missing = next((key for key in keys if key not in there), None)
             if missing is not None:
                 raise self.model.DoesNotExist(f"No {self.model._meta.label} has pk {missing!r}; nothing was written.")

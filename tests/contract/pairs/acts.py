@@ -6,15 +6,39 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import InMemoryStorage
 
+from dynamo_single.authorship import acting_as
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.orm.filled import growth
+from dynamo_single.orm.requests.actions import key_of
+from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema import registry
-from dynamo_single.table import get_table
+from dynamo_single.table import Request, get_table
+from dynamo_single.verification import repair, verify
 from tests.contract.pairs.lag import lagging
 from tests.contract.pairs.writers import loaded
 
-__all__ = ["StaleObject", "divide", "hard_delete", "lagging", "loaded", "pks", "restore", "save_twice"]
+__all__ = [
+    "STORAGE",
+    "StaleObject",
+    "acting_as",
+    "divide",
+    "hard_delete",
+    "in_millimetres",
+    "lagging",
+    "left",
+    "loaded",
+    "outdated",
+    "pks",
+    "purge",
+    "rebuild",
+    "restore",
+    "save_twice",
+    "upload",
+    "write_as_before",
+]
 
 
 def pks(objects: Iterable[Any]) -> list[str]:
@@ -46,3 +70,70 @@ def save_twice(model: Any, pk: str, *, error: type[Exception], **values: Any) ->
 def divide(model: Any, number: int) -> None:
     """Divide a model's keys into so many shards, from the beginning."""
     growth.begin_with(get_table(), registry.layout_of(model), number)
+
+
+#: Where files are.
+STORAGE = InMemoryStorage()
+
+
+def upload(model: Any, pk: str, text: str) -> None:
+    """Give an object a file, and read it again."""
+    obj = loaded(model, pk)
+    obj.paper = ContentFile(text.encode(), name=f"{text}.txt")
+    obj.save()
+    assert loaded(model, pk).paper.read() == text.encode()
+
+
+def in_millimetres(values: Any) -> dict[str, Any]:
+    """The second schema version: a length, which the first one had in metres."""
+    return {"length": values["metres"] * 1000, "metres": None}
+
+
+def write_as_before(model: Any, pk: str) -> None:
+    """Let an object's item be as code of the first schema version has written it."""
+    item = loaded(model, pk)._stored
+    if "length" not in item:
+        return  # it is so already
+    metres = int(item["length"]["N"]) // 1000
+    update = {
+        "Key": item_key(key_of(item)),
+        "UpdateExpression": "SET metres = :metres REMOVE #length, schemaVersion",
+        "ExpressionAttributeNames": {"#length": "length"},
+        "ExpressionAttributeValues": {":metres": {"N": str(metres)}},
+    }
+    get_table().send(Request("UpdateItem", update))
+
+
+def every(model: Any) -> Any:
+    """The manager of what is live and in the trash."""
+    return getattr(model, "all_objects", model.objects)
+
+
+def left(model: Any, names: list[str], owner: str) -> list[str]:
+    """The things that refer to an owner still."""
+    return pks(obj for obj in scanned(model) if owner in {getattr(obj, name) for name in names})
+
+
+def outdated(model: Any, owner: str) -> list[str]:
+    """The things whose copy of an owner's name is another one."""
+    found = [obj for obj in scanned(model) if obj.owner_id == owner]
+    return pks(obj for obj in found if obj.owner_name != obj.owner.name)
+
+
+def scanned(model: Any) -> Iterable[Any]:
+    """All that is stored, consistently."""
+    return every(model).allow_scan().consistent().using_index("primary")
+
+
+def purge(model: Any, missed: list[str]) -> None:
+    """Delete for good what a deletion has left."""
+    for pk in missed:
+        obj = every(model).consistent().get(pk=pk)
+        delete = getattr(obj, "hard_delete", obj.delete)
+        delete()
+
+
+def rebuild() -> None:
+    """Do what `dynamo_verify --repair` does."""
+    for finding in verify():
+        repair(finding)

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from collections.abc import Iterator
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any
-from uuid import UUID
 
 from dynamo_single.exceptions import NotSupported, UniqueViolation
 from tests.contract.pairs.drafts import Draft, Family
 from tests.contract.pairs.lag import BEGINNING
-from tests.contract.pairs.oracle import NO_ERRORS, Act, Capability, Errors, Expected, Kept, Row, World
+from tests.contract.pairs.oracle import (
+    NO_ERRORS,
+    Act,
+    Capability,
+    Errors,
+    Expected,
+    Kept,
+    Row,
+    World,
+)
 from tests.contract.pairs.readers import CODES
 
 #: PynamoDB's writers put one item over another, and know of nothing that goes along.
@@ -68,7 +75,23 @@ class purged(soft_delete):
         family.thing.options["purge_after"] = f"datetime.timedelta(seconds={self.seconds})"
 
     def trashed(self, world: World, kept: Kept) -> None:
-        kept.expires = math.ceil(world.now + self.seconds)
+        kept.expires = math.floor(world.now + self.seconds) + 1  # the next whole second
+
+
+class record(soft_delete):
+    """`Record`: a map with metadata around it."""
+
+    title = "record"
+    covers = ("Record", "Meta.id_prefix")
+    refuses = NOT_BY_PYNAMODB
+
+    def add(self, family: Family) -> None:
+        family.thing.bases.append("models.Record")
+        family.thing.options["id_prefix"] = "'thing'"
+        family.id_name = "id"
+        family.identity = tuple("id" if name == "thing_id" else name for name in family.identity)
+        if family.identity == ("id",):
+            family.thing.primary = ("", "")
 
 
 class expiry(Capability):
@@ -188,7 +211,7 @@ class composite(Capability):
 
     def add(self, family: Family) -> None:
         family.thing.attributes = {"group": "models.UnicodeAttribute()", **family.thing.attributes}
-        family.identity = ("group", "thing_id")
+        family.identity = ("group", family.id_name)
         family.thing.primary = ("GROUP#{group}", "THING#{thing_id}")
         for name, key in family.thing.keys.items():
             family.thing.keys[name] = key.replace("{thing_id}'", "{thing_id}#{group}'")
@@ -280,96 +303,11 @@ class derived(Capability):
         )
 
 
-class version(Capability):
-    """`VersionAttribute`: what was written since it was read is not overwritten."""
+class derived_expiring(derived):
+    """Derived items that expire with their object."""
 
-    title = "version"
-    covers = ("VersionAttribute",)
-    refuses = NOT_BY_PYNAMODB
+    title = "derived, with a time to live"
 
     def add(self, family: Family) -> None:
-        family.thing.attributes["version"] = "models.VersionAttribute()"
-
-    def acts(self, chance: random.Random, world: World) -> Iterator[Act]:
-        pk = some(chance, world.live)
-        if pk is not None:
-            before = world.things[pk].values["note"]
-            note = chance.choice([each for each in ("one", "two", "three") if each != before])
-            after = {**world.things[pk].values, "note": note}
-            text = f"save_twice(Thing, {pk!r}, note={note!r}, error=StaleObject)"
-            yield Act(text, lambda world: world.write(pk, after))
-
-
-class immutable(Capability):
-    """`immutable=True`: the value that an object is created with stays."""
-
-    title = "immutable"
-    covers = ("Attribute.immutable",)
-    refuses = NOT_BY_PYNAMODB
-
-    def add(self, family: Family) -> None:
-        family.thing.attributes["origin"] = "models.UnicodeAttribute(default='here', immutable=True)"
-
-
-class moments(Capability):
-    """`TimestampedModel`, whose time of the last change is in a key."""
-
-    title = "timestamps"
-    covers = ("TimestampedModel", "TimestampAttribute")
-
-    def add(self, family: Family) -> None:
-        family.thing.bases.append("models.TimestampedModel")
-        family.thing.keys["by_change"] = (
-            f"models.IndexKey('{family.index()}', 'CHANGED', '{{updated_at}}#{{thing_id}}')"
-        )
-
-    def expected(self, world: World) -> Iterator[Expected]:
-        yield Expected("pks(Thing.objects.order_by('updated_at'))", sorted(world.live))
-
-
-class plain(Capability):
-    """Attributes of every plain kind, some of them in a key."""
-
-    title = "plain values"
-    covers = (
-        *("BinaryAttribute", "BinarySetAttribute", "BooleanAttribute", "DateAttribute", "DecimalAttribute"),
-        *("DurationAttribute", "EmailAttribute", "IPAddressAttribute", "IntegerAttribute", "JSONAttribute"),
-        *("ListAttribute", "NumberAttribute", "NumberSetAttribute", "SlugAttribute", "TimeAttribute"),
-        *("URLAttribute", "UUIDAttribute", "UnicodeAttribute", "UnicodeSetAttribute"),
-        *("Attribute.attr_name", "Attribute.choices", "Attribute.default", "Attribute.null"),
-    )
-    #: The declaration of each, and values that it may have.
-    kinds: Mapping[str, tuple[str, tuple[Any, ...]]] = {
-        "flag": ("models.BooleanAttribute(default=False)", (True, False)),
-        "number": ("models.IntegerAttribute(default=0, attr_name='n')", (0, -5, 10**20)),
-        "price": ("models.DecimalAttribute(null=True)", (None, Decimal("1.5"), Decimal(-3))),
-        "day": ("models.DateAttribute(null=True)", (None, date(2026, 1, 31))),
-        "hour": ("models.TimeAttribute(null=True)", (None, time(9, 30))),
-        "long": ("models.DurationAttribute(null=True)", (None, timedelta(days=2))),
-        "mail": ("models.EmailAttribute(null=True)", (None, "a@example.org")),
-        "at": ("models.IPAddressAttribute(null=True)", (None, "127.0.0.1")),
-        "slug": ("models.SlugAttribute(null=True)", (None, "a-b")),
-        "link": ("models.URLAttribute(null=True)", (None, "https://example.org/")),
-        "uuid": ("models.UUIDAttribute(null=True)", (None, UUID(int=7))),
-        "size": ("models.UnicodeAttribute(default='s', choices=[('s', 'small'), ('l', 'large')])", ("s", "l")),
-        "json": ("models.JSONAttribute(null=True)", (None, {"a": [1, None]})),
-        "list": ("models.ListAttribute(default=list, blank=True)", ([], [1, "x", {"y": True}])),
-    }
-
-    def add(self, family: Family) -> None:
-        family.thing.attributes |= {name: declared for name, (declared, _) in self.kinds.items()}
-        family.thing.attributes["words"] = "models.UnicodeSetAttribute()"
-        family.thing.attributes["numbers"] = "models.NumberSetAttribute()"
-        family.thing.attributes["blobs"] = "models.BinarySetAttribute()"
-        family.thing.attributes["blob"] = "models.BinaryAttribute(null=True)"
-        key = "{size}#{number}#{day:last}#{thing_id}"
-        family.thing.keys["by_number"] = f"models.IndexKey('{family.index()}', 'NUMBERS#{{flag}}', '{key}')"
-        family.shown.extend(self.kinds)
-
-    def values(self, chance: random.Random, world: World) -> Row:
-        return {name: chance.choice(values) for name, (_, values) in self.kinds.items()}
-
-    def expected(self, world: World) -> Iterator[Expected]:
-        for flag in (True, False):
-            found = sorted(pk for pk, row in world.live.items() if row["flag"] is flag and row["size"] == "l")
-            yield Expected(f"pks(Thing.objects.filter(flag={flag}, size='l').order_by('number'))", found)
+        super().add(family)
+        family.after[-1].attributes["expires"] = "models.TTLAttribute(null=True)"

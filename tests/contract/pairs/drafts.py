@@ -20,6 +20,12 @@ from tests.contract.pairs.writers import *
 """
 
 
+#: The identifiers of things.
+IDS = ("a", "b", "c", "d")
+#: The bases of a record.
+IN_RECORD = frozenset({"models.SoftDeleteModel", "models.TimestampedModel", "models.AuthoredModel"})
+
+
 class Draft(Struct):
     """One model that is to be declared; values are Python."""
 
@@ -37,6 +43,8 @@ class Draft(Struct):
     def text(self) -> str:
         """The class."""
         bases = [base for base in self.bases if base != "models.Model" or len(self.bases) == 1]
+        if "models.Record" in bases:  # which has these
+            bases = [base for base in bases if base not in IN_RECORD]
         lines = [f"class {self.name}({', '.join(bases)}):"]
         lines += [f"    {name} = {value}" for name, value in self.attributes.items()]
         lines += [f"    {line}" for each in self.code for line in each.splitlines()]
@@ -85,6 +93,8 @@ class Family(Struct):
     after: list[Draft] = field(default_factory=list)
     #: The attributes of which the identity is made.
     identity: tuple[str, ...] = ("thing_id",)
+    #: What the identifier is called.
+    id_name: str = "thing_id"
     #: Things lie in their owner's partition.
     nested: bool = False
     #: Owners that are there from the beginning, and stay.
@@ -136,6 +146,11 @@ class Family(Struct):
         return "~~".join(values[name] for name in self.identity)
 
     @property
+    def ids(self) -> list[str]:
+        """What the identifier of a thing may be."""
+        return [f"thing-{name}" if self.id_name == "id" else name for name in IDS]
+
+    @property
     def drafts(self) -> Iterator[Draft]:
         """All models in the order of their declaration."""
         if self.references:
@@ -150,4 +165,7 @@ class Family(Struct):
         for name, reference in self.references.items():
             null = not (self.nested and name == "owner")
             self.thing.attributes = {name: reference.declared(null=null), **self.thing.attributes}
-        return "\n\n".join(draft.text for draft in self.drafts)
+        written = [draft.text for draft in self.drafts]
+        own = self.thing.text
+        renamed = own.replace("{thing_id}", f"{{{self.id_name}}}").replace("'thing_id'", f"'{self.id_name}'")
+        return "\n\n".join(renamed if text == own else text for text in written)

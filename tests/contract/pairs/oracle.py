@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -15,17 +16,16 @@ Errors = frozenset[type[Exception]]
 NO_ERRORS: Errors = frozenset()
 Row = dict[str, Any]
 
-#: The identities of things.
-IDS = ("a", "b", "c", "d")
 NOTES = ("one", "two", "two", "three")
 
 
 class Kept(Struct):
-    """An object as it is to be stored; ``expires`` is when it is gone, in seconds since 1970."""
+    """An object as it is to be stored; when it was written, and when it is gone, in seconds since 1970."""
 
     values: Row
     live: bool = True
     expires: float | None = None
+    written: float = 0.0
 
 
 class World:
@@ -60,16 +60,23 @@ class World:
         """The errors for which a thing cannot be stored so, or not be deleted, by a way to write."""
         return frozenset().union(*(each.refusals(self, pk, after, way) for each in self.capabilities))
 
+    def new_values(self, chance: random.Random) -> Row:
+        """Values of every attribute, for a thing that is created or changed."""
+        found: Row = {"note": chance.choice(NOTES), self.family.id_name: chance.choice(self.family.ids)}
+        for capability in self.capabilities:
+            found |= capability.values(chance, self)
+        return found
+
     def write(self, pk: str, after: Row) -> None:
         """A thing is created, changed or restored."""
-        kept = self.things[pk] = Kept(after)
+        kept = self.things[pk] = Kept(after, written=self.now)
         for capability in self.capabilities:
             capability.stored(self, kept)
 
     def bin(self, pk: str) -> None:
         """A thing goes to the trash."""
         kept = self.things[pk]
-        kept.live = False
+        kept.live, kept.written = False, self.now
         for capability in self.capabilities:
             capability.trashed(self, kept)
 
@@ -84,16 +91,30 @@ class World:
         return {name: found[name] for name in self.family.shown}
 
 
+class ByIndex(Struct, frozen=True):
+    """What an act may miss since it finds things by an index that is late, as the documentation says.
+
+    ``missed`` is an expression for the identities of things that it has left. ``dynamo_verify`` has to report them by
+    one of ``kinds``, and ``repair`` is the way out. ``errors`` are allowed as well.
+    """
+
+    missed: str = "[]"
+    kinds: frozenset[str] = frozenset()
+    repair: str = ""
+    errors: Errors = NO_ERRORS
+
+
 class Act(Struct, frozen=True):
     """One thing that is done: Python, what it does to the world, and the errors one of which it has to end in.
 
-    ``by_index``: it finds objects by an index, so that the indexes have to be up to date.
+    ``by_index``: it finds things by an index; what it may miss if that is late. ``settled``: no index may be late.
     """
 
     text: str
     effect: Callable[[World], object] = lambda world: None
     errors: Errors = NO_ERRORS
-    by_index: bool = False
+    by_index: ByIndex | None = None
+    settled: bool = False
 
 
 class Expected(Struct, frozen=True):
@@ -114,6 +135,8 @@ class Capability:
     covers: tuple[str, ...] = ()
     #: The ways to write that refuse a model with it, and their error.
     refuses: Mapping[str, type[Exception]] = MappingProxyType({})
+    #: The ways to write that do not keep it, and what happens.
+    breaks: Mapping[str, str] = MappingProxyType({})
 
     @property
     def name(self) -> str:
@@ -154,18 +177,27 @@ class Snapshots(Struct):
     """What lists were some time ago: a read that may be late shows each object as it was at one of these times."""
 
     most: float
-    kept: list[tuple[float, dict[str, Row]]] = field(default_factory=list)
+    kept: list[tuple[float, dict[str, Row], dict[str, float | None]]] = field(default_factory=list)
 
-    def note(self, now: float, listed: dict[str, Row]) -> None:
+    def note(self, world: World) -> None:
         """The lists are so from now on."""
-        self.kept.append((now, listed))
+        self.kept.append((world.now, world.listed(), {pk: kept.expires for pk, kept in world.things.items()}))
 
     def may_show(self, now: float, found: dict[str, Row]) -> str:
         """What is wrong with a list; empty if nothing is."""
-        first = max((number for number, (time, _) in enumerate(self.kept) if time <= now - self.most), default=0)
-        window = [listed for _, listed in self.kept[first:]]
+        first = max((number for number, (time, *_) in enumerate(self.kept) if time <= now - self.most), default=0)
+        window = [
+            # Whether an object has expired is asked now, of what it said then.
+            {pk: row for pk, row in listed.items() if (expires[pk] or math.inf) > now}
+            for _, listed, expires in self.kept[first:]
+        ]
         for pk in {*found}.union(*window):
             states = [listed.get(pk) for listed in window]
             if found.get(pk) not in states:
                 return f"{pk!r} is read as {found.get(pk)}, and was in this time {states}"
         return ""
+
+
+def arguments(values: Row) -> str:
+    """Values as arguments of a call."""
+    return ", ".join(f"{name}={value!r}" for name, value in sorted(values.items()))

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.contract.pairs.oracle import Capability
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/reference/pairs.md"
 
@@ -50,7 +54,7 @@ def text() -> str:
     from tests.contract.pairs.table import REFUSED as PAIRS
     from tests.contract.pairs.writers import WRITERS
 
-    titles = {name: row.title for name, row in CAPABILITIES.items()}
+    titles = {name: row.title for name, row in {**CAPABILITIES, **WRITERS}.items()}
     declared = [
         (row.title, ", ".join(f"`{name}`" for name in row.covers) or "a primary key of several values")
         for row in CAPABILITIES.values()
@@ -61,10 +65,7 @@ def text() -> str:
     ]
     limited = [(titles[each.first], titles[each.second], each.reason) for each in LIMITATIONS]
     ways = [writer.title for writer in WRITERS.values()]
-    written = [
-        (row.title, *(f"`{row.refuses[name].__name__}`" if name in row.refuses else "yes" for name in WRITERS))
-        for row in CAPABILITIES.values()
-    ]
+    written = [(row.title, *(cell(row, name) for name in WRITERS)) for row in CAPABILITIES.values()]
     read = [
         (
             each.title,
@@ -86,6 +87,13 @@ def text() -> str:
         table(("way to read", "consistent", "models with"), read),
     ]
     return "\n".join(parts)
+
+
+def cell(row: type[Capability], way: str) -> str:
+    """What a way to write does."""
+    if way in row.breaks:
+        return "no: see above"
+    return f"`{row.refuses[way].__name__}`" if way in row.refuses else "yes"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -15,7 +15,17 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.verification import verify
 from tests.contract.pairs.drafts import IMPORTS, Family
 from tests.contract.pairs.lag import MOST, Time, lagging
-from tests.contract.pairs.oracle import IDS, NO_ERRORS, NOTES, Act, Capability, Errors, Expected, Row, Snapshots, World
+from tests.contract.pairs.oracle import (
+    NO_ERRORS,
+    Act,
+    ByIndex,
+    Capability,
+    Errors,
+    Expected,
+    Snapshots,
+    World,
+    arguments,
+)
 from tests.contract.pairs.readers import READERS, Reader
 from tests.contract.pairs.writers import WRITERS, Refused, Writer
 from tests.unit.declaring import forgotten
@@ -56,7 +66,11 @@ class History:
     @property
     def pks(self) -> list[str]:
         """The identities of all things that there may be."""
-        parts = {"thing_id": IDS, "group": ("g", "h"), "owner_id": [*(f"o{n}" for n in range(12)), *FIRST, "nobody"]}
+        parts = {
+            self.family.id_name: self.family.ids,
+            "group": ("g", "h"),
+            "owner_id": [*(f"o{n}" for n in range(12)), *FIRST, "nobody"],
+        }
         found = [""]
         for number, name in enumerate(self.family.identity):
             found = [f"{pk}{'~~' if number else ''}{part}" for pk in found for part in parts[name]]
@@ -116,15 +130,18 @@ class Play:
     def noted(self) -> None:
         """Remember how the lists are from now on."""
         self.world.pass_to(clock.timestamp())
-        self.snapshots.note(self.world.now, self.world.listed())
+        self.snapshots.note(self.world)
 
     def step(self) -> None:
         """One act, after some time."""
         self.move(round(self.chance.uniform(0, 2), 1))
         act = self.chance.choice(self.choices())
-        if act.by_index:
+        if act.settled or (act.by_index is not None and self.chance.random() < 0.5):
             self.settle()
             act = self.chance.choice(self.choices())  # something may have expired meanwhile
+        elif act.by_index is not None:
+            self.hurry(act, act.by_index)
+            return
         error = self.outcome(act)
         if act.errors and not isinstance(error, (*act.errors, Refused)):
             raise self.history.failed(f"{act.text} has to end in one of {act.errors}, not in {error!r}.") from error
@@ -133,6 +150,32 @@ class Play:
         self.world.pass_to(clock.timestamp())
         if error is None:
             act.effect(self.world)
+        self.noted()
+
+    def hurry(self, act: Act, late: ByIndex) -> None:
+        """An act that finds things by an index which may be late: what it misses is reported, and can be repaired."""
+        recent = {pk for pk, kept in self.world.things.items() if kept.written > self.world.now - MOST}
+        error = self.outcome(act)
+        if error is not None:
+            if not isinstance(error, (*act.errors, *late.errors)) or not (act.errors or recent):
+                raise self.history.failed(f"{act.text} has to be carried out: {error!r}") from error
+            self.noted()
+            return
+        self.settle()
+        missed = self.value(late.missed)
+        if not {*missed} <= recent:
+            raise self.history.failed(f"{act.text} misses {missed}, of which {recent} were written just before.")
+        if act.errors and not missed:
+            raise self.history.failed(f"{act.text} has to end in one of {act.errors}.")
+        act.effect(self.world)
+        findings = [finding for finding in verify() if missed]
+        if bool(missed) != bool(findings) or not {finding.kind for finding in findings} <= late.kinds:
+            raise self.history.failed(f"{act.text} misses {missed}, and dynamo_verify finds {findings}")
+        if missed:
+            self.history.do(f"missed = {missed!r}")
+            self.history.do(late.repair)
+        for pk in missed if "purge" in late.repair else ():
+            self.world.things.pop(pk, None)
         self.noted()
 
     def outcome(self, act: Act) -> Exception | None:
@@ -157,16 +200,9 @@ class Play:
             if able:
                 yield from getattr(self, way)(self.chance.choice(able))
 
-    def values(self) -> Row:
-        """New values of every attribute."""
-        found: Row = {"note": self.chance.choice(NOTES), "thing_id": self.chance.choice(IDS)}
-        for capability in self.history.capabilities:
-            found |= capability.values(self.chance, self.world)
-        return found
-
     def create(self, writer: type[Writer]) -> Iterator[Act]:
         """A new thing, or one of which there is another."""
-        values = self.values()
+        values = self.world.new_values(self.chance)
         pk = self.history.family.pk_of(values)
         there = pk in self.world.things
         if there and writer.overwrites:
@@ -174,23 +210,27 @@ class Play:
         errors = self.world.refusals(pk, values, writer.__name__) | (NO_ERRORS if not there else {AlreadyExists})
         text = f"{writer.__name__}.create(Thing, {arguments(values)})"
         if not (writer.trusts and MissingReference in errors):
-            yield Act(text, lambda world: world.write(pk, values), self.refused(writer) or errors, writer.shows)
+            yield Act(text, lambda world: world.write(pk, values), self.refused(writer) or errors, settled=writer.shows)
 
     def change(self, writer: type[Writer]) -> Iterator[Act]:
         """Other values of one or several attributes."""
         if not self.world.live:
             return
         pk = self.chance.choice(sorted(self.world.live))
-        values = {name: value for name, value in self.values().items() if name not in self.history.family.identity}
+        values = {
+            name: value
+            for name, value in self.world.new_values(self.chance).items()
+            if name not in self.history.family.identity
+        }
         names = self.chance.sample(sorted(values), self.chance.randint(1, len(values)))
-        changed = {name: values[name] for name in names if name != "thing_id"}
+        changed = {name: values[name] for name in names if name not in self.history.family.identity}
         if not changed:
             return
         after = {**self.world.things[pk].values, **changed}
         text = f"{writer.__name__}.change(Thing, {pk!r}, {arguments(changed)})"
         errors = self.world.refusals(pk, after, writer.__name__)
         if not (writer.trusts and MissingReference in errors):
-            yield Act(text, lambda world: world.write(pk, after), self.refused(writer) or errors, writer.shows)
+            yield Act(text, lambda world: world.write(pk, after), self.refused(writer) or errors, settled=writer.shows)
 
     def refused(self, writer: type[Writer]) -> Errors:
         """The errors by which a way to write refuses models with one of the capabilities."""
@@ -203,7 +243,7 @@ class Play:
             return
         pk = self.chance.choice(sorted(self.world.live))
         errors = self.refused(writer) or self.world.refusals(pk, None, writer.__name__)
-        soft = any("SoftDeleteModel" in base for base in self.history.family.thing.bases)
+        soft = any(base in ("models.SoftDeleteModel", "models.Record") for base in self.history.family.thing.bases)
         go = World.bin if soft and not writer.for_good else lambda world, pk: world.things.pop(pk)
         yield Act(f"{writer.__name__}.delete(Thing, {pk!r})", lambda world: go(world, pk), errors)
 
@@ -256,11 +296,6 @@ class Play:
         """Let some time pass."""
         self.history.do(f"time.move({seconds})")
         self.noted()
-
-
-def arguments(values: Row) -> str:
-    """Values as arguments of a call."""
-    return ", ".join(f"{name}={value!r}" for name, value in sorted(values.items()))
 
 
 @contextmanager

@@ -7,13 +7,13 @@ All pairs have to work, but for those that are here: refused by a check, or know
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 
 from msgspec import Struct
 
 from dynamo_single.exceptions import ConfigurationError
-from tests.contract.pairs import capabilities, relations
+from tests.contract.pairs import capabilities, relations, values
 from tests.contract.pairs.oracle import Capability
 from tests.contract.pairs.readers import READERS
 from tests.contract.pairs.writers import WRITERS
@@ -31,7 +31,7 @@ def rows_in(module: ModuleType) -> Iterator[type[Capability]]:
 
 #: Every capability by its name.
 CAPABILITIES: dict[str, type[Capability]] = {
-    row.__name__: row for module in (capabilities, relations) for row in rows_in(module)
+    row.__name__: row for module in (capabilities, relations, values) for row in rows_in(module)
 }
 
 
@@ -58,6 +58,8 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal("expiry", "many_to_many", "E030", "Name a model of the edges", ("expiry", "through")),
     Refusal("sharded_primary", "many_to_many", "E024", "keys on indexes alone", ("shards", "many_to_many")),
     Refusal("sharded_primary", "derived", "E024", "keys on indexes alone", ("shards", "derived")),
+    Refusal("sharded_primary", "derived_expiring", "E024", "keys on indexes alone", ("shards", "derived_expiring")),
+    Refusal("expiry", "derived", "E037", "Declare expires = models.TTLAttribute", ("expiry", "derived_expiring")),
     Refusal("set_null", "nested", "E030", "would change what never changes", ("cascade", "nested")),
     Refusal("set_default", "nested", "E030", "would change what never changes", ("cascade", "nested")),
 )
@@ -71,13 +73,17 @@ class Limitation(Struct, frozen=True):
     reason: str
 
 
-LIMITATIONS: tuple[Limitation, ...] = ()
+LIMITATIONS: tuple[Limitation, ...] = (
+    *(Limitation(name, way, reason) for name, row in CAPABILITIES.items() for way, reason in row.breaks.items()),
+)
 
 #: Two that are one: the one includes the other.
 SAME = frozenset(
     {
         frozenset({"soft_delete", "purged"}),
+        frozenset({"soft_delete", "record"}),
         frozenset({"shards", "sharded_primary"}),
+        frozenset({"derived", "derived_expiring"}),
         frozenset({"many_to_many", "through"}),
         frozenset({"children", "counters"}),
     }
@@ -93,8 +99,15 @@ def pairs() -> Iterator[Pair]:
 
 
 def written() -> Iterator[Pair]:
-    """All pairs of a capability and a way to write."""
-    yield from itertools.product(CAPABILITIES, WRITERS)
+    """All pairs of a capability and a way to write that are to work."""
+    for name, way in itertools.product(CAPABILITIES, WRITERS):
+        if way not in CAPABILITIES[name].breaks:
+            yield name, way
+
+
+def ways_of(names: Iterable[str]) -> list[str]:
+    """The ways to write models with these capabilities."""
+    return [way for way in WRITERS if not any(way in CAPABILITIES[name].breaks for name in names)]
 
 
 def readers_of(names: tuple[str, ...]) -> list[str]:

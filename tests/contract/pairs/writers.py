@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.contrib.admin.sites import all_sites
+from django.contrib.messages.storage.cookie import CookieStorage
 from django.core import serializers
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
@@ -211,8 +212,10 @@ class forms(Writer):
 
     @staticmethod
     def _save(model: Any, instance: Any, values: Mapping[str, Any]) -> None:
-        fields = {name: model._meta.get_field(name).name for name in values}
-        data = {fields[name]: as_text(value) for name, value in values.items()}
+        fields = {name: model._meta.get_field(name) for name in values}
+        data = {field.name: as_text(values[name]) for name, field in fields.items() if field.editable}
+        set_by_code = {name: values[name] for name, field in fields.items() if not field.editable}
+        instance = set_values(instance or model(), set_by_code) if set_by_code else instance
         form = modelform_factory(model, fields=[*data])(data, instance=instance)
         if not form.is_valid():
             raise Refused(form.errors.as_text())
@@ -234,7 +237,8 @@ class jobs(Writer):
         site = DynamoAdminSite()
         all_sites.discard(site)
         site.register(model, DynamoModelAdmin)
-        request = RequestFactory().post("/")
+        request: Any = RequestFactory().post("/")
+        request.session, request._messages = {}, CookieStorage(request)
         request.user = User(user_id="u", is_superuser=True, is_staff=True)
         admin = site._registry[model]
         job = carrying.begin(request, admin, "delete", [pk])

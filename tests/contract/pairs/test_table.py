@@ -1,0 +1,17 @@
+"""The table of pairs is complete."""
+
+from __future__ import annotations
+
+from tests.contract.pairs.coverage import WITHOUT_ROW, covered, public_names
+from tests.contract.pairs.table import CAPABILITIES
+
+
+def test_every_public_name_has_a_row() -> None:
+    """What is new joins the table, or is listed with the reason why it meets nothing."""
+    missing = {*public_names()} - covered(CAPABILITIES.values()) - WITHOUT_ROW.keys()
+    assert missing == set()
+
+
+def test_rows_name_what_is_there() -> None:
+    public = {*public_names()}
+    assert {name for name in WITHOUT_ROW if name not in public} == set()
