@@ -51,6 +51,15 @@ class AdminJob(models.Model):
         verbose_name_plural = _("jobs")
 
     @property
+    def is_damaged(self) -> bool:
+        """Return whether the item lacks something that a job needs, as none does that this module has written."""
+        needed = (self.user_key, self.job_id, self.label, self.action, self.created_at, self.expires_at)
+        counts = (self.position, self.failed)
+        return (
+            None in needed or None in counts or not all(isinstance(each, list) for each in (self.keys, self.failures))
+        )
+
+    @property
     def total(self) -> int:
         """How many objects there are."""
         return len(self.keys)

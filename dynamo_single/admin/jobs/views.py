@@ -16,8 +16,9 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin import trash
-from dynamo_single.admin.jobs import carrying
+from dynamo_single.admin.jobs import carrying, damaged
 from dynamo_single.admin.jobs.batches import ACTIONS, is_allowed
+from dynamo_single.admin.jobs.damaged import DAMAGED
 from dynamo_single.admin.jobs.models import TOLD, AdminJob
 from dynamo_single.admin.kinds import DynamoModelAdmin
 from dynamo_single.exceptions import InvalidValue, StaleObject
@@ -64,20 +65,28 @@ def may_have_jobs(site: AdminSite, request: HttpRequest) -> bool:
 def jobs_page(site: AdminSite, request: HttpRequest) -> HttpResponseBase:
     """The user's own jobs that have not expired, newest first, ``SIZE`` on a page; nobody sees another one's.
 
-    One Query, and one more for each megabyte: a job of 5,000 objects has some 200 KB, and none has more than 400.
+    One Query, and one more for each megabyte: a job of 5,000 objects has some 200 KB, and none has more than 400. A
+    damaged job is left out, and the log names it; if it cannot be read at all, one Query more reads the newest others.
     """
     if request.method not in {"GET", "HEAD"}:
         return HttpResponseNotAllowed(["GET", "HEAD"])
     if not may_have_jobs(site, request):
         raise PermissionDenied
-    own = AdminJob.objects.filter(user_key=str(request.user.pk)).order_by("-job_id")
-    found = own.page(SIZE, request.GET.get("cursor") or None)
+    user_key = str(request.user.pk)
+    own = AdminJob.objects.filter(user_key=user_key).order_by("-job_id")
+    cursors: tuple[str | None, str | None] = None, None
+    try:
+        page = own.page(SIZE, request.GET.get("cursor") or None)
+    except DAMAGED:
+        found = damaged.readable(user_key, SIZE)
+    else:
+        found, cursors = damaged.without(page), (page.next_cursor, page.previous_cursor)
     context = {
         **site.each_context(request),
         "title": _("Jobs"),
         "jobs": [(job, _title(site, job), url_of(site, job)) for job in found],
-        "older": _address(found.next_cursor),
-        "newer": _address(found.previous_cursor),
+        "older": _address(cursors[0]),
+        "newer": _address(cursors[1]),
     }
     return TemplateResponse(request, "dynamo_single/admin/jobs.html", context)
 
@@ -111,10 +120,17 @@ def job_page(site: AdminSite, request: HttpRequest, job_id: str) -> HttpResponse
 
 
 def _of(request: HttpRequest, job_id: str) -> AdminJob:
+    user_key = str(request.user.pk)
     try:
-        return AdminJob.objects.consistent().get(user_key=str(request.user.pk), job_id=job_id)
+        job = AdminJob.objects.consistent().get(user_key=user_key, job_id=job_id)
+        if not job.is_damaged:
+            return job
+    except DAMAGED:
+        pass
     except (AdminJob.DoesNotExist, InvalidValue) as error:
         raise Http404(_("There is no such job of yours; it may have expired.")) from error
+    damaged.tell(user_key, job_id)
+    raise Http404(_("This job is damaged and cannot be resumed. Choose the objects again that are left."))
 
 
 def _admin_of(site: AdminSite, job: AdminJob) -> Any:
