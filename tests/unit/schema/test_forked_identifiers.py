@@ -19,7 +19,7 @@ from dynamo_single.testing import frozen_time
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 KINDS: list[dict[str, Any]] = [{"uuid_version": 1}, {"uuid_version": 4}, {"kind": "ulid"}, {"kind": "nanoid"}]
 #: How many processes there are, with how many threads each, and how many identifiers each thread makes.
-PROCESSES, THREADS, EACH = 4, 2, 2500
+PROCESSES, THREADS, EACH = 4, 2, 500
 
 
 def _made(make: Callable[[], str]) -> list[str]:

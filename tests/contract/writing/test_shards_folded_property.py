@@ -1,0 +1,139 @@
+"""Several processes that write one model whose address is folded, begun by shards of spellings or by folded ones.
+
+``SHARDS_EXAMPLES`` sets how many histories are tried (half of 20 in a normal run, and of 300 in a deep one).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dynamo_single import clock
+from dynamo_single.exceptions import AlreadyExists, InvalidValue
+from dynamo_single.orm.filled import growth, knowledge
+from dynamo_single.orm.filled.states import StoredShards
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shards import Entry
+from dynamo_single.table import Table
+from dynamo_single.testing import frozen_time
+from dynamo_single.verification import repair, verify
+from tests.catalog.service import Mailbox
+from tests.contract.tables import assert_consistent
+from tests.contract.writing.test_shards_processes import AGO, BEGINNING, EXAMPLES, GROW, READ, SKEW, WAIT, WHO, Process
+from tests.ready import table_ready
+
+LAYOUT = registry.layout_of(Mailbox)
+#: Some addresses, each in three spellings.
+ADDRESSES = [spelling for n in range(6) for spelling in (f"Box{n}@x.org", f"box{n}@x.org", f"BOX{n}@X.ORG")]
+CREATE = st.tuples(st.just("create"), WHO, st.sampled_from(ADDRESSES), AGO)
+REPAIR = st.tuples(st.just("repair"), WHO)
+
+
+class Life:
+    """What the processes have done: the objects by spelling, and whether each address has one object only."""
+
+    def __init__(self, table: Table, skews: list[int], time: Any, *, folds: bool) -> None:
+        self.table, self.time, self.folds = table, time, folds
+        self.processes = [Process(skew) for skew in skews]
+        self.made: dict[str, datetime] = {}
+
+    def alike(self, address: str) -> set[str]:
+        """The spellings of an address that are made."""
+        return {each for each in self.made if each.casefold() == address.casefold()}
+
+    def create(self, who: int, address: str, ago: int) -> None:
+        """A mailbox, which is refused if it is there; if shards of spellings are there, in another spelling perhaps."""
+
+        def work() -> datetime | None:
+            at = clock.instant() - timedelta(seconds=ago)
+            try:
+                Mailbox.objects.create(address=address, at=at, ticket=address)
+            except AlreadyExists:
+                return None
+            return at
+
+        at = self.processes[who].do(work)
+        assert at is None or address not in self.made
+        assert at is not None or self.alike(address)
+        assert at is None or not (self.folds and self.alike(address))
+        if at is not None:
+            self.made[address] = at
+
+    def read(self, who: int) -> None:
+        """Everything, by this process."""
+        self.processes[who].do(self._read)
+
+    def _read(self) -> None:
+        assert sorted(each.address for each in Mailbox.objects.all()) == sorted(self.made)
+        for address, at in self.made.items():
+            several = len(self.alike(address)) > 1
+            try:
+                found = Mailbox.objects.get(pk=address)
+            except Mailbox.MultipleObjectsReturned:
+                assert several
+                continue
+            assert found.address in self.alike(address)
+            assert several or found.at == at
+
+    def repair(self, who: int) -> None:
+        """Move what can be moved."""
+        self.processes[who].do(lambda: [repair(finding) for finding in verify()])
+
+    def grow(self, who: int, shards: int) -> None:
+        """Another number of shards, as early as that process may say."""
+
+        def work() -> None:
+            try:
+                growth.grow(self.table, LAYOUT, shards, growth.earliest())
+            except InvalidValue:
+                return  # it is that number already, or an entry begins then, or there are too many
+
+        self.processes[who].do(work)
+
+    def wait(self, seconds: int) -> None:
+        """Let time pass."""
+        self.time.move(timedelta(seconds=seconds))
+
+
+@pytest.mark.parametrize("folds", [True, False], ids=["folded", "spelled"])
+@settings(max_examples=EXAMPLES // 2, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    skews=st.lists(SKEW, min_size=3, max_size=3),
+    steps=st.lists(st.one_of(CREATE, CREATE, CREATE, GROW, WAIT, WAIT, READ, REPAIR), min_size=10, max_size=30),
+)
+def test_an_address_has_one_object_in_every_spelling(
+    table: Table, folds: bool, skews: list[int], steps: list[tuple[Any, ...]]
+) -> None:
+    """From the beginning if the shards fold; else once folded ones have begun and a repair has moved the others."""
+    table_ready()
+    recorded = StoredShards("address", "at", (Entry(0, 3),))
+    with frozen_time(BEGINNING) as time:
+        if folds:
+            growth.begin_with(table, LAYOUT, 3)
+        else:
+            knowledge.change(table, lambda state: knowledge.replace(state, shards={"Mailbox": recorded}))
+        life = Life(table, skews, time, folds=folds)
+        for name, *arguments in steps:
+            getattr(life, name)(*arguments)
+        knowledge.forget()
+        last = knowledge.schedule(LAYOUT).entries[-1]
+        growth.grow(table, LAYOUT, 5 if last.shards != 5 else 7, growth.earliest() + timedelta(hours=1))
+        time.move(timedelta(hours=2))
+        for process in range(3):
+            life.repair(process)
+            life.read(process)
+        knowledge.forget()
+        for address in ADDRESSES:
+            alike = life.alike(address)
+            if len(alike) == 1:
+                assert Mailbox.objects.get(pk=address).address in alike
+            if alike:
+                with pytest.raises(AlreadyExists):
+                    Mailbox.objects.create(address=address, at=clock.instant(), ticket="new")
+        if all(len(life.alike(address)) < 2 for address in life.made):
+            assert_consistent()
+    knowledge.forget()
