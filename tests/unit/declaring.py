@@ -48,9 +48,12 @@ def declare(
     options: dict[str, Any] | None = None,
     **attributes: Any,
 ) -> Any:
-    """Make a model class."""
+    """Create a model class. Another test module's one of its name steps aside until the ``forgotten()`` block ends."""
     keys_class = type("Keys", (), {"primary": models.Key(*primary), **(keys or {})})
-    meta = type("Meta", (), {"app_label": "catalog", **(options or {})})
+    meta: Any = type("Meta", (), {"app_label": "catalog", **(options or {})})
+    named = apps.all_models[meta.app_label]
+    if label.lower() in named and named[label.lower()].__module__ != __name__:
+        del named[label.lower()]
     namespace = {"__module__": __name__, "__qualname__": label, "Keys": keys_class, "Meta": meta, **attributes}
     return type(models.Model)(label, bases, namespace)
 
