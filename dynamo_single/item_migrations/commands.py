@@ -100,13 +100,17 @@ class MakemigrationsMixin(WithAutodetector):
 
     def handle(self, *app_labels: str, **options: Any) -> Any:
         """Write the migrations; those of this app's own models only where the settings say."""
-        for label in app_labels:
-            if label not in settings.MIGRATION_MODULES and _is_shipped(label):
-                raise CommandError(
-                    f"The migrations of {label} would be written into the installed package. Name a module of the "
-                    f"project for them: MIGRATION_MODULES = {{{label!r}: 'project.migrations.{label}'}}."
-                )
-        return super().handle(*app_labels, **options)
+        this: Any = self
+        left_out = [each for each in app_labels if each not in settings.MIGRATION_MODULES and _is_shipped(each)]
+        for label in left_out:
+            message = (
+                f"The migrations of {label} would be written into the installed package. Name a module of the "
+                f"project for them: MIGRATION_MODULES = {{{label!r}: 'project.migrations.{label}'}}."
+            )
+            if len(left_out) == len(app_labels):
+                raise CommandError(message)
+            this.stderr.write(f"No migrations are written for {label}. {message}")
+        return super().handle(*(each for each in app_labels if each not in left_out), **options)
 
     def write_migration_files(self, changes: dict[str, list[Any]], *args: object, **kwargs: object) -> None:
         """Write them, and say what a project may want besides."""
@@ -117,6 +121,15 @@ class MakemigrationsMixin(WithAutodetector):
         for hint in (each.hint() for each in written if isinstance(each, ItemsOperation)):
             if hint and this.verbosity >= 1:
                 this.log(f"  {hint}")
+
+
+def _not_found(app_label: str | None, migration_name: str | None) -> str:
+    """What Django's own ``migrate`` says of an app, or of a migration, that is not there."""
+    if app_label not in apps.app_configs:
+        return f"No installed app with label '{app_label}'."
+    if migration_name is None:
+        return f"App '{app_label}' does not have migrations."
+    return f"Cannot find a migration matching '{migration_name}' from app '{app_label}'."
 
 
 def _is_shipped(label: str) -> bool:
@@ -188,7 +201,10 @@ class MigrateMixin(WithAutodetector):
             rehearsing.rehearse_plan(plan, self.run, most)
             if options.get("finish"):
                 rehearsing.rehearse_finish(finishing.opened(), self.run, most)
-        except (KeyError, DynamoSingleError) as error:
+        except KeyError as error:
+            # As Django's migrate calls a migration that is not there.
+            raise CommandError(_not_found(options.get("app_label"), options.get("migration_name"))) from error
+        except DynamoSingleError as error:
             raise CommandError(str(error)) from error
 
     def _run(self, options: dict[str, Any]) -> Run:

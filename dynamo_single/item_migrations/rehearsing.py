@@ -22,8 +22,13 @@ READ: Final = 10_000
 
 
 def plan_of(connection: Any, app_label: str | None, name: str | None) -> list[object]:
-    """The migrations that would be applied, in their order; none if it would go back."""
+    """The migrations that would be applied, in their order; none if it would go back.
+
+    Raises ``KeyError`` for an app without migrations, and for a migration that is not there.
+    """
     executor = MigrationExecutor(connection)
+    if app_label is not None and app_label not in executor.loader.migrated_apps:
+        raise KeyError(app_label)
     targets = executor.loader.graph.leaf_nodes(app_label)
     if app_label and name:
         targets = [(app_label, executor.loader.get_migration_by_prefix(app_label, name).name)]

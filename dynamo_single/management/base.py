@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from io import StringIO
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
 
 from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.table.table import Table, get_table
@@ -18,8 +19,14 @@ class TableCommand(BaseCommand):
         """Add ``--alias``."""
         parser.add_argument("--alias", default="default", help="the alias in DYNAMO_SINGLE (default: %(default)s)")
 
+    def shows(self, options: dict[str, Any]) -> bool:
+        """Return whether the output is what the command is for, so that it is written with ``--verbosity 0`` too."""
+        return False
+
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run the command on the alias's table."""
+        """Run the command on the alias's table; with ``--verbosity 0`` it writes errors alone."""
+        if options["verbosity"] == 0 and not self.shows(options):
+            self.stdout = OutputWrapper(StringIO())
         try:
             self.run(get_table(options["alias"]), options)
         except DynamoSingleError as error:

@@ -22,6 +22,10 @@ class Command(TableCommand):
         super().add_arguments(parser)
         parser.add_argument("--svg", action="store_true", help="print a picture (SVG) instead of the list")
 
+    def shows(self, options: dict[str, Any]) -> bool:
+        """Always: the patterns are shown."""
+        return True
+
     def run(self, table: Table, options: dict[str, Any]) -> None:
         """Print the list or the picture."""
         found = patterns(table.settings.alias)

@@ -32,6 +32,10 @@ class Command(TableCommand):
         )
         instead.add_argument("--dry-run", action="store_true", help="change nothing; print what would be done")
 
+    def shows(self, options: dict[str, Any]) -> bool:
+        """Only what would be done."""
+        return bool(options["dry_run"])
+
     def run(self, table: Table, options: dict[str, Any]) -> None:
         """Check, rehearse or apply."""
         if options["check"]:

@@ -42,6 +42,10 @@ class Command(TableCommand):
             "--first", action="store_true", help="at once, for a model of which the table holds no items yet"
         )
 
+    def shows(self, options: dict[str, Any]) -> bool:
+        """Without a number."""
+        return options["shards"] is None
+
     def run(self, table: Table, options: dict[str, Any]) -> None:
         """Show or change."""
         if options["model"] is None:

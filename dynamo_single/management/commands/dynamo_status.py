@@ -38,6 +38,10 @@ class Command(TableCommand):
             "--count", action="store_true", help="count the items of each type; reads the whole table (a Scan)"
         )
 
+    def shows(self, options: dict[str, Any]) -> bool:
+        """Always: the table is shown."""
+        return True
+
     def run(self, table: Table, options: dict[str, Any]) -> None:
         """Describe, and count if asked to."""
         observed = provisioning.observe(table)

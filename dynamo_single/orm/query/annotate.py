@@ -6,6 +6,7 @@ Django resolves and checks the names; nothing is sent. This module must not know
 from __future__ import annotations
 
 import datetime
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -93,9 +94,17 @@ def _check_alias(queryset: PlannedQuerySet[DynamoModel], before: Computation, al
     if before.groups is not None:
         taken = alias in before.groups.names or alias in before.groups.attributes
     else:
-        taken = alias not in before.aliases and hasattr(queryset.model, alias)
+        # As in Django a method's name is free: the object has the number instead. Relations and properties are not.
+        named = {name for field in queryset.model._meta.get_fields() for name in _names_of(field)}
+        set_by_class = hasattr(inspect.getattr_static(queryset.model, alias, None), "__set__")
+        related = isinstance(getattr(queryset.model, alias, None), Children)
+        taken = alias not in before.aliases and (alias in named or set_by_class or related)
     if taken:
         raise ValueError(f"The annotation '{alias}' conflicts with a field on the model.")
+
+
+def _names_of(field: Any) -> tuple[str, ...]:
+    return (field.name, getattr(field, "attname", field.name))
 
 
 def _measure(queryset: PlannedQuerySet[DynamoModel], alias: str, expression: object, *, grouped: bool) -> Measure:

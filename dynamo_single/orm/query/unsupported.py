@@ -15,7 +15,8 @@ C = TypeVar("C", bound=type)
 
 #: Method name: why DynamoDB cannot, and the nearest thing that can.
 REFUSED = {
-    "alias": "what is only computed to filter or order by cannot be asked of DynamoDB: annotate() computes in memory",
+    "alias": "DynamoDB filters and orders by what is stored. Keep the value in an attribute of its own, set in save(), "
+    "or compute it in Python over the objects: [each for each in queryset if ...] and sorted(queryset, key=...)",
     "difference": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
     "extra": "there is no SQL in DynamoDB",
     "intersection": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",

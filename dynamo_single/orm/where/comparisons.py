@@ -25,6 +25,7 @@ from dynamo_single.orm.where.lookup import (
     members,
     operator_of,
     paths_of,
+    plain_value,
     subject_of,
     two_bounds,
     value_of,
@@ -85,7 +86,7 @@ def _several(model: type[DynamoModel], subject: Subject, operator: str, given: t
                 "two conditions of it."
             )
         else:
-            found.append(whole(subject.field, each, value))
+            found.append(whole(subject.field, each, plain_value(value)))
     return And(tuple(found)) if operator == "range" else Or(tuple(found))
 
 

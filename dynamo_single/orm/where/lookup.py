@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from django.db.models import Transform, lookups
+from django.db.models import Exists, Transform, lookups
 from django.db.models.expressions import Col, CombinedExpression, Expression, Value
 from django.db.models.fields import json, related_lookups
 from msgspec import Struct
@@ -104,7 +104,7 @@ def subject_of(model: type[DynamoModel], side: Any) -> Subject:
         steps.insert(0, side.key_name if isinstance(side, json.KeyTransform) else "size")
         side = side.lhs
     if not isinstance(side, Col):
-        raise _computed(side)
+        raise _computed(model, side)
     field = column(model, side)
     for step in steps:
         checked_text(step, path=f"a place in {field.attname}")
@@ -148,6 +148,9 @@ def column(model: type[DynamoModel], side: Col) -> DynamoField:
     if isinstance(field, DynamoField) and is_own(model, side):
         return field
     refused = f"{model._meta.label} cannot be filtered by {field.model._meta.label}.{field.name}"
+    edges = paths.over_edges(model, field)
+    if edges is not None:
+        raise NotSupported(f"{refused}: {edges}.")
     back = paths.reference_between(field.model, model)
     if back is not None and paths.reference_between(model, field.model) is None:
         raise NotSupported(f"{refused}: {paths.of_those_that_refer(back, field.name)}.")
@@ -164,8 +167,11 @@ def is_own(model: type[DynamoModel], side: Col) -> bool:
     return field.model._meta.concrete_model._meta is meta and side.alias in (meta.db_table, None)
 
 
-def _computed(side: object) -> NotSupported:
+def _computed(model: type[DynamoModel], side: object) -> NotSupported:
     """The error for a condition on what would have to be computed from the stored value."""
+    if isinstance(side, Exists) and (reference := paths.excluded(model, side.query)) is not None:
+        label = model._meta.label
+        return NotSupported(f"{label} cannot be filtered by what refers to it: {paths.without(reference)}.")
     source = getattr(side, "lhs", None)
     if not isinstance(side, Transform) or not isinstance(source, Col):
         return NotSupported(
@@ -185,7 +191,11 @@ def _called(expression: object) -> str:
 
 def direct_value(node: Any) -> Any:
     """What a lookup compares with; a queryset or an expression is refused."""
-    value = node.rhs
+    return plain_value(node.rhs)
+
+
+def plain_value(value: Any) -> Any:
+    """One of the values that a lookup compares with, as ``direct_value`` has it."""
     if isinstance(value, Value):
         return value.value
     if isinstance(value, Expression) or hasattr(value, "resolve_expression"):

@@ -70,9 +70,62 @@ def reference_between(model: type[DynamoModel], other: type[DynamoModel]) -> Any
 
 def of_those_that_refer(reference: ModelField, path: str) -> str:
     """How to find objects by what refers to them: those are asked, and give the keys."""
-    other = reference.model._meta.object_name
-    asked = f"{path}=..." if path else "..."
+    other, values = reference.model._meta.object_name, f"values_list({reference.attname!r}, flat=True)"
+    without = f"exclude(pk__in={other}.objects.{values})"
+    if path in ("isnull", reference.model._meta.pk.name):
+        return (
+            f"DynamoDB has no joins. Ask {other} itself: {without} gives the objects without one, "
+            f"filter(pk__in={other}.objects.{values}) those with one, and filter(pk__in={other}.objects.filter(pk=...)."
+            f"{values}) that of a known one"
+        )
+    asked = f"filter(pk__in={other}.objects.filter({f'{path}=...' if path else '...'}).{values})"
+    known = "" if path else f"; {without} gives the objects without one"
+    return f"DynamoDB has no joins. Ask {other} itself: {asked}{known}"
+
+
+def excluded(model: type[DynamoModel], query: Any) -> Any:
+    """The reference that ``exclude(orders__status=...)`` goes over, of which Django makes a query of its own."""
+    tables = {each.table_name for each in query.alias_map.values()}
+    relations = (each for each in model._meta.related_objects if each.one_to_many or each.one_to_one)
+    return next((each.field for each in relations if each.related_model._meta.db_table in tables), None)
+
+
+def without(reference: ModelField) -> str:
+    """How to find objects by what does not refer to them."""
+    other, values = reference.model._meta.object_name, f"values_list({reference.attname!r}, flat=True)"
     return (
-        f"DynamoDB has no joins. Ask {other} itself: "
-        f"filter(pk__in={other}.objects.filter({asked}).values_list({reference.attname!r}, flat=True))"
+        f"DynamoDB has no joins. Ask {other} itself: exclude(pk__in={other}.objects.{values}) gives the objects "
+        f"without one, filter(pk__in={other}.objects.{values}) those with one, and "
+        f"exclude(pk__in={other}.objects.filter(...).{values}) those without one of some kind"
     )
+
+
+def over_edges(model: type[DynamoModel], field: ModelField) -> str | None:
+    """How to find objects by what a many-to-many relation leads to, or by its edges; ``None`` if there is none."""
+    other: Any = field.model
+    meta: Any = model._meta
+    ends = [(each.name, each, each.m2m_field_name(), each.m2m_reverse_field_name()) for each in meta.many_to_many]
+    for each in meta.related_objects:
+        if each.many_to_many and each.get_accessor_name():
+            relation = each.field
+            ends.append(
+                (each.get_accessor_name(), relation, relation.m2m_reverse_field_name(), relation.m2m_field_name())
+            )
+    for accessor, relation, near, far in ends:
+        through = relation.remote_field.through
+        target = through._meta.get_field(far).related_model
+        if other._meta.concrete_model is through:
+            asked = f"{field.name}=..."
+        elif other._meta.concrete_model is target._meta.concrete_model:
+            asked = f"{far}__in={target._meta.object_name}.objects.filter({field.name}=...)"
+        else:
+            continue
+        own = through._meta.get_field(near).attname
+        # A model that is made for a relation has no name in a module.
+        made = through._meta.auto_created
+        edges = f"{model._meta.object_name}.{accessor}.through" if made else through._meta.object_name
+        return (
+            f"DynamoDB has no joins. Ask {edges} itself: "
+            f"filter(pk__in={edges}.objects.filter({asked}).values_list({own!r}, flat=True))"
+        )
+    return None

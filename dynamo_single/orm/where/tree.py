@@ -108,8 +108,9 @@ def read_ordering(model: type[DynamoModel], names: Any) -> tuple[Order, ...]:
             text, descending = name.lstrip("-+"), name.startswith("-")
         else:
             raise NotSupported(
-                f"Ordering by {name!r} is not supported: DynamoDB orders by the sort key only. allow_in_memory() sorts "
-                "by any attributes, and puts missing values where F(...).asc(nulls_last=True) wants them."
+                f"Ordering by {name!r} is not supported: DynamoDB orders by the sort key and does not compute. Sort in "
+                "Python, sorted(queryset, key=...), or keep the value in an attribute of its own and order by that, "
+                "such as models.CanonicalAttribute(source=...) for a text without case."
             )
         orders.extend(Order(attribute, descending, missing_first) for attribute in _ordered_attributes(model, text))
     return tuple(dict.fromkeys(orders))
