@@ -15,14 +15,18 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from botocore.auth import _host_from_url
 from botocore.config import Config
 from botocore.session import Session
 from django.test import override_settings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidCredentials
 from dynamo_single.table import Request, Table, get_table
+from dynamo_single.table.direct import endpoints
+from dynamo_single.table.direct.endpoints import endpoint_of
 from dynamo_single.table.direct.sessions import new_client
 from tests.contract.table.scripted import reply
 from tests.contract.table.test_transports import Transport, transport
@@ -135,6 +139,16 @@ def test_address_from_environment_is_sent_as_botocore_sends_it(
     assert address(ours) == address(theirs)
     assert (at[0].rstrip("."), at[1]) == (to[0].rstrip("."), to[1])
     assert "hidden-word" not in repr(ours)
+
+
+@given(url=URLS)
+def test_host_over_tls_is_botocores(url: str) -> None:
+    """Without the port that is its own; the dot that ends a name is not in the header, which http.client leaves out."""
+    address = url.replace("http", "https", 1).replace("HTTP", "HTTPS", 1).replace("x.example.", "x.example")
+    with mock.patch.object(endpoints, "_tls", lambda session: None), environment():
+        found = endpoint_of(TableSettings("default", "single-table", endpoint_url=address), Session())
+    assert found is not None
+    assert found.authority == _host_from_url(address)
 
 
 in_front = pytest.mark.skipif(IS_STRICT, reason="the engine has a strict server in front of it")
