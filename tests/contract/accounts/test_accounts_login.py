@@ -224,7 +224,7 @@ def test_other_credentials_are_left_to_other_backends(mike: User, sent: Sent, cr
 
 
 def test_an_engine_that_does_not_answer_is_no_refused_login(mike: User, client: Client) -> None:
-    """A throttled login or page view is an error, and not a wrong password or a logout."""
+    """A throttled login is an error, and a page view a page of its own: not a wrong password or a logout."""
     log_in(client, "Mike")
     with testing.refuse("ProvisionedThroughputExceededException"):
         with pytest.raises(exceptions.Throttled):
