@@ -107,6 +107,7 @@ CHECKS = {
     "dynamo_single.E034",
     "dynamo_single.E035",
     "dynamo_single.E036",
+    "dynamo_single.E037",
     "accounts.W001",
     "accounts.W002",
     "accounts.W003",
