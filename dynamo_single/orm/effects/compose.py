@@ -207,14 +207,15 @@ async def compose_removal(
     *,
     pending: Block | None = None,
     absent: frozenset[ItemKey] = frozenset(),
+    because: frozenset[str] = frozenset(),
 ) -> Write:
-    """The write that removes a stored object's item."""
+    """The write that removes a stored object's item; ``because`` are the stored attributes for which it is removed."""
     refuse_unsettled(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
     form, before = form_of(type(obj)), obj._stored
     terms = terms.by(form.twins) if form.twins else terms
     transition = Transition(Subject(obj), before, None, form.known, pending, absent)
     along = await _along(effects, transition)
-    as_read = {name for each in along for name in each.as_read}.union(version_mark(type(obj)))
+    as_read = {name for each in along for name in each.as_read}.union(version_mark(type(obj)), because)
     conditions = Conditions(terms, as_read=_as_stored(before, as_read))
     delete = Delete(key_of(before), conditions.whole())
     return Write(transition, form.alias, (delete,), conditions, along)

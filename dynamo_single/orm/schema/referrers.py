@@ -41,6 +41,18 @@ def _cascading(model: type[DynamoModel], generation: int) -> tuple[Children, ...
     )
 
 
+def taking_along(model: type[DynamoModel]) -> frozenset[str]:
+    """The stored names of the references by which a model's objects go along, but for those that never change."""
+    return _taking_along(model._meta.concrete_model, registry.generation)
+
+
+@lru_cache(maxsize=1024)
+def _taking_along(model: type[DynamoModel], generation: int) -> frozenset[str]:
+    every = (each for parent in registry.all_models() for each in cascading(parent))
+    fields = [each.field for each in every if each.model._meta.concrete_model is model]
+    return frozenset(field.attribute.attr_name for field in fields if field.attname not in model._identity)
+
+
 def protecting(model: type[DynamoModel]) -> tuple[Children, ...]:
     """The references of which one that leads to an object keeps it from being deleted."""
     return referrers(model, PROTECT)

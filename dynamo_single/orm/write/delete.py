@@ -33,7 +33,7 @@ from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.referrers import checked
+from dynamo_single.orm.schema.referrers import checked, taking_along
 from dynamo_single.orm.write import cascade, on_delete
 from dynamo_single.orm.write.cascade import Cascade, Listing, Step
 from dynamo_single.orm.write.save import only_if, without
@@ -85,17 +85,17 @@ async def _tell(origin: object, done: Sequence[DynamoModel]) -> None:
         await notify(post_delete, type(each), instance=each, using=None, origin=origin)
 
 
-async def remove(obj: DynamoModel, terms: Terms, pending: Block | None) -> int:
+async def remove(obj: DynamoModel, terms: Terms, pending: Block | None, because: frozenset[str] = frozenset()) -> int:
     """Delete one item for good, with its unique values; the number of items deleted, 0 if there was none.
 
-    An object that was read in part is read whole first.
+    An object that was read in part is read whole first. ``because`` as in ``compose_removal()``.
     """
     if not await _is_whole(obj):
         return 0
     effects = effects_of(type(obj))
     absent: frozenset[ItemKey] = frozenset()
     while True:
-        write = await compose_removal(obj, effects, terms, pending=pending, absent=absent)
+        write = await compose_removal(obj, effects, terms, pending=pending, absent=absent, because=because)
         try:
             await sending.deliver(obj, write)
         except MissingReference as error:
@@ -155,7 +155,7 @@ async def _with_others(
             await pause(PAUSE)
             continue
         await _announce([*below, obj], origin, announced)
-        steps = [*resets, *(_Removal(each, Terms()) for each in reversed(below)), removal]
+        steps = [*resets, *(_along(each) for each in reversed(below)), removal]
         roots = [hydration.instance(type(each), each._stored) for each in (obj, *below)] if pending is None else []
         work = Cascade(steps, _guards(obj, terms))
         try:
@@ -187,7 +187,7 @@ async def _latecomers(
             await on_delete.report_protected(roots, listings)
             return
         await _announce(late, origin, announced)
-        work = Cascade([*resets, *(_Removal(each, Terms()) for each in reversed(late))])
+        work = Cascade([*resets, *(_along(each) for each in reversed(late))])
         try:
             await work.send(None)
         except StaleObject:
@@ -216,8 +216,9 @@ class _Removal(Step):
     counter is what it was, but for those that were deleted before it.
     """
 
-    def __init__(self, obj: DynamoModel, terms: Terms) -> None:
+    def __init__(self, obj: DynamoModel, terms: Terms, because: frozenset[str] = frozenset()) -> None:
         super().__init__(obj, terms)
+        self.because = because
         self.counters = [name for name in _counters(type(obj)) if not isinstance(obj._stored, PartialItem)]
         self.read: Item = obj._stored
 
@@ -258,17 +259,23 @@ class _Removal(Step):
 
     async def send(self, pending: Block | None) -> bool:
         """Delete it by itself, or within a block."""
-        return bool(await remove(self.obj, self.terms, pending))
+        return bool(await remove(self.obj, self.terms, pending, self.because))
 
     async def compose(self, pending: Block) -> Write | None:
         """Its write, among those of the others."""
         if not await _is_whole(self.obj):
             return None
-        return await compose_removal(self.obj, effects_of(type(self.obj)), self.terms, pending=pending)
+        effects = effects_of(type(self.obj))
+        return await compose_removal(self.obj, effects, self.terms, pending=pending, because=self.because)
 
     async def remember(self, write: Write, stored: Item) -> None:
         """It is not stored any more."""
         self.obj._stored = None
+
+
+def _along(obj: DynamoModel) -> _Removal:
+    """The removal of an object that goes along, as long as it refers as it did: an index may show it as it was."""
+    return _Removal(obj, Terms(), taking_along(type(obj)))
 
 
 def _counters(model: type[DynamoModel]) -> list[str]:

@@ -38,6 +38,7 @@ class Draft(Struct):
     code: list[str] = field(default_factory=list)
     #: Arguments of the primary key beside its templates.
     divided: str = ""
+    app_label: str = "catalog"
 
     @property
     def text(self) -> str:
@@ -52,7 +53,7 @@ class Draft(Struct):
         if self.primary != ("", ""):
             lines += [f"        primary = models.Key({self.primary[0]!r}, {self.primary[1]!r}{self.divided})"]
         lines += [f"        {name} = {value}" for name, value in self.keys.items()]
-        lines += ["    class Meta:", "        app_label = 'catalog'"]
+        lines += ["    class Meta:", f"        app_label = {self.app_label!r}"]
         lines += [f"        {name} = {value}" for name, value in self.options.items()]
         return "\n".join(lines)
 

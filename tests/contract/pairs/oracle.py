@@ -135,6 +135,8 @@ class Capability:
     covers: tuple[str, ...] = ()
     #: The ways to write that refuse a model with it, and their error.
     refuses: Mapping[str, type[Exception]] = MappingProxyType({})
+    #: What ``dynamo_verify`` finds of it that is no fault.
+    reports: frozenset[str] = frozenset()
     #: The ways to write that do not keep it, and what happens.
     breaks: Mapping[str, str] = MappingProxyType({})
 

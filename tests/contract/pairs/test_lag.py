@@ -72,3 +72,30 @@ def test_copies_follow_although_the_index_is_behind(declared: tuple[Any, Any]) -
         owner.objects.filter(pk="o").update(name="Bob")
         assert thing.objects.consistent().get(pk="t").owner_name == "Bob"
     assert list(verify()) == []
+
+
+WAYS = [models.CASCADE, models.SET_NULL, models.SET_DEFAULT]
+
+
+@pytest.mark.parametrize("base", [models.Model, models.SoftDeleteModel], ids=["for good", "trash"])
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_deletion_leaves_what_refers_elsewhere_by_now(table: Table, way: Any, base: Any) -> None:
+    """The index still shows that it refers to the object which is deleted."""
+    with forgotten():
+        owner = declare("Owner", ("OWNER#{owner_id}", "#METADATA"), bases=(base,), owner_id=models.UnicodeAttribute())
+        thing = declare(
+            "Thing",
+            ("THING#{thing_id}", "#METADATA"),
+            {"by_owner": models.IndexKey("gs1", "OWNER#{owner_id}", "{thing_id}")},
+            bases=(base,),
+            thing_id=models.UnicodeAttribute(),
+            owner=models.ReferenceAttribute(owner, null=True, default="other", on_delete=way),
+        )
+        for owner_id in ("old", "new", "other"):
+            owner.objects.create(owner_id=owner_id)
+        with lagging(1) as time:
+            thing.objects.create(thing_id="t", owner_id="old")
+            time.settle()
+            thing.objects.filter(pk="t").update(owner="new")
+            owner.objects.get(pk="old").delete()
+            assert thing.objects.consistent().get(pk="t").owner_id == "new"
