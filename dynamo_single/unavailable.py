@@ -22,6 +22,8 @@ from dynamo_single.exceptions import (
     OutcomeUnknown,
     SchemaVersionError,
     TableUnavailable,
+    UnexpectedItem,
+    UnreadableItem,
 )
 
 __all__ = ["AWAY", "CHANGING", "RETRY_AFTER", "unavailable_response"]
@@ -54,9 +56,7 @@ def unavailable_response(
     """
     logger.error("DynamoDB could not serve %s", request.path, exc_info=error)
     is_unknown = isinstance(error, OutcomeUnknown)
-    detail = _("The database did not answer. Try again in a moment.")
-    if is_unknown:
-        detail = _("The database did not answer. What you sent may have been saved: look before you send it again.")
+    detail = _detail(error)
     message = str(error) if settings.DEBUG else ""
     kind = request.get_preferred_type(_TYPES)
     response: HttpResponse
@@ -72,6 +72,17 @@ def unavailable_response(
         response.headers["Retry-After"] = str(RETRY_AFTER)
     response.headers["Cache-Control"] = "no-store"
     return response
+
+
+def _detail(error: Exception) -> str:
+    """What visitors are told."""
+    if isinstance(error, OutcomeUnknown):
+        return _("The database did not answer. What you sent may have been saved: look before you send it again.")
+    if isinstance(error, CHANGING):
+        return _("The database is being changed. Nothing was saved. Try again in a moment.")
+    if isinstance(error, UnexpectedItem | UnreadableItem):
+        return _("Something stored cannot be read. Nothing was saved.")
+    return _("The database did not answer. Try again in a moment.")
 
 
 def _page(template: str, context: Mapping[str, object]) -> str:

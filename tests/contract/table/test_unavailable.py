@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 from django.core.checks import CheckMessage
-from django.test import AsyncClient, Client, override_settings
+from django.test import AsyncClient, Client, RequestFactory, override_settings
 
 from dynamo_single.checks.settings import check_middleware, check_timeouts
-from dynamo_single.exceptions import ConfigurationError, EndpointUnreachable
+from dynamo_single.exceptions import ConfigurationError, EndpointUnreachable, FormNotApplied, UnreadableItem
 from dynamo_single.middleware import UnavailableMiddleware
 from dynamo_single.table import Table
 from dynamo_single.testing import fault
-from dynamo_single.unavailable import RETRY_AFTER
+from dynamo_single.unavailable import RETRY_AFTER, unavailable_response
 from project import settings as demo
 from project.directory.models import Company
 from tests.contract.table.scripted import Step, scripted
@@ -131,6 +131,22 @@ def test_lost_write_says_that_it_may_be_saved() -> None:
         data = Client(headers={"accept": "application/json"}).get("/written/?id=c2").json()
     assert "What you sent may have been saved" in page.content.decode()
     assert data["outcome_unknown"] is True
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "told"),
+    [
+        (FormNotApplied, 503, "The database is being changed."),
+        (UnreadableItem, 500, "Something stored cannot be read."),
+    ],
+)
+def test_scripts_are_told_what_is_wrong(error: type[Exception], status: int, told: str) -> None:
+    """As the admin's pages say it at length."""
+    request = RequestFactory().get("/", headers={"accept": "application/json"})
+    response = unavailable_response(request, error("private"), status=status)
+    assert response.status_code == status
+    assert response.content.decode().startswith('{"detail": "' + told)
+    assert ("Retry-After" in response.headers) == (status == 503)
 
 
 def test_error_is_shown_to_developers_alone(caplog: pytest.LogCaptureFixture) -> None:
