@@ -23,6 +23,7 @@ from django.utils.module_loading import import_string
 from dynamo_single.backend.router import install_router, uses_engine
 from dynamo_single.backend.writes import Writes
 from dynamo_single.conf import aliases, cost_settings, default_fetch_mode, table_settings, web_timeout
+from dynamo_single.conf import sql_transactions as sql_transactions_setting
 from dynamo_single.exceptions import ConfigurationError
 
 _CACHE: Final = "dynamo_single.cache.DynamoCache"
@@ -68,6 +69,7 @@ class DynamoSingleConfig(AppConfig):
         Django does not know. Migrations see our models as unmanaged ones.
         """
         # Models cannot be imported before the apps are ready.
+        from dynamo_single.backend import sql_transactions
         from dynamo_single.orm.effects import on_commit
         from dynamo_single.orm.model import migration_state, sql_references
         from dynamo_single.orm.schema import registry
@@ -90,6 +92,8 @@ class DynamoSingleConfig(AppConfig):
         migration_state.install()
         sql_references.install()
         on_commit.install()
+        if not all(map(uses_engine, connections.settings)):
+            sql_transactions.install()
         post_migrate.connect(create_rows, dispatch_uid="dynamo_single.permissions.create_rows")
         # Here, and not in the middleware: a test client that connects before it would take the error for a failure.
         got_request_exception.connect(pass_on, dispatch_uid="dynamo_single.pass_on")
@@ -123,6 +127,7 @@ def _check_settings(asked: Iterable[str]) -> None:
         table_settings(alias)
     cost_settings()
     default_fetch_mode()
+    sql_transactions_setting()
     web_timeout()
     for alias in filter(uses_engine, connections.settings):
         Writes(alias, connections.settings[alias]).check_options()

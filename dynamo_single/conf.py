@@ -137,6 +137,15 @@ def default_fetch_mode() -> FetchModeName:
     return cast(FetchModeName, found)
 
 
+@cache
+def sql_transactions() -> str:
+    """``DYNAMO_SINGLE_SQL_TRANSACTIONS``, or ``"warn"``; read once, and again after a test has set it."""
+    found = getattr(django_settings, "DYNAMO_SINGLE_SQL_TRANSACTIONS", "warn")
+    if found not in ("warn", "error"):
+        raise ConfigurationError("DYNAMO_SINGLE_SQL_TRANSACTIONS must be 'warn' or 'error'.")
+    return str(found)
+
+
 def table_settings(alias: str = "default") -> TableSettings:
     """The settings of one alias; read once, and again after a test has overridden ``DYNAMO_SINGLE``."""
     return _read(alias)
@@ -204,6 +213,8 @@ def _forget(*, setting: str, **_: object) -> None:
         cost_settings.cache_clear()
     if setting == "DYNAMO_SINGLE_FETCH_MODE":
         default_fetch_mode.cache_clear()
+    if setting == "DYNAMO_SINGLE_SQL_TRANSACTIONS":
+        sql_transactions.cache_clear()
     if setting == "DYNAMO_SINGLE_WEB_TIMEOUT":
         web_timeout.cache_clear()
 

@@ -183,7 +183,7 @@ class ForeignTable(DynamoSingleError, ImproperlyConfigured, CommandError):
 
 
 class NotRolledBack(DynamoSingleError, RuntimeError):
-    """A block of Django's ``transaction.atomic()`` failed after writes to DynamoDB, which stay written."""
+    """A block of Django's ``transaction.atomic()`` failed after writes to DynamoDB, or must not write there at all."""
 
 
 class NotRolledBackWarning(RuntimeWarning):

@@ -15,7 +15,8 @@ from dynamo_single.table.listeners import SentRequest, listen, unlisten
 
 #: The option of ``DATABASES`` that says whether a rollback after writes is a warning or an error.
 OPTION = "rollback_after_writes"
-_OPERATIONS = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
+#: The operations that write.
+WRITES = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
 
 
 class Writes:
@@ -71,5 +72,5 @@ class Writes:
         warnings.warn(message, NotRolledBackWarning, stacklevel=4)
 
     def _note(self, sent: SentRequest) -> None:
-        if sent.operation in _OPERATIONS and not sent.error:
+        if sent.operation in WRITES and not sent.error:
             self._seen.append(sent.operation)

@@ -222,6 +222,11 @@ DJANGO = {
     "TestCase._rollback_atomics": "django.test.TestCase._rollback_atomics",
     "test": "django.core.management.commands.test.Command",
     "BaseDatabaseWrapper.on_commit": "django.db.backends.base.base.BaseDatabaseWrapper.on_commit(self, func, robust=)",
+    "BaseDatabaseWrapper.set_autocommit": (
+        "django.db.backends.base.base.BaseDatabaseWrapper.set_autocommit(self, autocommit)"
+    ),
+    "BaseDatabaseWrapper.atomic_blocks": "django.db.connection.atomic_blocks",
+    "Atomic._from_testcase": "django.db.transaction: _from_testcase",
     "BaseDatabaseWrapper.run_on_commit": "django.db.backends.base.base: run_on_commit",
     "BaseDatabaseWrapper.ensure_connection": "django.db.backends.base.base.BaseDatabaseWrapper.ensure_connection(self)",
     "BaseDatabaseWrapper.queries_log": "django.db.connection.queries_log",
