@@ -32,6 +32,13 @@ LIMITED = """\
 These pairs do not work in every case. A test fails as soon as one of them does.
 """
 
+OPEN = """\
+## Open migrations
+
+A migration adds these capabilities while processes write: {added}. For every other change see
+[Change a model](../how-to/change-a-model.md).
+"""
+
 WRITE = """\
 ## Ways to write
 
@@ -50,7 +57,7 @@ twice, and none that has expired.
 def text() -> str:
     """The page."""
     from tests.contract.pairs.readers import READERS
-    from tests.contract.pairs.table import CAPABILITIES, LIMITATIONS
+    from tests.contract.pairs.table import ADDED, CAPABILITIES, LIMITATIONS
     from tests.contract.pairs.table import REFUSED as PAIRS
     from tests.contract.pairs.writers import WRITERS
 
@@ -81,6 +88,7 @@ def text() -> str:
         REFUSED,
         table(("capability", "with", "reported by", "alternative"), refused),
         *([LIMITED, table(("capability", "with", "what happens"), limited)] if limited else []),
+        OPEN.format(added=", ".join(titles[name] for name in ADDED)),
         WRITE,
         table(("capability", *ways), written),
         READ,

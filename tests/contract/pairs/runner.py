@@ -17,6 +17,7 @@ from tests.contract.pairs.drafts import IMPORTS, Family
 from tests.contract.pairs.lag import MOST, Time, lagging
 from tests.contract.pairs.oracle import (
     NO_ERRORS,
+    NOTES,
     Act,
     ByIndex,
     Capability,
@@ -206,6 +207,7 @@ class Play:
             able = [writer for writer in self.writers if way in writer.ways()]
             if able:
                 yield from getattr(self, way)(self.chance.choice(able))
+        yield from self.change_many()
 
     def create(self, writer: type[Writer]) -> Iterator[Act]:
         """A new thing, or one of which there is another."""
@@ -238,6 +240,20 @@ class Play:
         errors = self.world.refusals(pk, after, writer.__name__)
         if not (writer.trusts and MissingReference in errors):
             yield Act(text, lambda world: world.write(pk, after), self.refused(writer) or errors, settled=writer.shows)
+
+    def change_many(self) -> Iterator[Act]:
+        """Another note for all things that an index lists with one; nothing where one of them would be refused."""
+        before, note = self.chance.choice(NOTES), self.chance.choice(NOTES)
+        after = {pk: {**row, "note": note} for pk, row in self.world.live.items() if row["note"] == before}
+        if any(self.world.refusals(pk, row, "update") for pk, row in after.items()):
+            return
+
+        def write(world: World) -> None:
+            for pk, row in after.items():
+                world.write(pk, row)
+
+        update = f"Thing.objects.filter(note={before!r}).update(note={note!r}) == {len(after)}"
+        yield Act(f"assert {update}", write, settled=True)
 
     def refused(self, writer: type[Writer]) -> Errors:
         """The errors by which a way to write refuses models with one of the capabilities."""

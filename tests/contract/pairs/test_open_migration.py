@@ -12,15 +12,10 @@ from tests.contract.pairs.lag import lagging
 from tests.contract.pairs.oracle import Act
 from tests.contract.pairs.runner import History, Play
 from tests.contract.pairs.seeds import SEED
-from tests.contract.pairs.table import CAPABILITIES, readers_of
+from tests.contract.pairs.table import ADDED, CAPABILITIES, readers_of
 from tests.deep import deep
 from tests.histories.app import history
 
-#: What can be added without giving values to things that are stored.
-ADDED = (
-    *("soft_delete", "unique", "extracted", "documents", "secret", "files", "identified", "children", "copies"),
-    *("counters", "cascade", "protect", "set_null", "checked", "many_to_many", "one_to_one"),
-)
 #: How many acts there are while the migration is open, and after it.
 STEPS = 10
 #: What such a thing reads as.
