@@ -187,6 +187,7 @@ def _edge_problems(relation: Any) -> Iterator[tuple[str, str]]:
             "whether an edge is there.",
             f"Declare it so: models.Key and its templates name {both.lstrip('#')}.",
         )
+    yield from _unchecked(relation, references)
     if layout.soft_delete:
         yield f"{label} has a trash, where an edge would stay that is not added again.", "Derive it from models.Model."
     for name in sorted(ends):
@@ -194,6 +195,18 @@ def _edge_problems(relation: Any) -> Iterator[tuple[str, str]]:
         if not by_table and not any(lists(key, layout, name) for key in layout.indexes):
             key = f'models.IndexKey("gs1", "{label.rpartition(".")[2].upper()}#{{{name}}}", ...)'
             yield f"no key of {label} lists the edges of one {name}.", f"Declare one, such as {key}."
+
+
+def _unchecked(relation: Any, references: Iterable[str]) -> Iterator[tuple[str, str]]:
+    through = relation.remote_field.through
+    for name in references:
+        attribute = getattr(through._meta.get_field(name), "attribute", None)
+        if relation.checked and not getattr(attribute, "checked", False):
+            yield (
+                f"it is checked, and {through._meta.label}.{name} is not: an edge could be created to an object that "
+                "is deleted at the same time.",
+                f"Write it there: {name} = models.ReferenceAttribute(..., on_delete=models.CASCADE, checked=True).",
+            )
 
 
 def _problems(field: Any, layout: ModelLayout, on_delete: object) -> Iterator[tuple[str, str]]:

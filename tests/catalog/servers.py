@@ -1,4 +1,4 @@
-"""Many to many: players on servers with declared edges, and tags on servers with edges that are made."""
+"""Many to many: players on servers with declared edges, tags on servers with edges that are made, and checked ones."""
 
 from __future__ import annotations
 
@@ -60,3 +60,24 @@ class GameMember(models.Model):
     class Keys:
         primary = models.Key("SERVER#{server_id}", "PLAYER#{player_id}")
         by_player = models.IndexKey("gs1", "MEMBERSOF#{player_id}", "{server_id}")
+
+
+class GameFan(models.Model):
+    """Somebody in a few guilds."""
+
+    fan_id = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("GAMEFAN#{fan_id}", "#METADATA")
+        listed = models.IndexKey("gs1", "GAMEFAN", "{fan_id}")
+
+
+class GameGuild(models.SoftDeleteModel):
+    """What nobody joins while it is deleted; it has a trash."""
+
+    guild_id = models.UnicodeAttribute()
+    fans = models.ManyToMany(GameFan, related_name="guilds", checked=True, blank=True)
+
+    class Keys:
+        primary = models.Key("GAMEGUILD#{guild_id}", "#METADATA")
+        listed = models.IndexKey("gs1", "GAMEGUILD", "{guild_id}")

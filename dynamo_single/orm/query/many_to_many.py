@@ -137,7 +137,10 @@ class EdgesManager:
             self._add(self._pks(objs), through_defaults)
 
     def remove(self, *objs: Any) -> None:
-        """Delete the edges to objects, or to those of a ``pk``: a BatchGetItem, and a request for each edge."""
+        """Delete the edges to objects, or to those of a ``pk``: a BatchGetItem, and a request for each edge.
+
+        Several edges are one transaction if other items follow from them.
+        """
         self._write_block()
         self._remove(self._pks(objs, stored=False))
 
@@ -260,7 +263,7 @@ class EdgesManager:
             )
 
     def _clear(self, *, raw: bool = False) -> None:
-        self._told("clear", None, lambda: self._edges().delete(), raw=raw)
+        self._told("clear", None, lambda: self._delete(self._edges()), raw=raw)
 
     def _add(self, pks: Sequence[Any], through_defaults: Any, *, raw: bool = False) -> None:
         edges = {pk: self.end.edge(self.instance.pk, pk, _resolved(through_defaults)) for pk in pks}
@@ -286,7 +289,11 @@ class EdgesManager:
             raise ValueError(f"{shown(self.instance)} is not stored: save it before {self.end.name} is changed.")
 
     def _remove(self, pks: Sequence[Any], *, raw: bool = False) -> None:
-        self._told("remove", set(pks), lambda: self._edges_of(pks).delete() if pks else None, raw=raw)
+        self._told("remove", set(pks), lambda: self._delete(self._edges_of(pks)) if pks else None, raw=raw)
+
+    def _delete(self, edges: Any) -> None:
+        """Delete edges: a request for each, or a transaction for several where other items follow from them."""
+        (edges.in_transactions() if effects_of(self.through) else edges).delete()
 
     def _edges(self) -> Any:
         """All edges of the object, to change them."""

@@ -531,3 +531,29 @@ def test_an_item_that_takes_no_mark_is_named(app: History, table: Table) -> None
     with pytest.raises(CommandError, match="SHOP#a"):
         app.finish()
     assert numbers("refs:Member.home_id") == [None, "1", None]
+
+
+def test_a_relation_that_is_checked_is_counted_at_the_end(app: History, table: Table) -> None:
+    """Its edges were counted by nobody before, on either side; an edge that old code adds meanwhile counts too."""
+    fill(shop(app))
+    tag = app.model("Tag")
+    plain = shop(app, tags=models.ManyToMany(tag, related_name="shops"))
+    app.make()
+    app.migrate()
+    tags = [tag.objects.create(shop_id=key) for key in "xyz"]
+    plain.objects.get(pk="a").tags.add(*tags)
+    app.forget("Shop_tags")
+    checked = shop(app, tags=models.ManyToMany(tag, related_name="shops", checked=True))
+    app.make()
+    assert app.operations() == [
+        "Alter attribute shop_id of Shop_tags; those who refer are counted at --finish",
+        "Alter attribute tag_id of Shop_tags; those who refer are counted at --finish",
+    ]
+    app.migrate()
+    checked.objects.get(pk="b").tags.add("x")
+    plain.objects.get(pk="b").tags.add("y")
+    app.finish()
+    assert numbers("refs:Shop_tags.shop_id") == ["3", "2", None]
+    assert list(verify()) == []
+    assert checked.objects.get(pk="a").hard_delete()[0] == 4
+    assert list(verify()) == []

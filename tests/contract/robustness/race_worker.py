@@ -10,7 +10,9 @@ import itertools
 import json
 import random
 import sys
+import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import django
@@ -29,6 +31,7 @@ from dynamo_single.exceptions import (  # noqa: E402
     Conflict,
     DynamoSingleError,
     InvalidValue,
+    MissingReference,
     StaleObject,
     UniqueViolation,
 )
@@ -36,6 +39,7 @@ from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
 from tests.catalog.clubs import Club  # noqa: E402
 from tests.catalog.models import Member, Order  # noqa: E402
 from tests.catalog.seats import Seat  # noqa: E402
+from tests.catalog.servers import GameFan, GameGuild  # noqa: E402
 from tests.catalog.stocks import Ledger, Stock  # noqa: E402
 from tests.contract.robustness.race_processes import SUMS, WANTED  # noqa: E402
 from tests.deep import examples  # noqa: E402
@@ -179,6 +183,30 @@ def children_counted(process: int) -> int:
     return 4
 
 
+def joined_and_deleted(process: int) -> int:
+    """Half of the processes let fans join guilds, from either side; the others delete guilds and make them again."""
+
+    def join(guild: str, fan: str, *, reverse: bool) -> None:
+        joined, joining = loaded(GameGuild, guild), loaded(GameFan, fan)
+        # Long enough for a whole deletion.
+        time.sleep(random.uniform(0, 0.1))
+        if reverse:
+            joining.guilds.add(joined)
+        else:
+            joined.fans.add(joining)
+
+    done = 0
+    for number in range(SAME):
+        guild = str(number % 2)
+        if process % 2:
+            done += attempt(lambda pk=guild: loaded(GameGuild, pk).hard_delete(), *LOST, GameGuild.DoesNotExist)
+            attempt(lambda pk=guild: GameGuild.objects.create(guild_id=pk))
+        else:
+            add = partial(join, guild, f"{process}-{number % 4}", reverse=number % 3 == 0)
+            done += attempt(add, MissingReference, GameGuild.DoesNotExist)
+    return done
+
+
 def versioned(process: int) -> tuple[int, int]:
     """Read a number, add one, and save; again where another writer was faster; how often it was saved, and refused."""
     done = refused = 0
@@ -320,6 +348,7 @@ RACES: dict[str, Callable[[int], Any]] = {
         counted,
         appended,
         children_counted,
+        joined_and_deleted,
         versioned,
         conditional,
         moved,

@@ -10,9 +10,11 @@ import pytest
 
 from accounts.models import User
 from dynamo_single.table import Table
+from dynamo_single.verification import verify
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
 from tests.catalog.models import Member, Order
 from tests.catalog.seats import Seat
+from tests.catalog.servers import GameFan, GameGuild
 from tests.catalog.stocks import Ledger, Stock
 from tests.contract.robustness.race_processes import SUMS, WANTED, answer, started, tell
 from tests.contract.tables import assert_consistent, claims
@@ -152,6 +154,21 @@ def test_counters_of_children_are_exact(racers: Racers, table: Table) -> None:
     one, two = (ChatServer.objects.get(pk=number) for number in "12")
     assert one.member_count == ChatMembership.objects.filter(server="1").count() == live
     assert one.channel_count + two.channel_count == 1
+    assert_consistent()
+
+
+def test_a_checked_relation_leaves_no_edges(racers: Racers, table: Table) -> None:
+    """Fans join guilds, which others delete and make again: each edge is that of a guild which has counted it."""
+    for process in range(PROCESSES):
+        for number in range(4):
+            GameFan.objects.create(fan_id=f"{process}-{number}")
+    for guild in "01":
+        GameGuild.objects.create(guild_id=guild)
+    assert all(racers.run("joined_and_deleted"))
+    assert [str(finding) for finding in verify()] == []
+    for guild in GameGuild.objects.all():
+        guild.hard_delete()
+    assert GameGuild.fans.through.objects.allow_scan().count() == 0
     assert_consistent()
 
 

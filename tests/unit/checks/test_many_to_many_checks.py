@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dynamo_single import models
+from dynamo_single.checks.models import check_model
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
 from tests.unit.declaring import declare, forgotten, messages
@@ -47,6 +48,28 @@ def house(
         **attributes,
     )
     return made
+
+
+def test_a_checked_relation_needs_checked_references() -> None:
+    """Both sides are named, each with the line to write."""
+    cat = declare("Cat", ("CAT#{cat_id}", "#METADATA"), cat_id=models.IdAttribute())
+    made = declare(
+        "House",
+        ("HOUSE#{house_id}", "#METADATA"),
+        house_id=models.IdAttribute(),
+        cats=models.ManyToMany(cat, through="catalog.Stay", checked=True),
+    )
+    declare(
+        "Stay",
+        PRIMARY,
+        BY_CAT,
+        house=models.ReferenceAttribute(made, on_delete=models.CASCADE, checked=True),
+        cat=models.ReferenceAttribute(cat, on_delete=models.CASCADE),
+    )
+    ((identifier, text),) = messages(made)
+    assert (identifier, text[:49]) == ("dynamo_single.E031", "cats: it is checked, and catalog.Stay.cat is not:")
+    (problem,) = check_model(made)
+    assert "cat = models.ReferenceAttribute(..., on_delete=models.CASCADE, checked=True)" in (problem.hint or "")
 
 
 def test_edges_with_keys_for_both_sides_are_fine() -> None:
