@@ -21,6 +21,7 @@ from msgspec import Struct
 from dynamo_single.admin import history, trash
 from dynamo_single.admin.kinds import DynamoModelAdmin
 from dynamo_single.admin.lists.filters import TrashFilter, shows_trash
+from dynamo_single.admin.viewing.rules import may_view
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.registry import model_of_type
 from dynamo_single.orm.write.trash import coming_back_with
@@ -108,9 +109,7 @@ def name_what_took(modeladmin: Any, request: HttpRequest, objects: Iterable[Dyna
     for obj in marked:
         root = roots.get(obj.deleted_with)
         if root is not None:
-            is_seen = _may_view(modeladmin, request, root)
-            name = trash.shown(modeladmin, root) if is_seen else capfirst(root._meta.verbose_name)
-            obj.__dict__[_TAKEN_WITH] = name
+            obj.__dict__[_TAKEN_WITH] = trash.shown_to(modeladmin, request, root)
 
 
 def _roots(objects: Sequence[Any]) -> dict[str, Any]:
@@ -166,15 +165,15 @@ def described(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: Any) -> I
     """A Query for each kind of children that go along with the object, one of the log, and a GetItem of the user.
 
     An object that went along with another one has the other's name, and who deleted that: one GetItem more. Children
-    that the user may not view are counted only.
+    that the user may not view are left out.
     """
     found = run(coming_back_with(obj))
-    seen = [each for each in found if _may_view(modeladmin, request, each)]
+    seen = [each for each in found if may_view(modeladmin.admin_site, request, each)]
     named = tuple(trash.shown(modeladmin, each) for each in seen[:_NAMED])
     name_what_took(modeladmin, request, [obj])
     return InTrash(
         named,
-        len(found) - len(named),
+        len(seen) - len(named),
         obj.deleted_at,
         _deleted_by(obj),
         taken_with(obj),
@@ -191,8 +190,3 @@ def _deleted_by(obj: Any) -> str:
         return str(entry.user.get_username())
     except ObjectDoesNotExist:  # the user is gone
         return str(entry.user_id)
-
-
-def _may_view(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: DynamoModel) -> bool:
-    responsible = trash.responsible_for(modeladmin, obj)
-    return responsible is None or bool(responsible.has_view_permission(request, obj))

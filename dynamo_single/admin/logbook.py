@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
-from django.apps import apps
 from django.contrib.admin.utils import quote
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
@@ -21,10 +20,10 @@ from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.admin import history
-from dynamo_single.admin.table import permissions
 from dynamo_single.admin.table.guarded import Wrong, guarded
-from dynamo_single.admin.table.permissions import TableSite
+from dynamo_single.admin.table.permissions import TableSite, sees_whole_table
 from dynamo_single.admin.table.wording import in_words
+from dynamo_single.admin.viewing.entries import model_of, visible_entries
 from dynamo_single.costs import measure_requests
 
 #: Who may see the page: Django's own permission to view the log's model.
@@ -56,7 +55,8 @@ def urls(site: TableSite) -> list[URLPattern]:
 def log_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
     """Fifty entries: a Query, for a user's name another one and a GetItem, and a batch for the users.
 
-    Entries of objects that the user may not view are counted only. 400 for what no link of the page asks.
+    Entries of objects that the user may not view are left out; if that depends on the object, a BatchGetItem for each
+    model of an entry. 400 for what no link of the page asks.
     """
     asked = _asked(request)
     context: dict[str, Any] = {**site.each_context(request), "title": _("Log"), "asked": asked}
@@ -64,10 +64,9 @@ def log_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
         found = _found(asked)
         if found is not None:
             page = found.page(SIZE, asked.cursor or None)
-            visible = [entry for entry in page if permissions.may_view(site, request, _model_of(entry))]
+            visible = visible_entries(site, request, page)
             context |= {
                 "entries": [(entry, _address(site, entry)) for entry in visible],
-                "hidden": len(page) - len(visible),
                 "older": asked.address(cursor=page.next_cursor) if page.next_cursor else "",
                 "newer": asked.address(cursor=page.previous_cursor) if page.previous_cursor else "",
             }
@@ -77,7 +76,7 @@ def log_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
     context |= {
         "is_answered": found is not None,
         "by_time": history.lists_by_time() and not asked.user,
-        "costs": in_words(costs),
+        "costs": in_words(costs) if sees_whole_table(site, request, "default") else "",
     }
     return TemplateResponse(request, "dynamo_single/admin/log.html", context)
 
@@ -127,16 +126,9 @@ def _neighbour(asked: _Asked, days: int) -> str:
         return ""
 
 
-def _model_of(entry: Any) -> Any:
-    try:
-        return apps.get_model(entry.object_type)
-    except LookupError:
-        return None
-
-
 def _address(site: TableSite, entry: Any) -> str:
     """The page of the object; empty for one that is gone for good, or has none."""
-    model = _model_of(entry)
+    model = model_of(entry)
     if model is None or not site.is_registered(model) or entry.is_deletion():
         return ""
     try:

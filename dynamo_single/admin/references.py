@@ -67,7 +67,7 @@ class BoundedSelect(Select):
     ) -> SafeString:
         """One Query for each megabyte of what there is to choose from, up to the bound."""
         choices = list(islice(iter(self.choices), MAX_CHOICES + 2))
-        if len(choices) <= MAX_CHOICES + 1:
+        if len(choices) <= MAX_CHOICES + 1 and not getattr(self.choices, "is_cut", False):
             # Read once: Django's own would read them again.
             shown = copy(self)
             shown.choices = choices
@@ -95,7 +95,7 @@ class BoundedSelectMultiple(SelectMultiple):
     ) -> SafeString:
         """One Query for each megabyte of what there is to choose from, up to the bound."""
         choices = list(islice(iter(self.choices), MAX_CHOICES + 1))
-        if len(choices) > MAX_CHOICES:
+        if len(choices) > MAX_CHOICES or getattr(self.choices, "is_cut", False):
             return _keys_input().render(_typed(name), value, attrs, renderer)
         # Read once: Django's own would read them again.
         shown = copy(self)
@@ -134,6 +134,7 @@ class KnowsReferences:
 
     view_on_site: Any
     get_field_queryset: Any
+    admin_site: Any
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
         """Django's; where no key lists the objects to choose from, their key is typed, and looked up when it is sent.
@@ -175,7 +176,10 @@ class KnowsReferences:
     def get_changelist_form(self, request: HttpRequest, **kwargs: object) -> Any:
         """Django's, of a row of ``list_editable``; rows share what their references lead to."""
         django: Any = super()
-        return django.get_changelist_form(request, **{"form": ReferringForm, **kwargs})
+        form = django.get_changelist_form(request, **{"form": ReferringForm, **kwargs})
+        if issubclass(form, ReferringForm):
+            form.viewer = self.admin_site, request
+        return form
 
     def _offered(
         self, db_field: Any, request: HttpRequest, given: Mapping[str, object], typed: Mapping[str, object]

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+from django.contrib.admin.sites import AdminSite
 from django.contrib.admin.widgets import AutocompleteSelect, ForeignKeyRawIdWidget
 from django.core.exceptions import ValidationError
 from django.forms import ModelChoiceField, ModelForm, Widget
@@ -20,6 +21,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.text import Truncator
 
+from dynamo_single.admin.viewing.choices import Seen, hide, refuse_hidden
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.query.queryset import QuerySet
@@ -148,16 +150,33 @@ def shared(field: F, request: HttpRequest | None) -> F:
 
 
 class ReferringForm(ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """A form of the admin, before a project's: what its references lead to is read once for all forms of the page."""
+    """A form of the admin, before a project's: what its references lead to is read once for all forms of the page.
+
+    Fields offer and accept only objects that the ``viewer`` may see, and those that the object refers to already.
+    """
+
+    #: The site and the request that the form is for.
+    viewer: ClassVar[tuple[AdminSite, HttpRequest] | None] = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._choosing: dict[str, Seen] = {}
+        if self.viewer is not None:
+            self._hide(*self.viewer)
         for name, field in self._referring():
             key, widget = self._key_of(name, field), getattr(field.widget, "widget", field.widget)
             field.referred.want(field.queryset, key)
             if isinstance(widget, _RawKey):  # which names the object whatever the field offers
                 field.referred.want(widget.named, key)
             field.to_python = partial(_to_python, field)
+
+    def _hide(self, site: AdminSite, request: HttpRequest) -> None:
+        for name, field in self.fields.items():
+            seen, widget = hide(self, name, field, site, request), getattr(field.widget, "widget", field.widget)
+            if seen is not None:
+                self._choosing[name] = seen
+                if isinstance(widget, _RawKey):
+                    widget.seen = seen
 
     def full_clean(self) -> None:
         """Django's; whether what was read is there is not asked once more."""
@@ -167,6 +186,8 @@ class ReferringForm(ModelForm):  # type: ignore[type-arg]  # not generic at run 
             super().full_clean()
         finally:
             state.__dict__.pop(IS_KNOWN, None)
+        for name, seen in self._choosing.items() if self.is_bound else ():
+            refuse_hidden(self, name, seen)
 
     def _referring(self) -> Iterable[tuple[str, Any]]:
         return [(name, field) for name, field in self.fields.items() if hasattr(field, "referred")]
@@ -195,6 +216,7 @@ class _RawKey(ForeignKeyRawIdWidget):
     """A field for a key, beside which the object is named."""
 
     referred: Referred
+    seen: Seen | None = None
 
     @property
     def named(self) -> QuerySet[DynamoModel]:
@@ -206,6 +228,10 @@ class _RawKey(ForeignKeyRawIdWidget):
     def label_and_url_for_value(self, value: object) -> tuple[str, str]:
         """The object's name and address; as Django's where no batch gave it."""
         obj = self.referred.find(self.named, value)
+        if obj is None and self.seen is not None:
+            obj = self.named.filter(pk=value).first()
+        if obj is not None and self.seen is not None and not self.seen.is_seen(obj):
+            return self.seen.label(str, obj), ""
         if obj is None:
             return super().label_and_url_for_value(value)
         meta = obj._meta

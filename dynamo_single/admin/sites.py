@@ -25,6 +25,7 @@ from dynamo_single.admin.table import pages as tables
 from dynamo_single.admin.table.costs import with_panel
 from dynamo_single.admin.table.permissions import TableSite
 from dynamo_single.admin.unavailable import or_unavailable
+from dynamo_single.admin.viewing.entries import VisibleEntries
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.exceptions import InvalidValue, UnknownField
@@ -56,6 +57,12 @@ class DynamoAdminSite(TableSite):
     def get_log_entries(self, request: HttpRequest) -> Any:
         """The log that "recent actions" shows: one Query when it is read."""
         return entries() if is_in_dynamodb() else super().get_log_entries(request)
+
+    def each_context(self, request: HttpRequest) -> Any:
+        """What every page has: of the log, the entries about objects that the user may see."""
+        context = super().each_context(request)
+        entries = context.get("log_entries")
+        return context if entries is None else {**context, "log_entries": VisibleEntries(self, request, entries)}
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[object]:
         """The models that can be stored and are of use.

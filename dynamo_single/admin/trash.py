@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy
 
 from dynamo_single.admin.errors import REFUSALS, in_words
 from dynamo_single.admin.kinds import DynamoModelAdmin
+from dynamo_single.admin.viewing.rules import may_view
 from dynamo_single.orm.model.sql_references import rows_along
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -61,7 +62,11 @@ def went_along(queryset: QuerySet[DynamoModel], obj: DynamoModel) -> QuerySet[Dy
 def deleted_objects(
     modeladmin: DynamoModelAdmin, request: HttpRequest, objs: Iterable[DynamoModel]
 ) -> tuple[list[object], dict[str, int], set[str], list[object]]:
-    """What a deletion takes, as Django's confirmation shows it: names, counts, what permission is lacking for."""
+    """What a deletion takes, as Django's confirmation shows it: names, counts, what permission is lacking for.
+
+    Objects that go along and that the user may not view are neither named nor counted. Of those that protect an object
+    the kind is named.
+    """
     named: list[Any] = []
     counts: dict[str, int] = {}
     lacking: set[str] = set()
@@ -74,16 +79,16 @@ def deleted_objects(
                 rows, kept = rows_along(obj)
                 below = [*below, *(row for row in rows if row not in below)]
                 protecting += kept
-        named += (
-            [shown(modeladmin, root), [shown(modeladmin, obj) for obj in below]] if below else [shown(modeladmin, root)]
-        )
-        for obj in (root, *below):
+        seen = [obj for obj in below if may_view(modeladmin.admin_site, request, obj)]
+        named += [shown(modeladmin, root), *([[shown(modeladmin, obj) for obj in seen]] if seen else [])]
+        for obj in (root, *seen):
             plural = str(obj._meta.verbose_name_plural)
             counts[plural] = counts.get(plural, 0) + 1
+        for obj in (root, *below):
             responsible = responsible_for(modeladmin, obj)
             if responsible is not None and not responsible.has_delete_permission(request, obj):
                 lacking.add(str(obj._meta.verbose_name))
-    return named, counts, lacking, [shown(modeladmin, obj) for obj in protecting]
+    return named, counts, lacking, [shown_to(modeladmin, request, obj) for obj in protecting]
 
 
 def _goes_to_trash(obj: DynamoModel) -> bool:
@@ -106,6 +111,13 @@ def responsible_for(modeladmin: DynamoModelAdmin, obj: DynamoModel) -> Any:
         return modeladmin
     site = modeladmin.admin_site
     return site.get_model_admin(type(obj)) if site.is_registered(type(obj)) else None
+
+
+def shown_to(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: DynamoModel) -> str:
+    """Return an object's kind and name, or its kind alone if the user may not view it."""
+    if may_view(modeladmin.admin_site, request, obj):
+        return shown(modeladmin, obj)
+    return capfirst(str(obj._meta.verbose_name))
 
 
 def shown(modeladmin: Any, obj: DynamoModel) -> str:

@@ -29,12 +29,14 @@ class MergesEdits(_Base):
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: object) -> Any:
         """Django's form of an object; a class that is given is made one that merges."""
         admin: Any = super()
-        return admin.get_form(request, obj, change=change, **_with_merging(obj, kwargs))
+        return _for_viewer(admin.get_form(request, obj, change=change, **_with_merging(obj, kwargs)), self, request)
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: object) -> Any:
         """Django's formset of an inline; so is the class of its forms."""
         inline: Any = super()
-        return inline.get_formset(request, obj, **_with_merging(obj, kwargs))
+        formset = inline.get_formset(request, obj, **_with_merging(obj, kwargs))
+        _for_viewer(formset.form, self, request)
+        return formset
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """The declared ones with the hidden field in the last; without it for who may only look."""
@@ -42,6 +44,13 @@ class MergesEdits(_Base):
         if obj is None or not self.has_change_permission(request, obj):
             return versions.hidden(declared, AS_SHOWN)
         return versions.shown(declared, AS_SHOWN)
+
+
+def _for_viewer(form: Any, modeladmin: Any, request: HttpRequest) -> Any:
+    """The form's class, which Django has made for this request, with the user whom it is for."""
+    if issubclass(form, ReferringForm):
+        form.viewer = modeladmin.admin_site, request
+    return form
 
 
 def _with_merging(obj: DynamoModel | None, given: dict[str, object]) -> dict[str, object]:

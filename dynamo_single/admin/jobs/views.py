@@ -21,6 +21,7 @@ from dynamo_single.admin.jobs.batches import ACTIONS, is_allowed
 from dynamo_single.admin.jobs.damaged import DAMAGED
 from dynamo_single.admin.jobs.models import TOLD, AdminJob
 from dynamo_single.admin.kinds import DynamoModelAdmin
+from dynamo_single.admin.viewing.rules import visible_keys
 from dynamo_single.exceptions import InvalidValue, StaleObject
 
 #: Jobs on a page of the list.
@@ -158,12 +159,16 @@ def _title(site: AdminSite, job: AdminJob) -> str:
 
 
 def _page(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> HttpResponseBase:
+    keys = [key for key, _name, _text in job.failures]
+    seen = visible_keys(site, request, modeladmin.model, keys) if keys else set()
+    failures = [each for each in job.failures if each[0] in seen]
     context = {
         **site.each_context(request),
         "title": _title(site, job),
         "job": job,
         "opts": modeladmin.opts,
-        "unlisted": job.failed - len(job.failures),
+        "failures": failures,
+        "unlisted": job.failed - len(job.failures) if seen else 0,
         "told": TOLD,
     }
     return TemplateResponse(request, "dynamo_single/admin/job.html", context)

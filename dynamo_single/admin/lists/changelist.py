@@ -22,6 +22,7 @@ from dynamo_single.admin.errors import is_developer
 from dynamo_single.admin.lists import holding, lacking, scanning, search
 from dynamo_single.admin.lists.filters import MembersListFilter, counter_of
 from dynamo_single.admin.references import is_answered, is_exact
+from dynamo_single.admin.viewing.rules import sees_all
 from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.exceptions import DynamoSingleError, NotSupported, TooManyMatches
 from dynamo_single.orm.query.queryset import QuerySet
@@ -225,7 +226,8 @@ class KeyChangeList(ChangeList):
         self.is_counted = False
         self.list_editable = ()
         self.result_list, self.progress = scanning.step(self, self.list_per_page, before)
-        self.progress_text = scanning.words_for(self.progress, self.opts.verbose_name_plural)
+        is_costed = sees_all(self.model_admin.admin_site, self.request, self.model)
+        self.progress_text = scanning.words_for(self.progress, self.opts.verbose_name_plural, is_costed=is_costed)
         self.result_count = len(self.result_list)
         self.paginator = self.model_admin.get_paginator(self.request, self.result_list, self.list_per_page)
 
@@ -357,7 +359,9 @@ class KeyChangeList(ChangeList):
         self.sortable_by = [name for name in sortable if self._is_served(unordered, name)]
         self.unserved = [name for name in sortable if name not in self.sortable_by]
         self.list_max_in_memory = limit
-        self.held_rows = holding.rows_held(request)
+        # To others the figures would tell how many rows are hidden.
+        is_costed = sees_all(self.model_admin.admin_site, request, self.model)
+        self.held_rows = holding.rows_held(request) if is_costed else None
         self.can_show_all = self.is_counted and self.result_count <= self.list_max_show_all
         self.multi_page = self.is_counted and self.result_count > self.list_per_page
         # Where nothing narrows the list the two counts are one; elsewhere the template says "Show all".

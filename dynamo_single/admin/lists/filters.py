@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single.admin.kinds import KeyChangeList
 from dynamo_single.admin.lists import holding
 from dynamo_single.admin.references import as_listed
+from dynamo_single.admin.viewing.rules import may_view, narrowed
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.orm.schema.fields.fields import ReferenceField, SetField
 from dynamo_single.orm.schema.kinds import ModelField
@@ -130,7 +131,9 @@ class ReferenceListFilter(RelatedFieldListFilter):
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
         """One Query; no choices, and so no filter, where that is not enough."""
-        queryset = field.remote_field.model._default_manager.all()
+        model = field.remote_field.model
+        own = narrowed(model_admin.admin_site, request, model)
+        queryset = model._default_manager.all() if own is None else own
         ordered = queryset.order_by(*self.field_admin_ordering(field, request, model_admin))
         listed, is_listed = as_listed(ordered)
         if not is_listed:
@@ -138,7 +141,10 @@ class ReferenceListFilter(RelatedFieldListFilter):
         limit = holding.limit_of(model_admin)
         found = list(listed[: limit + 1])
         attribute = field.target_field.attname
-        return [(getattr(each, attribute), str(each)) for each in found] if len(found) <= limit else []
+        if len(found) > limit:
+            return []
+        seen = [each for each in found if may_view(model_admin.admin_site, request, each)]
+        return [(getattr(each, attribute), str(each)) for each in seen]
 
     def get_facet_queryset(self, changelist: ChangeList) -> dict[str, int]:
         """How many rows refer to each object, and to none."""

@@ -136,8 +136,10 @@ def _condition(queryset: QuerySet[DynamoModel]) -> Condition:
     return lower(state.where, state.layout)
 
 
-def words_for(progress: Progress, name: object) -> str:
-    """How far it is, for those who wait."""
+def words_for(progress: Progress, name: object, *, is_costed: bool) -> str:
+    """How far it is, for those who wait; what was read and what that cost is for users who see every row."""
+    if not is_costed:
+        return _("%(found)d %(name)s found.") % {"found": progress.found, "name": name}
     looked = _("%(read)d items looked through, of at most %(budget)d: %(found)d %(name)s found.")
     cost = _("%(requests)d requests, %(units)s units.")
     found = {"read": progress.read, "budget": progress.budget, "found": progress.found, "name": name}

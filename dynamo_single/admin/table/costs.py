@@ -17,7 +17,8 @@ from django.template.response import SimpleTemplateResponse
 from dynamo_single.admin.table import permissions
 from dynamo_single.admin.table.permissions import TableSite
 from dynamo_single.admin.table.wording import in_words
-from dynamo_single.conf import cost_settings
+from dynamo_single.admin.viewing.rules import is_narrowed
+from dynamo_single.conf import aliases, cost_settings
 from dynamo_single.costs import Cost, Costs
 from dynamo_single.inspection.masking import Masks
 from dynamo_single.inspection.requests import ShownRequest, shown_request
@@ -56,12 +57,19 @@ def with_panel(site: TableSite, view: Callable[..., HttpResponseBase]) -> Callab
             if isinstance(response, SimpleTemplateResponse) and not response.is_rendered:
                 response = response.render()
             is_page = isinstance(response, HttpResponse) and _END in response.content
-            if not is_page or not permissions.allows(request, permissions.COSTS):
+            if not is_page or not _may_see(site, request):
                 return response
         _add(response, watch)
         return response
 
     return measured
+
+
+def _may_see(site: TableSite, request: HttpRequest) -> bool:
+    """Return whether the user has the permission, and the project's admins do not hide objects from the user."""
+    if not permissions.allows(request, permissions.COSTS):
+        return False
+    return not any(is_narrowed(site, request, alias) for alias in aliases())
 
 
 def _add(response: Any, watch: _Watch) -> None:

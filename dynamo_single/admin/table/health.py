@@ -14,6 +14,7 @@ from dynamo_single.admin.table import permissions, views
 from dynamo_single.admin.table.guarded import alias_of, guarded
 from dynamo_single.admin.table.permissions import TableSite
 from dynamo_single.admin.table.wording import in_words
+from dynamo_single.admin.viewing.rules import sees_all
 from dynamo_single.conf import aliases
 from dynamo_single.costs import measure_requests
 from dynamo_single.inspection import health
@@ -30,18 +31,20 @@ def health_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
     alias = alias_of(request)
     table = get_table(alias)
     context: dict[str, Any] = {**site.each_context(request), "title": _("Health"), "alias": alias, "aliases": aliases()}
+    found: health.Checked | None = None
     with measure_requests() as costs:
         if "check" in request.GET:
             found = health.checked(table, request.GET["check"], views.masks_of(site))
-            visible = [each for each in found.findings if permissions.may_view(site, request, each.model)]
+            visible = [each for each in found.findings if sees_all(site, request, each.model)]
             context |= {
                 "checked": found,
                 "findings": [(each, _item_url(site, request, alias, each)) for each in visible],
-                "hidden": len(found.findings) - len(visible),
             }
         else:
             context["troubles"] = list(health.troubles(table))
-    return TemplateResponse(request, "dynamo_single/admin/table/health.html", {**context, "costs": in_words(costs)})
+    if permissions.sees_whole_table(site, request, alias):
+        context |= {"costs": in_words(costs), "read": found.read if found else None}
+    return TemplateResponse(request, "dynamo_single/admin/table/health.html", context)
 
 
 def _item_url(site: TableSite, request: HttpRequest, alias: str, finding: health.ShownFinding) -> str:

@@ -19,15 +19,18 @@ from dynamo_single.admin.table import permissions
 from dynamo_single.admin.table.guarded import Wrong, alias_of, guarded
 from dynamo_single.admin.table.permissions import TableSite
 from dynamo_single.admin.table.wording import in_words
+from dynamo_single.admin.viewing.rules import may_view_model, sees_all
 from dynamo_single.conf import aliases, table_settings
-from dynamo_single.costs import measure_requests
+from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.inspection import reading
 from dynamo_single.inspection.masking import Masks
 from dynamo_single.inspection.secrets import asks_for_secret, masked_text
-from dynamo_single.inspection.shown import ShownItem, links_of, model_shown, places_of, shown
+from dynamo_single.inspection.shown import Link, ShownItem, links_of, places_of, shown
 from dynamo_single.orm.items.serialization import stored_key
+from dynamo_single.orm.reading.single import get_items
 from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.schema import registry
+from dynamo_single.table.flow import run
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 from dynamo_single.table.table import get_table
 
@@ -97,7 +100,7 @@ def table_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
             page = reading.partition(table, asked.index, asked.partition, after=asked.after, newest=asked.newest)
         elif asked.prefix:
             page = reading.beginning_with(table, asked.index, asked.prefix, after=asked.after)
-    rows, hidden = ([], 0) if page is None else _rows(site, request, asked.alias, page.items)
+    rows = [] if page is None else _rows(site, request, asked.alias, page.items)
     context = {
         **site.each_context(request),
         "title": _("Table"),
@@ -106,9 +109,7 @@ def table_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
         "indexes": indexes(asked.alias),
         "page": page,
         "rows": rows,
-        # Where somebody sees nothing, that there is something is nobody's business.
-        "hidden": hidden if rows and not asked.prefix else 0,
-        "costs": in_words(costs) if rows or asked.prefix else "",
+        "costs": _costs(site, request, asked.alias, costs),
         "begin": () if page is not None else list(beginnings(site, request, asked.alias)),
         "budget": reading.BUDGET,
         "next_url": "" if page is None or page.after is None else f"?{asked.query(after=page.after)}",
@@ -130,14 +131,14 @@ def item_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
     with measure_requests() as costs:
         item = reading.item_at(get_table(alias), key)
     # What somebody may not see is not there for them: its existence is no one's business either.
-    if item is None or not permissions.may_view(site, request, model_shown(alias, item)):
+    if item is None or not permissions.may_view_item(site, request, alias, item):
         raise Http404(_("No item has this key."))
     masks = masks_of(site)
     found = shown(alias, item, indexes(alias), masks)
     if found.key is None:
         raise Http404(_("No item has this key."))
-    links = [link for link in links_of(alias, item, masks) if permissions.may_view(site, request, link.model)]
-    places = [place for place in places_of(alias, item, masks) if permissions.may_view(site, request, place.model)]
+    links = _visible(site, request, alias, links_of(alias, item, masks))
+    places = [place for place in places_of(alias, item, masks) if may_view_model(site, request, place.model)]
     context = {
         **site.each_context(request),
         "title": _("Item"),
@@ -155,7 +156,7 @@ def item_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
             for each in places
         ],
         "object_url": object_url(site, request, found),
-        "costs": in_words(costs),
+        "costs": _costs(site, request, alias, costs),
     }
     return TemplateResponse(request, "dynamo_single/admin/table/item.html", context)
 
@@ -183,7 +184,7 @@ def beginnings(site: TableSite, request: HttpRequest, alias: str) -> Iterator[tu
     Each has the model's name, the index, the key's templates and the address.
     """
     for model in registry.all_models():
-        if model._options.alias != alias or not permissions.may_view(site, request, model):
+        if model._options.alias != alias or not may_view_model(site, request, model):
             continue
         layout = registry.layout_of(model)
         for key in (layout.primary, *layout.index_keys):
@@ -226,18 +227,31 @@ _LINKED: dict[str, Callable[[], str]] = {
 }
 
 
-def _rows(site: TableSite, request: HttpRequest, alias: str, items: Iterable[Item]) -> tuple[list[Row], int]:
-    """The items that the user may see, and how many there are besides."""
+def _rows(site: TableSite, request: HttpRequest, alias: str, items: Iterable[Item]) -> list[Row]:
+    """The items that the user may see."""
     masks, names = masks_of(site), indexes(alias)
-    rows, hidden = [], 0
+    rows = []
     for item in items:
-        if not permissions.may_view(site, request, model_shown(alias, item)):
-            hidden += 1
+        if not permissions.may_view_item(site, request, alias, item):
             continue
         found = shown(alias, item, names, masks)
         url = "" if found.key is None else item_url(site, alias, found.key)
         rows.append(Row(found, url, object_url(site, request, found)))
-    return rows, hidden
+    return rows
+
+
+def _visible(site: TableSite, request: HttpRequest, alias: str, links: Iterable[Link]) -> list[Link]:
+    """The links to items that the user may see: a BatchGetItem, unless the user sees every object of their models."""
+    found = [link for link in links if may_view_model(site, request, link.model)]
+    asked = {link.key for link in found if not sees_all(site, request, link.model)}
+    items = run(get_items(get_table(alias), asked)) if asked else {}
+    seen = {key for key, item in items.items() if permissions.may_view_item(site, request, alias, item)}
+    return [link for link in found if link.key not in asked or link.key in seen]
+
+
+def _costs(site: TableSite, request: HttpRequest, alias: str, costs: Costs) -> str:
+    """What a page cost; nothing if that would tell a user about items that are not shown."""
+    return in_words(costs) if permissions.sees_whole_table(site, request, alias) else ""
 
 
 def item_url_of(site: TableSite, request: HttpRequest, obj: Any) -> str:

@@ -54,6 +54,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few objects are many."""
     monkeypatch.setattr(batching, "AT_ONCE", FEW)
     monkeypatch.setattr(carrying, "BATCH", BATCH)
+    monkeypatch.setattr(carrying, "SECONDS", 1000.0)
     yield
 
 

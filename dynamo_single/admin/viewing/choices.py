@@ -1,0 +1,98 @@
+"""Offer only objects that the user may see in the fields of references; what an object refers to already stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final
+
+from django.contrib.admin.sites import AdminSite
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.forms import Field, ModelChoiceField
+from django.forms.models import ModelChoiceIterator
+from django.http import HttpRequest
+from django.utils.text import capfirst
+
+from dynamo_single.admin.viewing.rules import may_view, sees_all
+
+#: How many objects a field looks through at most; of more, none is offered, and the key of one is typed.
+MOST: Final = 20_000
+
+
+class Seen:
+    """The objects that a field may name: those that the user may see, and those that are chosen already."""
+
+    def __init__(self, site: AdminSite, request: HttpRequest, kept: set[str]) -> None:
+        self._asked = site, request
+        self._kept = kept
+        self._known: dict[Any, bool] = {}
+
+    def is_seen(self, obj: models.Model) -> bool:
+        """Return whether the user may see an object; does not send a request."""
+        if obj.pk not in self._known:
+            self._known[obj.pk] = may_view(*self._asked, obj)
+        return self._known[obj.pk]
+
+    def may_be_chosen(self, obj: models.Model) -> bool:
+        """Return whether a form may refer to an object."""
+        return str(obj.pk) in self._kept or self.is_seen(obj)
+
+    def label(self, shown: Callable[[Any], str], obj: models.Model) -> str:
+        """Return an object's name, or its kind if the user may not see it."""
+        return shown(obj) if self.is_seen(obj) else capfirst(str(obj._meta.verbose_name))
+
+
+class _Choices(ModelChoiceIterator):  # type: ignore[type-arg]  # not generic at run time
+    """The choices of a field without those that the user may not see."""
+
+    def __init__(self, seen: Seen, made: Callable[[Any], Any], field: Any) -> None:
+        super().__init__(field)
+        self._seen = seen
+        self._made = made(field)
+        #: Whether there are more objects than were looked through.
+        self.is_cut = False
+
+    def __iter__(self) -> Iterator[Any]:
+        for number, choice in enumerate(self._made):
+            if number > MOST:
+                self.is_cut = True
+                return
+            # The empty choice has no object.
+            obj = getattr(choice[0], "instance", None)
+            if obj is None or self._seen.may_be_chosen(obj):
+                yield choice
+
+
+def kept_by(form: Any, name: str, field: Field) -> set[str]:
+    """Return the keys of the objects that a stored object refers to by a field; none for a new object."""
+    if form.instance._state.adding:
+        return set()
+    value = field.prepare_value(form.get_initial_for_field(field, name))
+    values = value if isinstance(value, list | tuple | set) else [value]
+    return {str(each) for each in values if each not in (None, "")}
+
+
+def hide(form: Any, name: str, field: Any, site: AdminSite, request: HttpRequest) -> Seen | None:
+    """Let a field of a form offer and name only what the user may see; ``None`` if that is every object."""
+    if not isinstance(field, ModelChoiceField) or field.queryset is None:
+        return None
+    if sees_all(site, request, field.queryset.model):
+        return None
+    seen = Seen(site, request, kept_by(form, name, field))
+    field.label_from_instance = partial(seen.label, field.label_from_instance)  # type: ignore[method-assign]
+    field.iterator = partial(_Choices, seen, field.iterator)  # type: ignore[assignment]  # of this form's field
+    field.widget.choices = field.choices
+    return seen
+
+
+def refuse_hidden(form: Any, name: str, seen: Seen) -> None:
+    """Add Django's error of a wrong choice to a field that names what the user may not see."""
+    value = form.cleaned_data.get(name)
+    if value is None:
+        return
+    for obj in [value] if isinstance(value, models.Model) else [*value]:
+        if not seen.may_be_chosen(obj):
+            message = form.fields[name].error_messages["invalid_choice"]
+            form.add_error(name, ValidationError(message, code="invalid_choice", params={"value": obj.pk}))
+            return

@@ -1,0 +1,155 @@
+"""Decide which objects a user may see: one rule for all pages of the admin."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, Final, cast
+
+from django.contrib.admin.sites import AdminSite
+from django.contrib.auth import get_permission_codename
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.http import HttpRequest
+from msgspec import Struct
+
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.exceptions import DynamoSingleError
+from dynamo_single.orm.conditions.lowering import lower
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Nothing
+from dynamo_single.orm.items import partial
+from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.query.state import state_of
+
+logger = logging.getLogger("dynamo_single.admin")
+
+_NAME: Final = "_dynamo_single_viewing"
+#: Modules whose ``has_view_permission()`` does not depend on the object.
+_STOCK: Final = ("django.contrib.", "dynamo_single.")
+
+
+class _Rule(Struct, frozen=True):
+    """Which objects of a model the registered admin returns; ``condition`` is ``None`` if that is not known."""
+
+    condition: Condition | None
+    is_for_all: bool
+
+
+def may_view(site: AdminSite, request: HttpRequest, obj: models.Model) -> bool:
+    """Return whether a user may see an object.
+
+    The registered admin decides: ``has_view_permission(request, obj)``, and ``get_queryset(request)``, whose conditions
+    are matched with the stored object. For a model that is not registered, the permission to view or change decides.
+    Does not send a request for a model in DynamoDB; for one in SQL, sends a query if its queryset has conditions.
+    """
+    model = type(obj)
+    if not site.is_registered(model):
+        return may_view_model(site, request, model)
+    modeladmin = site.get_model_admin(model)
+    if not modeladmin.has_view_permission(request, obj):
+        return False
+    rule = _rule_of(site, request, model)
+    if rule.condition == EVERYTHING:
+        return True
+    if not is_stored_in_dynamodb(model):
+        return bool(modeladmin.get_queryset(request).filter(pk=obj.pk).exists())
+    stored: Any = obj
+    if rule.condition is None or stored._stored is None or partial.is_partial(stored):
+        return False
+    return matches(rule.condition, form_of(stored._meta.concrete_model).upgraded(stored._stored))
+
+
+def may_view_model(site: AdminSite, request: HttpRequest, model: Any) -> bool:
+    """Return whether a user may see objects of a model at all; ``None`` is an item of no installed model."""
+    if model is None:
+        return True
+    if site.is_registered(model):
+        return bool(site.get_model_admin(model).has_view_permission(request))
+    options = model._meta
+    user: Any = request.user
+    return any(
+        user.has_perm(f"{options.app_label}.{get_permission_codename(action, options)}")
+        for action in ("view", "change")
+    )
+
+
+def sees_all(site: AdminSite, request: HttpRequest, model: Any) -> bool:
+    """Return whether a user may see every object of a model, so that no object has to be asked for.
+
+    That is not known if the project overrides ``has_view_permission()``. Does not send a request.
+    """
+    if not may_view_model(site, request, model):
+        return False
+    return model is None or not site.is_registered(model) or _rule_of(site, request, model).is_for_all
+
+
+def is_narrowed(site: AdminSite, request: HttpRequest, alias: str) -> bool:
+    """Return whether any registered admin hides objects of a table from a user by a rule of the project.
+
+    Then items that no admin decides on are hidden too: they may have values of the hidden objects.
+    """
+    return any(
+        is_stored_in_dynamodb(model) and model._options.alias == alias and not _rule_of(site, request, model).is_for_all
+        for model in cast("dict[Any, object]", site._registry)
+    )
+
+
+def narrowed(site: AdminSite, request: HttpRequest, model: Any) -> Any:
+    """Return the queryset of the registered admin if it has conditions, else ``None``; does not send a request."""
+    if not site.is_registered(model) or _rule_of(site, request, model).condition == EVERYTHING:
+        return None
+    return site.get_model_admin(model).get_queryset(request).all()
+
+
+def visible_keys(site: AdminSite, request: HttpRequest, model: Any, keys: Iterable[str]) -> set[str]:
+    """Return those keys whose objects a user may see.
+
+    All of them if the user sees every object of the model, none if not any; else the objects are read, by a
+    BatchGetItem for each hundred. An object that is gone cannot be matched, and is left out.
+    """
+    wanted = {*keys}
+    if sees_all(site, request, model):
+        return wanted
+    if not site.is_registered(model):
+        return set()
+    values = []
+    for key in wanted:
+        with suppress(ValidationError, ValueError, TypeError):
+            values.append(model._meta.pk.to_python(key))
+    found = getattr(model, "all_objects", model._default_manager).in_bulk(values)
+    return {str(obj.pk) for obj in found.values() if may_view(site, request, obj)}
+
+
+def _rule_of(site: AdminSite, request: HttpRequest, model: type[models.Model]) -> _Rule:
+    rules: dict[Any, _Rule] = request.__dict__.setdefault(_NAME, {})
+    key = site.name, model
+    if key not in rules:
+        modeladmin = site.get_model_admin(model)
+        condition = _condition(modeladmin, request)
+        module = getattr(modeladmin.has_view_permission, "__module__", "") or ""
+        rules[key] = _Rule(condition, condition == EVERYTHING and module.startswith(_STOCK))
+    return rules[key]
+
+
+def _condition(modeladmin: Any, request: HttpRequest) -> Condition | None:
+    queryset = modeladmin.get_queryset(request).all()
+    if not is_stored_in_dynamodb(queryset.model):
+        return EVERYTHING if not queryset.query.where and not queryset.query.is_sliced else None
+    if queryset.query.is_sliced or queryset._reads_before():
+        error = "a slice, a subquery or a condition on another model takes a request"
+    else:
+        try:
+            state = state_of(queryset.order_by())
+            return Nothing() if state.is_empty else lower(state.where, state.layout)
+        except DynamoSingleError as refusal:
+            error = str(refusal)
+    logger.error(
+        "%s.get_queryset() returns a queryset that cannot be matched with an object in memory: %s. The pages of the "
+        "table and the log hide the objects of %s. Filter by attributes of the model itself.",
+        type(modeladmin).__name__,
+        error,
+        queryset.model._meta.label,
+    )
+    return None
