@@ -221,6 +221,23 @@ def test_references_as_parts_of_whole_keys(table: Table) -> None:
             assert {each.harbor.pk for each in asked.select_related("harbor")} == {"a", "b"}
 
 
+def test_references_are_read_by_their_keys(model: Any, sailors: Any) -> None:
+    """The order of the model that a reference leads to, or of a ``Prefetch``, does not turn a batch into a listing."""
+    logbook: Any = declare(
+        "Logbook",
+        ("LOGBOOK#{logbook_id}", "#METADATA"),
+        {"listed": models.IndexKey("gs1", "LOGBOOK", "{logbook_id}")},
+        logbook_id=models.UnicodeAttribute(),
+        sailor=models.ReferenceAttribute(model, on_delete=models.DO_NOTHING),
+    )
+    for key in "ab":
+        logbook.objects.create(logbook_id=key, sailor_id=key)
+    ordered = Prefetch("sailor", model.objects.order_by("age"))
+    for read in (logbook.objects.select_related("sailor"), logbook.objects.prefetch_related(ordered)):
+        with assert_requests(["Query", *ONE]):
+            assert "".join(each.sailor.pk for each in read) == "ab"
+
+
 def test_sharded_objects_are_sorted(table: Table) -> None:
     now = timezone.now()
     Visit.objects.bulk_create([Visit(visit_id=str(n), at=now - timedelta(seconds=n)) for n in range(4)])
