@@ -108,7 +108,7 @@ def read_ordering(model: type[DynamoModel], names: Any) -> tuple[Order, ...]:
             text, descending = name.lstrip("-+"), name.startswith("-")
         else:
             raise NotSupported(
-                f"Ordering by {name!r} is not supported: DynamoDB orders by the sort key and does not compute. Sort in "
+                f"Ordering by {name!r} is not supported: DynamoDB orders by the sort key only. Sort in "
                 "Python, sorted(queryset, key=...), or keep the value in an attribute of its own and order by that, "
                 "such as models.CanonicalAttribute(source=...) for a text without case."
             )
