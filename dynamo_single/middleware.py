@@ -19,10 +19,11 @@ from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.utils.encoding import escape_uri_path
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.conf import CostSettings, cost_settings, web_timeout
 from dynamo_single.costs import Cost, Costs
-from dynamo_single.table import names, single_key
+from dynamo_single.table import masking, names, single_key
 from dynamo_single.table.deadlines import budget
 from dynamo_single.table.listeners import SentRequest, listening
 from dynamo_single.unavailable import AWAY, unavailable_response
@@ -308,7 +309,10 @@ class _Watch:
 
     def _shown(self, key: _Key) -> str:
         shows_key = self.settings.show_keys and not key.partition.startswith(_HIDDEN)
-        return f"{self._kind(key)} ({key})" if shows_key else self._kind(key)
+        if not shows_key:
+            return self._kind(key)
+        partition, sort = masking.shown_key(None, key.partition, key.sort)
+        return f"{self._kind(key)} ({replace(key, partition=partition, sort=sort)})"
 
     def _log(self, level: int, text: str) -> None:
         # The path is as the client wrote it: escaped, it cannot forge a line.

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from dynamo_single.admin import trash
 from dynamo_single.admin.lists import holding
 from dynamo_single.exceptions import NotSupported, TooManyMatches
+from dynamo_single.orm.schema.encoding.secrets import hide
 
 if TYPE_CHECKING:
     # The stubs lack its methods.
@@ -37,7 +38,7 @@ class ChoicesView(_Base):
                 holding.give_up(request)
                 return found()
         except NotSupported as error:
-            logger.warning("The search of %s finds whole keys only: %s", request.get_full_path(), error)
+            logger.warning("The search of %s finds whole keys only: %s", hide(request.get_full_path()), error)
             return self._by_key(request)
 
     def _by_key(self, request: HttpRequest) -> HttpResponse:

@@ -30,6 +30,7 @@ from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.exceptions import InvalidValue, UnknownField
 from dynamo_single.later import Later
+from dynamo_single.orm.schema.encoding.secrets import hide
 
 if TYPE_CHECKING:
     from dynamo_single.admin.jobs import views as jobs
@@ -118,7 +119,7 @@ class DynamoAdminSite(TableSite):
             found: Any = ChoicesView.as_view(admin_site=self)(request)
             return found
         except (InvalidValue, UnknownField) as error:
-            logger.warning("The search of %s cannot be answered: %s", request.get_full_path(), error)
+            logger.warning("The search of %s cannot be answered: %s", hide(request.get_full_path()), error)
             return HttpResponseBadRequest(str(error) if settings.DEBUG else "", content_type="text/plain")
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:

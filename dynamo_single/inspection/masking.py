@@ -53,6 +53,10 @@ class Masks:
         """Return a Python value of an attribute without the secrets in it, at any depth."""
         return secrecy.hide(model, name, value, self._also)
 
+    def sort_key(self, alias: str, partition: str, sort: str) -> str:
+        """Return a sort key of a partition without the secrets in it."""
+        return secrecy.masked_key(alias, partition, sort, self._also)[1]
+
     def _inside(self, model: type[DynamoModel] | None, path: Path, value: StoredValue) -> dict[str, object]:
         ((kind, held),) = value.items()
         if kind == "S":

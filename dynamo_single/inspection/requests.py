@@ -73,7 +73,7 @@ def _written(action: Mapping[str, Any]) -> Mapping[str, Any]:
 def _key(alias: str, key: Mapping[str, object], masks: Masks) -> str:
     partition, sort = single_key.key_of(key)
     shown = masked_text(alias, partition, masks)
-    return f"{shown} / {sort if shown == partition else MASK}"
+    return f"{shown} / {masks.sort_key(alias, partition, sort) if shown == partition else MASK}"
 
 
 def _condition(alias: str, condition: str, params: Mapping[str, Any], masks: Masks) -> str:
@@ -87,7 +87,11 @@ def _condition(alias: str, condition: str, params: Mapping[str, Any], masks: Mas
         if placeholder.startswith("#"):
             return _name(placeholder, params)
         text = shown.get(placeholder, "…")
-        return repr(MASK if is_secret and text == texts.get(placeholder) else text)
+        if text == texts.get(placeholder) and is_secret:
+            return repr(MASK)
+        # The partition comes first.
+        first = texts.get(next(iter(_PLACEHOLDER.findall(condition.partition("=")[2])), ""), "")
+        return repr(text if text == first else masks.sort_key(alias, first, text))
 
     return _PLACEHOLDER.sub(word, condition)
 

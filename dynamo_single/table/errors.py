@@ -29,6 +29,7 @@ from dynamo_single.exceptions import (
     TokenReused,
     TransactionCancelled,
 )
+from dynamo_single.table import masking
 from dynamo_single.table.items import Parameters
 from dynamo_single.table.limits import MAX_ITEM_SIZE
 from dynamo_single.table.names import ID, PARTITION_KEY, SORT_KEY
@@ -228,6 +229,8 @@ class Refusal(Struct, frozen=True):
             params = next(iter(actions[action].values()), {}) if action < len(actions) else {}
         key = params.get("Key") or params.get("Item") or {}
         parts = [next(iter(key[name].values()), "") for name in (PARTITION_KEY, SORT_KEY) if name in key]
+        if len(parts) == 2:
+            parts = [*masking.shown_key(self.settings.alias, *parts)]
         return f"the item {' / '.join(map(repr, parts))}" if parts else "an item"
 
 

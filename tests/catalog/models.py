@@ -39,7 +39,7 @@ class Sample(models.Model):
     slug = models.SlugAttribute(null=True)
     url = models.URLAttribute(null=True)
     address = models.IPAddressAttribute(null=True)
-    token = models.UUIDAttribute(null=True)
+    token = models.UUIDAttribute(null=True, secret=False)
     json = models.JSONAttribute(null=True)
     data = models.MapAttribute(null=True)
     things = models.ListAttribute(null=True)

@@ -15,6 +15,7 @@ from dynamo_single.admin.kinds import DynamoModelAdmin
 from dynamo_single.admin.lists import holding, scanning
 from dynamo_single.admin.lists.changelist import CURSOR_VAR, KeyChangeList
 from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern, TooManyMatches, TooManyReads
+from dynamo_single.orm.schema.encoding.secrets import hide
 
 logger = logging.getLogger("dynamo_single.admin")
 
@@ -42,7 +43,7 @@ def too_many(model_admin: DynamoModelAdmin) -> str:
 def page(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> HttpResponseBase:
     """The page in the place of a list that cannot be shown: status 400, and why."""
     message = explanation(error)
-    logger.warning("The list %s cannot be shown: %s", request.get_full_path(), message)
+    logger.warning("The list %s cannot be shown: %s", hide(request.get_full_path()), message)
     request.current_app = model_admin.admin_site.name
     context = {
         **model_admin.admin_site.each_context(request),

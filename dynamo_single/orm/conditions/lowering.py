@@ -22,7 +22,7 @@ from dynamo_single.orm.conditions.terms import (
     Stored,
     StoredPair,
 )
-from dynamo_single.orm.conditions.wording import word
+from dynamo_single.orm.conditions.wording import hides, word
 from dynamo_single.orm.schema.encoding.codecs import canonical
 from dynamo_single.orm.schema.encoding.values import to_attribute_value
 from dynamo_single.orm.schema.layout import AttributeInfo, ModelLayout
@@ -104,7 +104,7 @@ def _lower_compare(compare: Compare, layout: ModelLayout) -> Condition:
     if compare.attribute == IDENTITY:
         return _lower_identity(compare, layout)
     if compare.path and any(isinstance(step, int) and step < 0 for step in compare.path):
-        raise NotSupported(f"{word(compare)}: DynamoDB counts list elements from the front only, from 0 up.")
+        raise NotSupported(f"{word(compare, layout)}: DynamoDB counts list elements from the front only, from 0 up.")
     info = layout.attributes.get(compare.attribute)
     if info is None:
         known = ", ".join(sorted(layout.attributes))
@@ -119,8 +119,9 @@ def _lower_compare(compare: Compare, layout: ModelLayout) -> Condition:
     lowering = _LOWERINGS.get(compare.operator)
     if lowering is None:
         raise NotSupported(
-            f"{layout.label}: DynamoDB has no answer for {word(compare)}; it has exact, in, {', '.join(_ORDERINGS)}, "
-            "range, startswith, contains, isnull, has_key, attribute_type and size comparisons."
+            f"{layout.label}: DynamoDB has no answer for {word(compare, layout)}; it has exact, in, "
+            f"{', '.join(_ORDERINGS)}, range, startswith, contains, isnull, has_key, attribute_type and size "
+            "comparisons."
         )
     return lowering(compare, info)
 
@@ -152,7 +153,7 @@ def _lower_ordering(compare: Compare, info: AttributeInfo) -> Condition:
 def _lower_range(compare: Compare, info: AttributeInfo) -> Condition:
     low, high = (_ordered_operand(compare, info, value) for value in compare.value)
     if low.keys() != high.keys():
-        raise InvalidValue(f"{word(compare)}: the two bounds are of different types.")
+        raise InvalidValue(f"{word(compare, info)}: the two bounds are of different types.")
     # DynamoDB refuses a BETWEEN of which the bounds are the wrong way round.
     if order_value(low) > order_value(high):
         return Nothing()
@@ -162,28 +163,30 @@ def _lower_range(compare: Compare, info: AttributeInfo) -> Condition:
 def _lower_startswith(compare: Compare, info: AttributeInfo) -> Condition:
     if not isinstance(compare.value, str | bytes) or (not compare.path and info.type not in ("S", "B")):
         raise NotSupported(
-            f"{word(compare)}: only text and binary can start with something; {info.name} is {info.type}."
+            f"{word(compare, info)}: only text and binary can start with something; {info.name} is {info.type}."
         )
-    return Stored(info.stored, "begins_with", (to_attribute_value(compare.value, path=info.name),), compare.path)
+    return Stored(info.stored, "begins_with", (_in_document(compare, info, compare.value),), compare.path)
 
 
 def _lower_contains(compare: Compare, info: AttributeInfo) -> Condition:
-    part = to_attribute_value(compare.value, path=info.name)
+    part = _in_document(compare, info, compare.value)
     (kind,) = part
     member = _SET_MEMBERS.get(info.type, info.type)
     if not compare.path and info.type != "L" and member != kind:
         raise NotSupported(
-            f"{word(compare)}: {info.name} is stored as {info.type}, which cannot contain a value of {kind}."
+            f"{word(compare, info)}: {info.name} is stored as {info.type}, which cannot contain a value of {kind}."
         )
     if not compare.path and info.type in ("N", "M", "BOOL", "NULL"):
-        raise NotSupported(f"{word(compare)}: {info.name} is stored as {info.type}; text, sets and lists can contain.")
+        raise NotSupported(
+            f"{word(compare, info)}: {info.name} is stored as {info.type}; text, sets and lists can contain."
+        )
     return Stored(info.stored, "contains", (part,), compare.path)
 
 
 def _lower_size(compare: Compare, info: AttributeInfo) -> Condition:
     if not compare.path and info.type in ("N", "BOOL"):
-        raise NotSupported(f"{word(compare)}: {info.name} is stored as {info.type}, which has no size.")
-    size = to_attribute_value(compare.value, path=info.name)
+        raise NotSupported(f"{word(compare, info)}: {info.name} is stored as {info.type}, which has no size.")
+    size = _in_document(compare, info, compare.value)
     return Stored(info.stored, _SIZES[compare.operator], (size,), compare.path)
 
 
@@ -216,13 +219,24 @@ _LOWERINGS = {
 def operand(compare: Compare, info: AttributeInfo, value: object) -> AttributeValue:
     """Give one of a comparison's values as it is stored; ``None`` is refused, for nothing equals it."""
     if value is None and not compare.path:
-        raise InvalidValue(f"{word(compare)}: nothing equals None; ask with {compare.attribute}__isnull=True.")
-    return to_attribute_value(value, path=info.name) if compare.path else info.serialize(value)
+        raise InvalidValue(f"{word(compare, info)}: nothing equals None; ask with {compare.attribute}__isnull=True.")
+    return _in_document(compare, info, value) if compare.path else info.serialize(value)
+
+
+def _in_document(compare: Compare, info: AttributeInfo, value: object) -> AttributeValue:
+    try:
+        return to_attribute_value(value, path=info.name)
+    except InvalidValue:
+        if not hides(info, compare.attribute, compare.path):
+            raise
+        raise InvalidValue(f"{word(compare, info)}: {type(value).__name__} cannot be stored in a document.") from None
 
 
 def _ordered_operand(compare: Compare, info: AttributeInfo, value: object) -> AttributeValue:
     given = operand(compare, info, value)
     (kind,) = given
     if kind not in ORDERED_TYPES:
-        raise NotSupported(f"{word(compare)}: DynamoDB orders text, numbers and binary, not values stored as {kind}.")
+        raise NotSupported(
+            f"{word(compare, info)}: DynamoDB orders text, numbers and binary, not values stored as {kind}."
+        )
     return given

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynamo_single.orm.conditions.terms import (
+    IDENTITY,
     And,
     ComparePair,
     Condition,
@@ -18,15 +19,21 @@ from dynamo_single.orm.conditions.terms import (
     Stored,
     StoredPair,
 )
+from dynamo_single.orm.schema.encoding.secrets import MASK, Path, is_secret_name
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.layout import AttributeInfo, ModelLayout
 
 
-def word(condition: Condition) -> str:
-    """Write a condition as a Django developer would: ``company_id='1', name__startswith='A'``."""
+def word(condition: Condition, layout: ModelLayout | AttributeInfo | None = None) -> str:
+    """Return a condition as a Django developer would write it: ``company_id='1', name__startswith='A'``.
+
+    Values of secrets are masked. ``layout`` is the model's, or what is known of the one attribute; without it the names
+    decide what is a secret.
+    """
     if isinstance(condition, And | Or):
-        return _word_group(condition)
+        return _word_group(condition, layout)
     if isinstance(condition, Not):
-        return f"not ({word(condition.child)})"
+        return f"not ({word(condition.child, layout)})"
     if isinstance(condition, Nothing):
         return "nothing"
     if isinstance(condition, StoredPair):
@@ -34,13 +41,30 @@ def word(condition: Condition) -> str:
         return f"{'__'.join(map(str, (condition.name, *condition.path)))} {condition.operator} {other}"
     if isinstance(condition, Stored):
         steps = "__".join(map(str, (condition.name, *condition.path)))
-        return f"{steps} {condition.operator} {', '.join(map(_plain, condition.operands))}".rstrip()
+        is_hidden = bool(condition.operands) and hides(layout, condition.name, condition.path)
+        operands = MASK if is_hidden else ", ".join(map(_plain, condition.operands))
+        return f"{steps} {condition.operator} {operands}".rstrip()
     steps = "__".join(map(str, (condition.attribute, *condition.path)))
     operator = condition.operator.replace("size_", "size__").removesuffix("exact").removesuffix("__")
     lookup = f"__{operator}" if operator else ""
     if isinstance(condition, ComparePair):
         return f"{steps}{lookup}=F({'__'.join(map(str, (condition.other, *condition.other_path)))!r})"
-    return f"{steps}{lookup}={_short(condition.value)}"
+    is_hidden = operator != "isnull" and hides(layout, condition.attribute, condition.path)
+    return f"{steps}{lookup}={MASK if is_hidden else _short(condition.value)}"
+
+
+def hides(layout: ModelLayout | AttributeInfo | None, name: str, path: Path) -> bool:
+    """Return whether an attribute, by its Python or stored name, or a place inside it, holds a secret."""
+    if isinstance(layout, ModelLayout):
+        if name == IDENTITY:
+            return any(hides(layout, part, ()) for part in layout.identity)
+        stored = (each for each in layout.attributes.values() if each.stored == name)
+        info = layout.attributes.get(name) or next(stored, None)
+    else:
+        info = layout
+    if info is not None and info.hides is not None:
+        return info.hides(path)
+    return any(isinstance(step, str) and is_secret_name(step) for step in (name, *path))
 
 
 def _plain(operand: object) -> str:
@@ -54,9 +78,9 @@ def _plain(operand: object) -> str:
             return shown(operand, 200)
 
 
-def _word_group(condition: And | Or) -> str:
+def _word_group(condition: And | Or, layout: ModelLayout | AttributeInfo | None) -> str:
     # A step of a path that may be a key or a position reads the same either way.
-    texts = tuple(dict.fromkeys(map(word, condition.children)))
+    texts = tuple(dict.fromkeys(word(child, layout) for child in condition.children))
     if isinstance(condition, And):
         return ", ".join(texts) if texts else "everything"
     return texts[0] if len(texts) == 1 else f"({' | '.join(texts)})"

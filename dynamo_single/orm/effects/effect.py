@@ -16,7 +16,8 @@ from dynamo_single.orm.items.serialization import Values
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey, Update
 from dynamo_single.orm.requests.block import Block
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import registry, secrecy
+from dynamo_single.orm.schema.encoding.secrets import MASK
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
@@ -57,7 +58,7 @@ class Subject(Struct, frozen=True, eq=False):
 
 
 def _name(model: type[DynamoModel], pk: object) -> str:
-    return f"{model._meta.label} with pk {pk!r}"
+    return f"{model._meta.label} with pk {MASK if secrecy.is_secret(model, 'pk') else repr(pk)}"
 
 
 class Transition(Struct, frozen=True, eq=False):

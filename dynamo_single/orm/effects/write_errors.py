@@ -97,8 +97,9 @@ def not_met(subject: Subject, condition: Condition, found: Item | None) -> Condi
     """The error for a condition of the caller's that the stored item does not meet."""
     if not found:
         return stale(subject, found, None)
+    demanded = word(condition, registry.layout_of(subject.model))
     return ConditionNotMet(
-        f"{subject.name} is not as the write demands, {word(condition)}; nothing was written.",
+        f"{subject.name} is not as the write demands, {demanded}; nothing was written.",
         current=hydration.instance(subject.model, {name: dict(value) for name, value in found.items()}),
     )
 

@@ -22,9 +22,10 @@ from dynamo_single.orm.conditions.plain import plain
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.plan.lookups import Lookup
 from dynamo_single.orm.requests.actions import Item, ItemKey
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, UnicodeSetAttribute
 from dynamo_single.orm.schema.encoding.keys import SEPARATOR, Template, canonical, codec_for, prefix_end
+from dynamo_single.orm.schema.encoding.secrets import MASK
 from dynamo_single.orm.schema.fingerprints import shortened
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where import preconditions
@@ -140,8 +141,11 @@ class Rule(Struct, frozen=True, eq=False):
         )
 
     def worded(self, values: Sequence[object]) -> str:
-        """The attributes and their values, for a message."""
-        return " and ".join(f"{name} {value!r}" for name, value in zip(self.fields, values, strict=True))
+        """Return the attributes and their values for a message; secrets are masked."""
+        return " and ".join(
+            f"{name} {MASK if secrecy.is_secret(self.model, name) else repr(value)}"
+            for name, value in zip(self.fields, values, strict=True)
+        )
 
 
 def key_of_claim(item_type: str, attributes: Sequence[Attribute], name: str, values: Sequence[object]) -> ItemKey:

@@ -76,7 +76,7 @@ def _way_to_fill(layout: ModelLayout) -> str:
 
 def word_query(query: Query) -> str:
     """Write what was asked as a queryset's methods: ``filter(name='Mike').order_by(name)``."""
-    text = "all()" if query.where == EVERYTHING else f"filter({word(query.where)})"
+    text = "all()" if query.where == EVERYTHING else f"filter({word(query.where, query.layout)})"
     if query.ordering:
         text += f".order_by({word_order(query.ordering)})"
     if query.visibility != "live":

@@ -24,6 +24,8 @@ from dynamo_single.orm.reading import plans
 from dynamo_single.orm.requests.description import describe
 from dynamo_single.orm.results import computation, objects, related
 from dynamo_single.orm.results.columns import Shape, as_dict, as_named_tuple, as_tuple, as_value, columns
+from dynamo_single.orm.schema import secrecy
+from dynamo_single.orm.schema.encoding.secrets import MASK, lookups_in
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.kinds import DynamoModel, M
 from dynamo_single.orm.where.arguments import asking, parts_of
@@ -113,8 +115,10 @@ class QuerySet(AwaitedQuerySet[M]):
             return found[0]
         label = self.model._meta.label
         if not found:
-            raise self.model.DoesNotExist(f"No {label} matches {_shown(args, kwargs)}.{parts_of(self.model, kwargs)}")
-        raise self.model.MultipleObjectsReturned(f"More than one {label} matches {_shown(args, kwargs)}.")
+            raise self.model.DoesNotExist(
+                f"No {label} matches {_shown(self.model, args, kwargs)}.{parts_of(self.model, kwargs)}"
+            )
+        raise self.model.MultipleObjectsReturned(f"More than one {label} matches {_shown(self.model, args, kwargs)}.")
 
     def in_bulk(self, id_list: object = None, *, field_name: str = "pk") -> dict[Any, M]:
         """The objects by ``pk``: one BatchGetItem for each hundred, in their order; by a unique attribute two.
@@ -295,6 +299,13 @@ class QuerySet(AwaitedQuerySet[M]):
         return clone
 
 
-def _shown(args: Any, kwargs: Any) -> str:
-    given = ", ".join((*map(shown, args), *(f"{name}={shown(value)}" for name, value in kwargs.items())))
+def _shown(model: type[DynamoModel], args: Any, kwargs: Any) -> str:
+    values = {name: MASK if secrecy.lookup_hides(model, name) else shown(value) for name, value in kwargs.items()}
+    is_hidden = any(secrecy.lookup_hides(model, lookup) for each in args for lookup in lookups_in(each))
+    given = ", ".join(
+        (
+            *(("a condition on a secret",) if is_hidden else map(shown, args)),
+            *(f"{name}={text}" for name, text in values.items()),
+        )
+    )
     return given or "the query"

@@ -5,19 +5,28 @@ This module turns finished plans into text and must not make or change any.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from dynamo_single.conf import table_settings
 from dynamo_single.orm.conditions.terms import EVERYTHING
-from dynamo_single.orm.conditions.wording import word, word_order
+from dynamo_single.orm.conditions.wording import hides, word, word_order
 from dynamo_single.orm.plan.advice import describe_key, word_query
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
+from dynamo_single.orm.schema import secrecy
+from dynamo_single.orm.schema.encoding.secrets import MASK
+from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names, single_key
 from dynamo_single.table.limits import MAX_BATCH_KEYS
 from dynamo_single.table.request import Request
 
 #: How many keys and requests are printed before the rest is only counted.
 _SHOWN = 3
+_VALUE = re.compile(r":\w+")
+_NAME = re.compile(r"#\w+")
+#: A place in an item, whose steps are names and numbers of elements.
+_PATH = re.compile(r"#\w+(?:\.#\w+|\[\d+\])*")
 _OPERATIONS = {"get": "GetItem", "batch_get": "BatchGetItem", "query": "Query", "scan": "Scan"}
 
 
@@ -28,7 +37,8 @@ def describe(plan: Plan, requests: Sequence[Request] = (), *, afterwards: Iterab
     lines += (f"  {'not used':<9} {describe_key(each.key)}: {each.reason}." for each in plan.rejected)
     for request in map(_sent(plan), requests[:_SHOWN]):
         lines.append(f"  {'sends':<9} {request.operation}")
-        lines += (f"  {'':<9}   {name}: {_plain(value)}" for name, value in request.params.items())
+        shown = masked_params(plan.layout, request.params)
+        lines += (f"  {'':<9}   {name}: {_plain(value)}" for name, value in shown.items())
     if len(requests) > _SHOWN:
         lines.append(f"  {'sends':<9} … and {len(requests) - _SHOWN} more like these")
     lines += (f"  {label:<9} {text}" for label, text in afterwards)
@@ -75,7 +85,8 @@ def _shards(plan: Plan) -> str:
     """Which of the shards that there are can hold what is asked for."""
     there = f"there {'is' if str(plan.query.schedule).startswith('1 ') else 'are'} {plan.query.schedule}"
     if plan.kind == "query":
-        found = ", ".join(each.partition for each in plan.conditions[:_SHOWN])
+        alias = plan.layout.alias
+        found = ", ".join(secrecy.masked_key(alias, each.partition, "")[0] for each in plan.conditions[:_SHOWN])
         rest = f" and {len(plan.conditions) - _SHOWN} more" if len(plan.conditions) > _SHOWN else ""
         return f"{found}{rest}, read side by side and merged by the sort key; {there}"
     return f"each object is looked for where it can be; {there}"
@@ -98,34 +109,36 @@ def _keys(plan: Plan) -> Iterable[str]:
         f"{names.ID} = {single_key.joined(pk, sk)!r}"
         if is_single
         else f"{names.PARTITION_KEY} = {pk!r}, {names.SORT_KEY} = {sk!r}"
-        for pk, sk in plan.keys[:_SHOWN]
+        for pk, sk in (secrecy.masked_key(plan.layout.alias, *key) for key in plan.keys[:_SHOWN])
     ]
-    texts += [_key_condition(condition, plan.index) for condition in plan.conditions[:_SHOWN]]
+    texts += [_key_condition(plan.layout.alias, each, plan.index) for each in plan.conditions[:_SHOWN]]
     yield from texts
     rest = len(plan.keys) + len(plan.conditions) - len(texts)
     if rest:
         yield f"… and {rest} more"
 
 
-def _key_condition(condition: KeyCondition, index: str | None) -> str:
+def _key_condition(alias: str, condition: KeyCondition, index: str | None) -> str:
     partition, sort = names.PARTITION_KEY, names.SORT_KEY
     if index is not None:
         partition, sort = names.index_partition(index), names.index_sort(index)
-    text = f"{partition} = {condition.partition!r}"
+    shown = secrecy.masked_key(alias, condition.partition, "")[0]
+    operands = [secrecy.masked_key(alias, condition.partition, each)[1] for each in condition.operands]
+    text = f"{partition} = {shown!r}"
     if condition.operator == "begins_with":
-        return f"{text} and {sort} begins with {condition.operands[0]!r}"
+        return f"{text} and {sort} begins with {operands[0]!r}"
     if condition.operator == "between":
-        return f"{text} and {sort} between {condition.operands[0]!r} and {condition.operands[1]!r}"
-    return f"{text} and {sort} {condition.operator} {condition.operands[0]!r}" if condition.operator else text
+        return f"{text} and {sort} between {operands[0]!r} and {operands[1]!r}"
+    return f"{text} and {sort} {condition.operator} {operands[0]!r}" if condition.operator else text
 
 
 def _filter(plan: Plan) -> str:
     if plan.filter == EVERYTHING:
         return "none: all that is read is wanted"
     if plan.kind in ("get", "batch_get", "claim"):
-        return f"{word(plan.filter)} (looked at after reading)"
+        return f"{word(plan.filter, plan.layout)} (looked at after reading)"
     whole = f"it reads the whole of {plan.layout.label}: " if reads_whole_model(plan) else ""
-    return f"{word(plan.filter)} ({whole}what it leaves out is read, and paid for, all the same)"
+    return f"{word(plan.filter, plan.layout)} ({whole}what it leaves out is read, and paid for, all the same)"
 
 
 def reads_whole_model(plan: Plan) -> bool:
@@ -177,3 +190,47 @@ def _requests_of_claims(plan: Plan) -> str:
 
 def _plain(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else value
+
+
+def masked_params(layout: ModelLayout, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request's parameters with the secrets masked: in its keys, and in all values of a filter that names one.
+
+    Values of a key's condition are masked in it.
+    """
+    found = dict(params)
+    for name in ("Key", "ExclusiveStartKey"):
+        if name in found:
+            found[name] = _masked_item(layout.alias, found[name])
+    if "RequestItems" in found:
+        found["RequestItems"] = {
+            table: {**asked, "Keys": [_masked_item(layout.alias, key) for key in asked["Keys"]]}
+            for table, asked in found["RequestItems"].items()
+        }
+    values = dict(found.get("ExpressionAttributeValues", {}))
+    condition, filtered = found.get("KeyConditionExpression", ""), found.get("FilterExpression", "")
+    texts = {name: values[name]["S"] for name in _VALUE.findall(condition) if "S" in values.get(name, {})}
+    if texts:
+        # The partition comes first.
+        first, *others = texts
+        values[first] = {"S": secrecy.masked_key(layout.alias, texts[first], "")[0]}
+        values |= {name: {"S": secrecy.masked_key(layout.alias, texts[first], texts[name])[1]} for name in others}
+    given = found.get("ExpressionAttributeNames", {})
+    paths = ([given.get(name, "") for name in _NAME.findall(path)] for path in _PATH.findall(filtered))
+    if any(hides(layout, first, tuple(steps)) for first, *steps in paths):
+        values |= {name: {"S": MASK} for name in _VALUE.findall(filtered)}
+    return {**found, "ExpressionAttributeValues": values} if values else found
+
+
+def _masked_item(alias: str, key: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a key as the API has it, of the table and of an index, with the secrets masked."""
+    found = dict(key)
+    if names.ID in found:
+        partition, sort = single_key.key_of(key)
+        shown = secrecy.masked_key(alias, partition, sort)
+        return found if shown == (partition, sort) else {**found, names.ID: {"S": single_key.joined(*shown)}}
+    for name in [name for name in found if name.lower().endswith("pk")]:
+        other = name[:-2] + ("sk" if name.endswith("pk") else "SK")
+        if other in found:
+            partition, sort = secrecy.masked_key(alias, found[name]["S"], found[other]["S"])
+            found |= {name: {"S": partition}, other: {"S": sort}}
+    return found

@@ -71,7 +71,7 @@ def compile_condition(condition: Condition, layout: ModelLayout | None, builder:
     text = _write(lowered, builder)
     size, operators = len(text.encode()), _operators(lowered)
     if size > MAX_EXPRESSION or operators > MAX_OPERATORS:
-        shown = word(condition)
+        shown = word(condition, layout)
         raise ExpressionTooLong(
             f"{shown if len(shown) <= 200 else shown[:200] + '...'}: as an expression this has {size} bytes and "
             f"{operators} operators; DynamoDB takes {MAX_EXPRESSION} bytes and {MAX_OPERATORS} operators ({LIMITS}). "

@@ -21,6 +21,7 @@ from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Compare, Condition, Order
+from dynamo_single.orm.conditions.wording import word
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.hydration import Item
 from dynamo_single.orm.items.readers import absent_value, value_reader
@@ -110,6 +111,7 @@ def read_measure(
         distinct=expression.distinct and attribute is not None,
         filter=condition,
         default=_default(function, field, expression),
+        worded="" if condition == EVERYTHING else word(condition, registry.layout_of(model)),
     )
 
 

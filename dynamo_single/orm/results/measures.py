@@ -16,7 +16,6 @@ from msgspec import Struct
 from dynamo_single import clock
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.conditions.wording import word
 from dynamo_single.orm.schema.attributes import (
     Attribute,
     DecimalAttribute,
@@ -47,11 +46,13 @@ class Measure(Struct, frozen=True):
     filter: Condition = EVERYTHING
     default: Any = None
     children: str | None = None
+    #: The filter in words, without secrets; empty if there is none.
+    worded: str = ""
 
     def __str__(self) -> str:
         """As it was asked for."""
         distinct = ", distinct" if self.distinct else ""
-        only = f", where {word(self.filter)}" if self.filter != EVERYTHING else ""
+        only = f", where {self.worded}" if self.filter != EVERYTHING else ""
         return f"{self.alias}={self.function}({self.children or self.attribute or '*'}{distinct}{only})"
 
 

@@ -7,13 +7,18 @@ The option ``secret`` decides, then what an attribute is made of, then its names
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
+from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.attributes.base import AlsoSecret
 from dynamo_single.orm.schema.encoding.secrets import MASK, Path, hide_in, is_secret_name
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.table import masking, names
+
+_CLAIM: Final = f"{names.UNIQUE_PREFIX}#"
 
 
 def is_secret(model: type[Any] | None, name: str, also: AlsoSecret | None = None) -> bool:
@@ -74,6 +79,49 @@ def hide(model: type[Any], name: str, value: object, also: AlsoSecret | None = N
     return MASK
 
 
+def masked_key(alias: str | None, partition: str, sort: str, also: AlsoSecret | None = None) -> tuple[str, str]:
+    """Return a key of a table or an index as others may read it, which keeps what stands in front of its secrets.
+
+    Without an alias the keys of all tables count. The sort key may be the beginning of one. Of a claim the names are
+    kept, and its values if none of them is a secret.
+    """
+    if partition.startswith(_CLAIM):
+        parts = partition.split("#")
+        owners = [model for model in _models(alias) if model._options.item_type == parts[1]]
+        if not owners or any(is_secret(model, part, also) for model in owners for part in parts[2:]):
+            partition = "#".join([*parts[:3], MASK])
+        return partition, sort
+    shown = partition, sort
+    for model in _models(alias):
+        if not (secret := secrets_of(model, also)):
+            continue
+        for key in _keys_with(model, secret):
+            if key.has_partition(partition):
+                shown = _masked_by(key, secret, shown)
+    return shown
+
+
+def _models(alias: str | None) -> list[type[DynamoModel]]:
+    return [model for model in registry.all_models() if alias in (None, model._options.alias)]
+
+
+def _keys_with(model: type[DynamoModel], secret: frozenset[str]) -> list[AccessKey]:
+    try:
+        layout = registry.layout_of(model)
+    except ConfigurationError:  # which a check reports, and which may be what a message is about
+        return []
+    return [key for key in (layout.primary, *layout.index_keys) if not secret.isdisjoint(key.variables)]
+
+
+def _masked_by(key: AccessKey, secret: frozenset[str], shown: tuple[str, str]) -> tuple[str, str]:
+    partition, sort = shown
+    if not secret.isdisjoint(key.partition.variables):
+        partition = key.partition.head + MASK
+    if not secret.isdisjoint(key.sort.variables) and key.sort.could_start_with(sort):
+        sort = key.sort.head + MASK
+    return partition, sort
+
+
 def _found(model: type[Any] | None, name: str) -> tuple[Attribute | None, type[Any] | None]:
     """Return the attribute of this name, if it is one, and the model that it leads to, if it is a relation."""
     for field in () if model is None else model._meta.get_fields(include_hidden=True):
@@ -91,3 +139,6 @@ def _is_secret_key(model: type[Any] | None, name: str, also: AlsoSecret | None) 
     if model is None or name not in ("pk", model._meta.pk.name if model._meta.pk else "pk"):
         return False
     return any(is_secret(model, part, also) for part in getattr(model, "_identity", ()) if part != name)
+
+
+masking.mask_by(masked_key)

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.terms import MAX_MEMBERS
+from dynamo_single.orm.schema.encoding.secrets import MASK
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import checked_text
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
@@ -246,7 +247,8 @@ def _contained(subject: Subject, value: object) -> object:
     """What a set or a list contains is one member, not a whole set."""
     is_plural = isinstance(value, list | set | tuple | dict)
     if not subject.steps and subject.field.attribute.attr_type in {"SS", "NS", "BS", "L"} and is_plural:
-        raise InvalidValue(f"{subject.field.attname}__contains takes one member, not {shown(value)}.")
+        given = MASK if subject.field.attribute.is_secret() else shown(value)
+        raise InvalidValue(f"{subject.field.attname}__contains takes one member, not {given}.")
     return value
 
 

@@ -19,7 +19,7 @@ from pynamodb.attributes import Attribute as PynamoDBAttribute
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, UnreadableItem
 from dynamo_single.orm.schema.attributes.djangos import check_options
 from dynamo_single.orm.schema.attributes.operations import Operation
-from dynamo_single.orm.schema.encoding.secrets import Path, is_secret_name
+from dynamo_single.orm.schema.encoding.secrets import MASK, Path, is_secret_name
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.words import expecting, gettext_noop
 from dynamo_single.orm.schema.fields.fetching import LeftOut, fetch
@@ -230,10 +230,13 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
             return None
         try:
             return self.clean(value)
-        except InvalidValue:
-            raise
+        except InvalidValue as error:
+            if type(error) is not InvalidValue or not self.is_secret():
+                raise
+            # The causes of the error contain the value too.
+            raise self.refuse(value) from None
         except (ValidationError, ValueError, TypeError, ArithmeticError) as error:
-            raise self.refuse(value) from error
+            raise self.refuse(value) from None if self.is_secret() else error
         except RecursionError as error:
             raise InvalidValue(f"{self.name}: the value is nested too deep, or contains itself.") from error
 
@@ -253,8 +256,9 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
 
     def refuse(self, value: object) -> InvalidValue:
         """The error for a value of the wrong kind."""
+        given = MASK if self.is_secret() else shown(value)
         return InvalidValue(
-            f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {shown(value)}.",
+            f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {given}.",
             words=expecting(self.expects),
         )
 
@@ -288,9 +292,11 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         try:
             return self.decode(stored[self.attr_type])
         except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
+            is_hidden = self.is_secret()
+            held = MASK if is_hidden else shown(stored)
             raise UnreadableItem(
-                f"The stored item holds {shown(stored)} in {self.attr_name}, and {self.name} reads {self.expects}."
-            ) from error
+                f"The stored item holds {held} in {self.attr_name}, and {self.name} reads {self.expects}."
+            ) from None if is_hidden else error
 
     def serialize(self, value: object) -> object:
         """For PynamoDB's conditions and writes: the inside of an AttributeValue."""

@@ -10,6 +10,8 @@ from typing import Any
 
 from django.db import models
 
+from dynamo_single.orm.schema.encoding.secrets import MASK, hide, is_secret_name
+
 #: How much of a value is shown, and how deep lists and dictionaries are followed.
 LONGEST = 100
 _MEMBERS = 5
@@ -26,7 +28,9 @@ def shown(value: object, longest: int = LONGEST) -> str:
 def named(obj: models.Model) -> str:
     """An object of a model: ``shop.Firm with pk 'f1'``."""
     try:
-        return f"{obj._meta.label} with pk {_plain(obj.pk)}"
+        parts = (getattr(type(obj), name, None) for name in getattr(obj, "_identity", ()))
+        is_hidden = any(part.is_secret() for part in parts if part is not None)
+        return f"{obj._meta.label} with pk {MASK if is_hidden else _plain(obj.pk)}"
     except Exception:
         # A value of another type than the key's, as in an object that is only half made. This is the text of another
         # error, which has to be raised.
@@ -55,9 +59,14 @@ def _several(value: Any, brackets: str, levels: int) -> str:
             members.append(f"… {len(value)} in all")
             break
         text = _text(member, levels)
-        members.append(f"{text}: {_text(value[member], levels)}" if isinstance(value, dict) else text)
+        members.append(f"{text}: {_of(member, value[member], levels)}" if isinstance(value, dict) else text)
     alone = "," if brackets == "()" and len(members) == 1 else ""
     return f"{brackets[0]}{', '.join(members)}{alone}{brackets[1]}"
+
+
+def _of(name: object, value: object, levels: int) -> str:
+    """A value with a name, masked if the name is one of a secret."""
+    return MASK if isinstance(name, str) and is_secret_name(name) else _text(value, levels)
 
 
 def _condition(condition: models.Q, levels: int) -> str:
@@ -66,7 +75,7 @@ def _condition(condition: models.Q, levels: int) -> str:
     parts = []
     for child in condition.children:
         if isinstance(child, tuple) and len(child) == 2:
-            parts.append(f"{child[0]}={_text(child[1], levels - 1)}")
+            parts.append(f"{child[0]}={_of(child[0], child[1], levels - 1)}")
         else:
             parts.append(_text(child, levels - 1))
     joint = ", " if condition.connector == models.Q.AND else f" {condition.connector} "
@@ -75,7 +84,7 @@ def _condition(condition: models.Q, levels: int) -> str:
 
 def _plain(value: object) -> str:
     try:
-        return repr(value)
+        return repr(hide(value) if isinstance(value, str) else value)
     except Exception:
         # An integer of thousands of digits, a list of thousands of levels, or a repr() of a project's own that fails.
         return f"<{type(value).__name__} that cannot be shown>"

@@ -1,0 +1,171 @@
+"""Secrets are in no message: whatever a query or a write is refused with, and whatever ``explain()`` prints."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db.models import Count, F, Q
+
+from dynamo_single import transactions
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests
+from tests import deep
+from tests.catalog.safes import INSIDE, VALUES, Lock, Safe, told
+
+#: Values that no attribute of another kind takes, each of which tells a secret.
+WRONG: tuple[Any, ...] = ("swordfish", b"swordfish", ["swordfish"], {"swordfish": "swordfish"}, object, 814281, 6543.25)
+#: Lookups whose value is no value of the attribute.
+OTHERS = {"attribute_type", "has_key", "has_keys", "has_any_keys", "isnull"}
+LOOKUPS = sorted(
+    {
+        *(lookup for field in Safe._meta.concrete_fields for lookup in type(field).get_lookups()),
+        *("", "exact", "a", "a__gte", "0", "0__exact", "year__gte", "date__lt", "foo"),
+    }
+    - OTHERS
+)
+LOOKUPS = [each for each in LOOKUPS if not each.startswith("size")]
+#: Parts of moments are read as numbers by Django, whose errors have them.
+PARTS = {
+    "date",
+    "time",
+    "year",
+    "iso_year",
+    "month",
+    "day",
+    "week",
+    "week_day",
+    "iso_week_day",
+    "quarter",
+    "hour",
+    "minute",
+    "second",
+}
+PATHS = [
+    *(name for name in VALUES if name != "parent_id"),
+    *("parent", "folded", "drawn", "papers__apiKey", "papers__deep__0__password", "contents__place"),
+]
+
+
+@pytest.fixture
+def safe(table: Table) -> Safe:
+    """A safe with every secret."""
+    found: Safe = Safe.objects.create(safe_id="s1", name="Front", **VALUES, **INSIDE)
+    return found
+
+
+def said(ask: Callable[[], Any]) -> str:
+    """Return what a call returns as text, or its error with all that a log would have of it."""
+    try:
+        return str(ask())
+    except Exception as error:
+        # The source lines of a traceback are those of this file.
+        return "".join(traceback.format_exception(error)).replace("swordfish()", "")
+
+
+def value_of(path: str, lookup: str) -> list[Any]:
+    """Return values to compare a path with by a lookup."""
+    own = VALUES.get(path, "swordfish")
+    if lookup.partition("__")[0] in PARTS:
+        return []
+    if path == "parent":  # another value is none of a key, whose attribute is no secret
+        return [[own] if lookup == "in" else [own, own] if lookup == "range" else own]
+    if lookup.endswith(("in", "range")):
+        return [[own, own], ["swordfish", b"swordfish"]]
+    return [own, *WRONG] if deep.IS_DEEP else [own, "swordfish", object]
+
+
+#: What is asked of a condition.
+QUESTIONS: dict[str, Callable[[Any], Any]] = {
+    "explain": lambda queryset: queryset.explain(),
+    "explain of a scan": lambda queryset: queryset.allow_scan().explain(),
+    "explain in memory": lambda queryset: queryset.allow_in_memory().order_by("number").explain(),
+    "list": lambda queryset: list(queryset),
+    "get": lambda queryset: queryset.using_index("by_name").get(),
+    "count": lambda queryset: queryset.aggregate(n=Count("pk")),
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_message_of_query_tells_secret(safe: Safe, path: str) -> None:
+    """Each lookup with values that fit and that do not."""
+    found = {
+        (lookup, question): leaks
+        for lookup in LOOKUPS
+        for value in value_of(path, lookup)
+        for question, ask in [*QUESTIONS.items()][: None if deep.IS_DEEP else 2]
+        for condition in ({f"{path}{'__' * bool(lookup)}{lookup}": value},)
+        if (leaks := told(said(lambda: ask(Safe.objects.filter(**condition)))))  # noqa: B023 - called at once
+    }
+
+    assert found == {}
+
+
+#: Calls of which each is refused, or says something, for a value of a secret.
+CALLS: dict[str, Callable[[Any, str, Any], Any]] = {
+    "get": lambda safe, name, value: Safe.objects.get(**{name: value}),
+    "get by Q": lambda safe, name, value: Safe.objects.get(Q(name="Front") & ~Q(**{name: value})),
+    "get in": lambda safe, name, value: Safe.objects.get(name="Front", **{f"{name}__in": [value]}),
+    "exclude": lambda safe, name, value: Safe.objects.exclude(**{name: value}).get(),
+    "union": lambda safe, name, value: (Safe.objects.filter(pk="s1") | Safe.objects.filter(**{name: value})).explain(),
+    "aggregate": lambda safe, name, value: Safe.objects.aggregate(n=Count("name", filter=Q(**{name: value}))),
+    "create": lambda safe, name, value: Safe.objects.create(safe_id="s2", **{name: value}),
+    "create twice": lambda safe, name, value: Safe.objects.create(safe_id="s3", name="B", claimed=VALUES["claimed"]),
+    "update": lambda safe, name, value: Safe.objects.filter(name="Front").update(**{name: value}),
+    "update of none": lambda safe, name, value: Safe.objects.filter(name="x", **{name: value}).update(name="y"),
+    "bulk": lambda safe, name, value: Safe.objects.bulk_create([Safe(safe_id="s4", name="C", **{name: value})]),
+    "save": lambda safe, name, value: assigned(safe, name, value).save(),
+    "save on a condition": lambda safe, name, value: safe.save(condition=getattr(Safe, name) != value),
+    "repr": lambda safe, name, value: repr(assigned(safe, name, value)),
+    "order": lambda safe, name, value: list(Safe.objects.filter(name="Front", **{name: value}).order_by(name)),
+    "expression": lambda safe, name, value: Safe.objects.filter(**{name: F("name") + value}),
+    "atomic": lambda safe, name, value: twice(safe, name, value),
+    "in bulk": lambda safe, name, value: len(Safe.objects.in_bulk([value], field_name=name)),
+    "copy": lambda safe, name, value: Lock.objects.create(safe=safe, lock_id="l2", safe_pin=value),
+}
+
+
+def assigned(safe: Safe, name: str, value: Any) -> Safe:
+    """Return an object with a value."""
+    setattr(safe, name, value)
+    return safe
+
+
+def twice(safe: Safe, name: str, value: Any) -> None:
+    """Write one item twice in a block."""
+    with transactions.atomic():
+        assigned(safe, name, value).save()
+        Safe.objects.create(safe_id="s1", name="E", **{name: value})
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_no_message_of_call_tells_secret(safe: Safe, call: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    found = {
+        (name, repr(value)): leaks
+        for name, own in VALUES.items()
+        for value in (own, *(WRONG if deep.IS_DEEP else WRONG[:1]))
+        if (leaks := told(said(lambda: CALLS[call](Safe.objects.get(pk="s1"), name, value))))  # noqa: B023 - as above
+    }
+
+    assert found == {}
+    assert [record.getMessage() for record in caplog.records if told(record.getMessage())] == []
+
+
+def test_explain_masks_keys_of_secrets(safe: Safe) -> None:
+    with assert_requests(0):
+        text = Safe.objects.filter(text__startswith="swordfish").explain()
+
+    assert "by_text (gs2)" in text
+    assert "•••" in text
+    assert told(text) == []
+
+
+def test_explain_shows_what_is_no_secret(safe: Safe) -> None:
+    text = Safe.objects.filter(name="Front", text="swordfish").explain()
+
+    assert "name='Front', text=•••" in text
+    assert "begins with 'Front#'" in text
