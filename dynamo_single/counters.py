@@ -34,6 +34,7 @@ from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Put, U
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import DecimalAttribute, IntegerAttribute, NumberAttribute
+from dynamo_single.orm.schema.encoding.shown import named
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
@@ -92,7 +93,7 @@ async def _added(obj: M, numbers: tuple[str, ...], seen: M | None, at_most: int 
             return await _sent(obj, Put(item, free(model)))
         except StaleObject:
             continue
-    raise StaleObject(f"{model._meta.label} with pk {obj.pk!r} comes and goes; nothing was written. Try again.")
+    raise StaleObject(f"{named(obj)} comes and goes; nothing was written. Try again.")
 
 
 def replace(obj: M) -> M:
@@ -240,9 +241,7 @@ def _within(obj: DynamoModel, numbers: tuple[str, ...], at_most: int) -> tuple[C
 def _full(obj: DynamoModel, at_most: int | None, stored: Any) -> ConditionNotMet:
     model = type(obj)
     current = None if stored is None else hydration.instance(model, stored)
-    return ConditionNotMet(
-        f"{model._meta.label} with pk {obj.pk!r} would count past {at_most}; nothing was written.", current=current
-    )
+    return ConditionNotMet(f"{named(obj)} would count past {at_most}; nothing was written.", current=current)
 
 
 def _as_seen(seen: Any, numbers: tuple[str, ...]) -> Condition:
@@ -256,8 +255,7 @@ async def _sent(obj: M, action: Put | Update) -> M:
         answer = await get_table(model._options.alias).ask(compile_action(action))
     except ConditionFailed as error:
         raise StaleObject(
-            f"{model._meta.label} with pk {obj.pk!r} is not as it was read: somebody else counted, or it is gone. "
-            "Nothing was written."
+            f"{named(obj)} is not as it was read: somebody else counted, or it is gone. Nothing was written."
         ) from error
     stored: Any = answer["Attributes"] if isinstance(action, Update) else action.item
     result: M = hydration.instance(model, stored)

@@ -25,7 +25,7 @@ from dynamo_single.orm.requests import block as pending
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Check, Item, key_of
 from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.encoding.shown import named, shown
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where import preconditions
 from dynamo_single.table.flow import local, run
@@ -174,7 +174,7 @@ def require(obj: DynamoModel, condition: object = None) -> None:
     run(knowledge.ask(registry.layout_of(model)))
     wanted = preconditions.read(model, condition)
     check = Check(key_of(obj._stored), join((ITEM_EXISTS, wanted)))
-    name = f"{model._meta.label} with pk {obj.pk!r}"
+    name = named(obj)
 
     def explain(action: Action, found: Item | None) -> Exception:
         return not_met(Subject(obj), wanted, found)

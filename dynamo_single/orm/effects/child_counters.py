@@ -32,7 +32,7 @@ from dynamo_single.orm.schema.identities import some_value_of
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import checked, count_name, leading
 from dynamo_single.orm.where import preconditions
-from dynamo_single.table import names
+from dynamo_single.table import masking, names
 from dynamo_single.table.table import get_table
 
 #: After how many seconds an index shows a write: "within a fraction of a second, under normal conditions", AWS
@@ -101,10 +101,11 @@ class Counters(Effect):
 
 def _explained(transition: Transition, action: Action, found: Item | None) -> Exception | None:
     subject = transition.subject
+    key = masking.key_text(subject.model._options.alias, action.key)
     comes_to = action.key in entered(subject.model, transition.before, transition.after)
     if found and names.DELETED_AT in found and comes_to:
         return MissingReference(
-            f"{subject.name} refers to an object in the trash, pk={action.key[0]!r}, sk={action.key[1]!r}; nothing was "
+            f"{subject.name} refers to an object in the trash, {key}; nothing was "
             "written. Restore that one first, or refer to another object.",
             key=action.key,
         )
@@ -117,8 +118,7 @@ def _explained(transition: Transition, action: Action, found: Item | None) -> Ex
     if transition.pending is not None and is_left(subject.model, transition.before, transition.after, action.key):
         way = "Write it outside the atomic() block, where an object that is gone has nothing to count."
     return MissingReference(
-        f"{subject.name} {by} an object that is not stored, pk={action.key[0]!r}, sk={action.key[1]!r}; "
-        f"nothing was written. {way}",
+        f"{subject.name} {by} an object that is not stored, {key}; nothing was written. {way}",
         key=action.key,
     )
 

@@ -16,7 +16,7 @@ from dynamo_single.orm.items.serialization import Values, is_same, key_of_pk
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey
 from dynamo_single.orm.requests.block import Block
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes import CopiedAttribute
 from dynamo_single.orm.schema.attributes.base import Attribute
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -90,7 +90,7 @@ def _copied(subject: Subject, copy: CopiedAttribute, pk: object, item: Item | No
         if lenient:
             return None
         raise MissingReference(
-            f"{subject.model._meta.label}.{copy.name} is copied from {copy.source_model._meta.label} with pk {pk!r}, "
+            f"{subject.model._meta.label}.{copy.name} is copied from {secrecy.named(copy.source_model, pk)}, "
             "which is not stored; nothing was written. Create it first, or refer to another object.",
             key=key_of_pk(copy.source_model, pk),
         )

@@ -17,7 +17,7 @@ from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import item_of
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, key_of
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes import CounterAttribute, VersionAttribute
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.owners import all_plain
@@ -124,9 +124,8 @@ def _explained(transition: Transition, action: Action, found: Item | None) -> Ex
     )
     fields = tuple(other._identity)
     values = tuple(getattr(other, name) for name in fields)
-    said = " and ".join(f"{name} {value!r}" for name, value in zip(fields, values, strict=True))
     return UniqueViolation(
-        f"Another {label} has {said}; nothing was written.",
+        f"Another {label} has {secrecy.worded(model, fields, values)}; nothing was written.",
         label=label,
         field=", ".join(fields),
         value=values[0] if len(values) == 1 else values,

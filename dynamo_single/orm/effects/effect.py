@@ -17,7 +17,6 @@ from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey, Update
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.schema import registry, secrecy
-from dynamo_single.orm.schema.encoding.secrets import MASK
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
@@ -44,7 +43,12 @@ class Subject(Struct, frozen=True, eq=False):
     @property
     def name(self) -> str:
         """What messages call it."""
-        return _name(self.model, self.pk)
+        return secrecy.named(self.model, self.pk)
+
+    @property
+    def shown_pk(self) -> str:
+        """Its identity in messages, masked if a part of it is a secret."""
+        return secrecy.shown(self.model, self.pk)
 
     def naming(self) -> Callable[[], str]:
         """What gives the name that it has now, whatever becomes of the object: most names are never told."""
@@ -52,13 +56,9 @@ class Subject(Struct, frozen=True, eq=False):
         names = field.names if isinstance(field, IdentityField) else (field.attname,)
         values = self._obj.__dict__
         if not all(name in values for name in names):
-            return partial(_name, model, self.pk)
+            return partial(secrecy.named, model, self.pk)
         held = [values[name] for name in names]
-        return lambda: _name(model, field.joined(held) if isinstance(field, IdentityField) else held[0])
-
-
-def _name(model: type[DynamoModel], pk: object) -> str:
-    return f"{model._meta.label} with pk {MASK if secrecy.is_secret(model, 'pk') else repr(pk)}"
+        return lambda: secrecy.named(model, field.joined(held) if isinstance(field, IdentityField) else held[0])
 
 
 class Transition(Struct, frozen=True, eq=False):

@@ -26,6 +26,7 @@ from dynamo_single.orm.requests.block import Block, combined, disputed
 from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CopiedAttribute
+from dynamo_single.orm.schema.encoding.shown import named
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
@@ -200,7 +201,7 @@ class Spreading(Effect):
         except DynamoSingleError as error:
             why = str(error).replace("; nothing was written", "")  # of a holder: the source is
             raise CopiesDue(
-                f"{self.model._meta.label} with pk {obj.pk!r} is saved, but not every copy of it has followed: {why} "
+                f"{named(obj)} is saved, but not every copy of it has followed: {why} "
                 "Save it again, or run manage.py dynamo_rebuild."
             ) from error
 

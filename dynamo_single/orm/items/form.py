@@ -41,14 +41,14 @@ from dynamo_single.orm.requests.changes import Place
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, VersionAttribute
 from dynamo_single.orm.schema.attributes.operations import Operation
-from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.encoding.shown import named, shown
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.orm.schema.encoding.words import HAS_TO_HAVE_VALUE, words
 from dynamo_single.orm.schema.fields.files import FileField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.orm.schema.upgrades import Schema
-from dynamo_single.table import names
+from dynamo_single.table import masking, names
 from dynamo_single.table.items import NewItem
 from dynamo_single.table.limits import MAX_ITEM_SIZE
 
@@ -221,10 +221,11 @@ class ItemForm(Struct, frozen=True, eq=False):
         except EmptyKeyPart:
             key = None
         if key is None or not is_key_of(self.model, held, key_of(before)):
-            given = "none" if key is None else f"pk={key[0]!r}, sk={key[1]!r}"
-            stored = "pk={!r}, sk={!r}".format(*key_of(before))
+            alias = self.model._options.alias
+            given = "none" if key is None else masking.key_text(alias, key)
+            stored = masking.key_text(alias, key_of(before))
             raise OutdatedKey(
-                f"{self.label} with pk {obj.pk!r} is stored under {stored}, and the model's primary key gives {given} "
+                f"{named(obj)} is stored under {stored}, and the model's primary key gives {given} "
                 "by now: the template was changed after the item was written. Nothing was written. The object's move() "
                 "stores it under its present key; give move() the attributes that are missing."
             )
@@ -306,7 +307,7 @@ class ItemForm(Struct, frozen=True, eq=False):
         size = item_size(item)
         if size > MAX_ITEM_SIZE:
             raise ItemTooLarge(
-                f"{self.label} with pk {obj.pk!r} would have {size} bytes; DynamoDB stores {MAX_ITEM_SIZE} an item. "
+                f"{named(obj)} would have {size} bytes; DynamoDB stores {MAX_ITEM_SIZE} an item. "
                 "Keep large contents elsewhere and store where they are, or divide them among several items."
             )
         return size

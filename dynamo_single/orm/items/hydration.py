@@ -25,10 +25,11 @@ from dynamo_single.orm.reading.single import get_items, has_expired
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.block import put_whole
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shown import named
 from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.table import names
+from dynamo_single.table import masking, names
 from dynamo_single.table.flow import apart, run
 from dynamo_single.table.items import NewItem, StoredValue
 from dynamo_single.table.table import get_table
@@ -49,7 +50,8 @@ def check_type(model: type[DynamoModel], item: Item) -> None:
     item_type = item.get(names.ITEM_TYPE, {}).get("S")
     if item_type != model._options.item_type:
         is_named = names.PARTITION_KEY in item  # of rows it may not have been read
-        key = ", ".join(f"{name}={item.get(name, {}).get('S')!r}" for name in (names.PARTITION_KEY, names.SORT_KEY))
+        partition, sort = (item.get(name, {}).get("S", "") for name in (names.PARTITION_KEY, names.SORT_KEY))
+        key = masking.key_text(model._options.alias, (partition, sort))
         raise UnexpectedItem(
             f"{f'The item {key}' if is_named else 'An item among the rows'} has itemType {item_type!r}, and "
             f"{model._meta.label} reads {model._options.item_type!r}. Something else wrote into this model's keys"
@@ -164,7 +166,7 @@ async def reloaded(obj: DynamoModel) -> Any:
         # Of an expired object, and a new one of its identity in another shard, it is the new one.
         item = next(iter(sorted(found.values(), key=has_expired)), None)
     if item is None:
-        raise model.DoesNotExist(f"{model._meta.label} with pk {obj.pk!r} is not stored (any more).")
+        raise model.DoesNotExist(f"{named(obj)} is not stored (any more).")
     return instance(model, item)
 
 

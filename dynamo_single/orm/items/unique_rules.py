@@ -25,7 +25,6 @@ from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, UnicodeSetAttribute
 from dynamo_single.orm.schema.encoding.keys import SEPARATOR, Template, canonical, codec_for, prefix_end
-from dynamo_single.orm.schema.encoding.secrets import MASK
 from dynamo_single.orm.schema.fingerprints import shortened
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where import preconditions
@@ -142,10 +141,7 @@ class Rule(Struct, frozen=True, eq=False):
 
     def worded(self, values: Sequence[object]) -> str:
         """Return the attributes and their values for a message; secrets are masked."""
-        return " and ".join(
-            f"{name} {MASK if secrecy.is_secret(self.model, name) else repr(value)}"
-            for name, value in zip(self.fields, values, strict=True)
-        )
+        return secrecy.worded(self.model, self.fields, values)
 
 
 def key_of_claim(item_type: str, attributes: Sequence[Attribute], name: str, values: Sequence[object]) -> ItemKey:

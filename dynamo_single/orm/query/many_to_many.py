@@ -21,7 +21,7 @@ from dynamo_single.orm.conditions.terms import MAX_MEMBERS
 from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.requests import block
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.kinds import Defaults, DynamoModel
 
@@ -339,7 +339,8 @@ class EdgesManager:
             there = self.model._base_manager.consistent().in_bulk(keys)
             missing = next((key for key in keys if key not in there), None)
             if missing is not None:
-                raise self.model.DoesNotExist(f"No {self.model._meta.label} has pk {missing!r}; nothing was written.")
+                hidden = secrecy.shown(self.model, missing)
+                raise self.model.DoesNotExist(f"No {self.model._meta.label} has pk {hidden}; nothing was written.")
         return list(found)
 
 

@@ -21,7 +21,7 @@ from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.compiler import compile_batches, compile_plan, compile_reads, item_key
-from dynamo_single.table import names
+from dynamo_single.table import masking, names
 from dynamo_single.table.batches import Wanted, get_batches
 from dynamo_single.table.flow import Pages
 from dynamo_single.table.items import Item as StoredItem
@@ -119,11 +119,12 @@ async def _holders(table: Table, plan: Plan) -> dict[ItemKey, Item]:
         left = [key for key in owners if key not in found]
         if not left:
             return found
-    key, name = left[0], plan.lookup.name if plan.lookup else ""
+    key, name, alias = left[0], plan.lookup.name if plan.lookup else "", plan.layout.alias
+    claim, _ = masking.shown_key(alias, *key)
     raise UnexpectedItem(
-        f"{plan.layout.label}: the claim on {name} {key[0]!r} names the object pk={owners[key][0]!r}, "
-        f"sk={owners[key][1]!r}, which does not hold it. manage.py dynamo_verify reports such claims, and "
-        "dynamo_rebuild repairs them."
+        f"{plan.layout.label}: the claim on {name} {claim!r} names the object "
+        f"{masking.key_text(alias, owners[key])}, which does not hold it. manage.py dynamo_verify reports such claims, "
+        "and dynamo_rebuild repairs them."
     )
 
 

@@ -22,7 +22,7 @@ from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.requests.actions import Action, Check, Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.changes import add
 from dynamo_single.orm.schema.encoding.values import item_size, number_to_text
-from dynamo_single.table import names
+from dynamo_single.table import masking, names
 from dynamo_single.table.items import NewItem
 from dynamo_single.table.limits import MAX_ITEM_SIZE, MAX_TRANSACTION_SIZE
 
@@ -103,7 +103,7 @@ class Block(Struct, eq=False):
                     raise entry.explain(action, dict(claims[0].item))
                 raise NotSupported(
                     f"{entry.name} cannot be written in this block: {earlier.name} is written in it, and both change "
-                    f"the item pk={action.key[0]!r}, sk={action.key[1]!r}, which a transaction can do once. Make all "
+                    f"the item {masking.key_text(alias, action.key)}, which a transaction can do once. Make all "
                     "changes of an object before its one save()."
                 )
         self.alias = alias
@@ -366,7 +366,7 @@ def _reads(conditions: Sequence[KeyCondition], partition: str, sort: str) -> boo
 
 
 def _refusal(entry: Entry, key: ItemKey | None = None) -> PendingWrite:
-    along = "" if key is None or entry.is_of(key) else f", and with it the item pk={key[0]!r}, sk={key[1]!r}"
+    along = "" if key is None or entry.is_of(key) else f", and with it the item {masking.key_text(None, key)}"
     return PendingWrite(
         f"{entry.name} is written in this atomic() block{along}, and not sent before its end: a read would give what "
         "was before. Read first and write then, or read after the block."

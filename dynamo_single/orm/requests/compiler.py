@@ -23,7 +23,7 @@ from dynamo_single.orm.requests.expressions import (
     compile_condition,
 )
 from dynamo_single.orm.schema.encoding.keys import prefix_end
-from dynamo_single.table import names
+from dynamo_single.table import masking, names
 from dynamo_single.table.limits import (
     LIMITS,
     MAX_ACTIONS,
@@ -129,7 +129,7 @@ def compile_transaction(actions: Sequence[Action], table_name: str, token: str) 
     for action in actions:
         if action.key in seen:
             raise NotSupported(
-                f"A transaction cannot touch one item twice: pk={action.key[0]!r}, sk={action.key[1]!r}. "
+                f"A transaction cannot touch one item twice: {masking.key_text(None, action.key)}. "
                 "Make both changes in one action."
             )
         seen.add(action.key)
@@ -218,9 +218,8 @@ def _conditional(condition: Condition, builder: ExpressionBuilder) -> dict[str, 
 def _put(action: Put) -> dict[str, object]:
     size = action.size
     if size > MAX_ITEM_SIZE:
-        partition, sort = action.key
         raise ItemTooLarge(
-            f"The item pk={partition!r}, sk={sort!r} has {size} bytes; DynamoDB stores {MAX_ITEM_SIZE}. "
+            f"The item {masking.key_text(None, action.key)} has {size} bytes; DynamoDB stores {MAX_ITEM_SIZE}. "
             "Keep large contents elsewhere and store where they are, or divide them among several items."
         )
     is_new = action.condition is ITEM_MISSING
@@ -252,11 +251,11 @@ def _update(action: Update) -> dict[str, object]:
     text = " ".join(f"{keyword} {', '.join(parts)}" for keyword, parts in clauses.items() if parts)
     if not text:
         # DynamoDB would make an empty item, or refuse the whole transaction.
-        raise NotSupported(f"The update of pk={action.key[0]!r}, sk={action.key[1]!r} changes nothing; leave it out.")
+        raise NotSupported(f"The update of {masking.key_text(None, action.key)} changes nothing; leave it out.")
     parts = sum(map(len, clauses.values()))
     if len(text) > MAX_EXPRESSION or parts > MAX_OPERATORS:
         raise ExpressionTooLong(
-            f"The update of pk={action.key[0]!r}, sk={action.key[1]!r} changes {parts} places, an expression of "
+            f"The update of {masking.key_text(None, action.key)} changes {parts} places, an expression of "
             f"{len(text)} bytes; DynamoDB takes {MAX_EXPRESSION} bytes and {MAX_OPERATORS} operators ({LIMITS}). Write "
             "fewer attributes at once."
         )

@@ -6,6 +6,7 @@ The option ``secret`` decides, then what an attribute is made of, then its names
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -77,6 +78,21 @@ def hide(model: type[Any], name: str, value: object, also: AlsoSecret | None = N
             return hide_in(value, lambda path: hides(None, path[-1:], also))
         return hide_in(value, lambda path: attribute.hides(path, also))
     return MASK
+
+
+def shown(model: type[Any], value: object, *names: str) -> str:
+    """Return the value of attributes, by default of ``pk``, for a message: masked if one of them is a secret."""
+    return MASK if any(is_secret(model, name) for name in names or ("pk",)) else repr(value)
+
+
+def named(model: type[Any], pk: object) -> str:
+    """Return what messages call an object: ``shop.Firm with pk 'f1'``."""
+    return f"{model._meta.label} with pk {shown(model, pk)}"
+
+
+def worded(model: type[Any], names: Sequence[str], values: Sequence[object]) -> str:
+    """Return attributes and their values for a message: ``name 'Acme' and code •••``."""
+    return " and ".join(f"{name} {shown(model, value, name)}" for name, value in zip(names, values, strict=True))
 
 
 def masked_key(alias: str | None, partition: str, sort: str, also: AlsoSecret | None = None) -> tuple[str, str]:

@@ -35,10 +35,10 @@ from dynamo_single.orm.items.serialization import Values, automatic_names, item_
 from dynamo_single.orm.requests.actions import Item, ItemKey, Put, key_of
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.compiler import compile_action, item_key
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes.base import Attribute
 from dynamo_single.orm.schema.attributes.following import FollowingAttribute
-from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.encoding.shown import named, shown
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import checked
 from dynamo_single.orm.write import assignments
@@ -171,10 +171,8 @@ class Creation(Struct, frozen=True):
                     raise
                 if await self._change(new.obj, found, pending):
                     return self._note(new)
-        raise Conflict(
-            f"{self.model._meta.label} with pk {new.obj.pk!r} was deleted and created by others {ATTEMPTS} times while "
-            "it was written; it is not written. Try again."
-        )
+        times = f"{ATTEMPTS} times while it was written"
+        raise Conflict(f"{named(new.obj)} was deleted and created by others {times}; it is not written. Try again.")
 
     async def _change(self, obj: DynamoModel, found: Item, pending: Block | None) -> bool:
         """Set the attributes of an object that exists; ``False`` if it is gone by now."""
@@ -317,7 +315,7 @@ async def _check_together(model: type[DynamoModel], objects: Sequence[DynamoMode
     decides = uniqueness.unique_attributes(model).keys() & only
     for obj in objects:
         if known.setdefault(obj.pk, obj) is not obj:
-            raise InvalidValue(f"bulk_update() got two objects with pk {obj.pk!r}: it cannot tell which one is right.")
+            raise InvalidValue(f"bulk_update() got two objects with pk {Subject(obj).shown_pk}: give only one of them.")
         if not await _is_read(obj, only):
             continue
         asked = {name for name in only if assignments.is_asked(obj.__dict__.get(name))}
@@ -336,10 +334,11 @@ async def _check_together(model: type[DynamoModel], objects: Sequence[DynamoMode
         taker, holder = takers[claim], holders[claim]
         if taker.obj is not holder:
             violation = _violation(taker, claim)
+            value = secrecy.shown(model, violation.value, *violation.fields)
             raise NotSupported(
-                f"bulk_update() cannot give {violation.field} {violation.value!r} of the {model._meta.label} with pk "
-                f"{holder.pk!r} to the one with pk {taker.obj.pk!r}: each is written by itself. Save the one that "
-                "gives it up first, or both in one atomic() block. Nothing was written."
+                f"bulk_update() cannot give {violation.field} {value} of the {Subject(holder).name} to the one with pk "
+                f"{Subject(taker.obj).shown_pk}: each is written by itself. Save the one that gives it up first, or "
+                "both in one atomic() block. Nothing was written."
             )
 
 
@@ -355,12 +354,13 @@ async def _is_read(obj: DynamoModel, only: frozenset[str]) -> bool:
 
 def _two_of_one(verb: str, one: _New, other: _New, key: ItemKey) -> Exception:
     """The error for two objects that need one key: their primary key, or the claim on a unique value."""
-    label, pks = one.obj._meta.label, f"{one.obj.pk!r} and {other.obj.pk!r}"
+    label, pk, other_pk = one.obj._meta.label, Subject(one.obj).shown_pk, Subject(other.obj).shown_pk
     if key == key_of(other.item):
-        return AlreadyExists(f"{verb}() got two {label} objects with pk {one.obj.pk!r}; nothing was written.")
+        return AlreadyExists(f"{verb}() got two {label} objects with pk {pk}; nothing was written.")
     found = _violation(other, key)
+    value = secrecy.shown(type(one.obj), found.value, *found.fields)
     return UniqueViolation(
-        f"{verb}() got two {label} objects with {found.field} {found.value!r}: pk {pks}; nothing was written.",
+        f"{verb}() got two {label} objects with {found.field} {value}: pk {pk} and {other_pk}; nothing was written.",
         label=label,
         field=found.field,
         value=found.value,

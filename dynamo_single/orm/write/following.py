@@ -33,7 +33,7 @@ from dynamo_single.orm.items.serialization import Values, computed_key, is_key_o
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
 from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.requests.changes import as_stored
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.fields.columns import relations_from_sql
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
@@ -63,6 +63,11 @@ class Way(Struct, frozen=True, eq=False):
         """The way of an object below others."""
         item_type = model._options.item_type
         return cls(model._meta.concrete_model, old, new, {**marks, f"{item_type}#{old}": f"{item_type}#{new}"})
+
+    @property
+    def shown(self) -> str:
+        """The identity of before, for messages."""
+        return secrecy.shown(self.model, self.old)
 
 
 # their writes
@@ -292,7 +297,7 @@ class Following:
                 await self._finish()
                 return
         raise StaleObject(
-            f"{Subject(self.obj).name} has moved, and objects that refer to {self.way.old!r} are still being created. "
+            f"{Subject(self.obj).name} has moved, and objects that refer to {self.way.shown} are still being created. "
             "Let whoever creates them know; move_tree() goes on then."
         )
 
@@ -341,11 +346,11 @@ class Following:
         return [cascade.guard(Subject(self.obj).name, check, self._explained) for check in (there, gone)]
 
     def _explained(self, action: Action, found: Item | None) -> Exception:
-        name, old = Subject(self.obj).name, self.way.old
+        name, old = Subject(self.obj).name, self.way.shown
         if action.key == self.key:
             return StaleObject(f"{name} was moved, deleted or completed by another writer while others followed it.")
         return StaleObject(
-            f"{name} has moved, and there is another object under its old identity {old!r}: nobody can tell whose the "
+            f"{name} has moved, and there is another object under its old identity {old}: nobody can tell whose the "
             "objects are that refer to it. Move or delete that one, and call move_tree() again."
         )
 

@@ -19,6 +19,7 @@ from msgspec import Struct, field
 
 from dynamo_single.exceptions import BulkError, BulkIntegrityError, DynamoSingleError
 from dynamo_single.orm.requests.block import Block
+from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write.grouping import Outcome, Write, Writing, chunks
 from dynamo_single.table import threads
@@ -156,7 +157,7 @@ class Job(Struct):
         errors = self._errors()
         if len(errors) == 1 and not self.written:
             return errors[0]
-        told = [f"pk {pk!r}: {error}" for pk, error in list(self.failed.items())[:TOLD]]
+        told = [f"pk {secrecy.shown(self.model, pk)}: {error}" for pk, error in list(self.failed.items())[:TOLD]]
         told += [f"{len(self.failed) - TOLD} more"] if len(self.failed) > TOLD else []
         told += [] if self.not_read is None else [f"the rest could not be read: {self.not_read}"]
         kind = BulkIntegrityError if all(isinstance(error, IntegrityError) for error in errors) else BulkError

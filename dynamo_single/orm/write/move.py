@@ -31,6 +31,7 @@ from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.requests.block import Block, current
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shown import named
 from dynamo_single.orm.schema.fields.columns import relations_from_sql
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.owners import are_plain
@@ -264,8 +265,7 @@ async def _refuse_orphans(obj: DynamoModel) -> None:
             else:
                 found = await queryset._exists()
             if found:
-                label = obj._meta.label
                 raise NotSupported(
-                    f"{label} with pk {obj.pk!r} cannot move: {field.model._meta.label} objects refer to it by "
+                    f"{named(obj)} cannot move: {field.model._meta.label} objects refer to it by "
                     f"{field.name}, and would refer to nothing. move_tree() takes them along; nothing was written."
                 )

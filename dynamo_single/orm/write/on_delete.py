@@ -26,7 +26,7 @@ from dynamo_single.orm.items.serialization import Values
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.changes import as_stored
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import checked, count_name, protecting, references, resetting
@@ -69,7 +69,8 @@ async def refuse_protected(objects: Sequence[DynamoModel], listings_of: Listings
         raise StillReferenced(
             f"{Subject(objects[0]).name} cannot be deleted: {children.model._meta.label} objects refer to "
             f"{'it' if len(objects) == 1 else 'it, or to what goes along,'} by {children.field.name}, such as the one "
-            f"with pk {found[0].pk!r}. Delete these first, or let them refer to another one; nothing was written.",
+            f"with pk {Subject(found[0]).shown_pk}. Delete these first, or let them refer to another one; "
+            "nothing was written.",
             set(found),
         )
 
@@ -175,7 +176,7 @@ def _instead(obj: DynamoModel, field: Any, deleted: Collection[tuple[object, obj
     default = field.attribute.prepare(field.get_default())
     if _identity(field.related_model, default) in deleted:
         raise StillReferenced(
-            f"{field.related_model._meta.label} with pk {default!r} cannot be deleted: it is the default of "
+            f"{secrecy.named(field.related_model, default)} cannot be deleted: it is the default of "
             f"{field.model._meta.label}.{field.name}, by which {Subject(obj).name} refers to it; nothing was written.",
             {obj},
         )

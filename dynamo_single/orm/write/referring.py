@@ -13,6 +13,7 @@ from dynamo_single.exceptions import NoAccessPattern, NotSupported
 from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import declared
+from dynamo_single.orm.schema.encoding.shown import named
 from dynamo_single.orm.schema.fields.columns import relations_from_sql
 from dynamo_single.orm.schema.kinds import DynamoModel
 
@@ -70,7 +71,7 @@ def refuse_rows(obj: DynamoModel) -> None:
         if rows.filter(**{related.field.attname: obj.pk}).exists():
             label = obj._meta.label
             raise NotSupported(
-                f"{label} with pk {obj.pk!r} cannot move: rows of {related.related_model._meta.label} refer to it by "
+                f"{named(obj)} cannot move: rows of {related.related_model._meta.label} refer to it by "
                 f"{related.field.name}, and would refer to nothing. Create another {label}, and let them refer to "
                 "that; nothing was written."
             )

@@ -32,7 +32,7 @@ from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import Action, Check, Item, Update, as_read, key_of
 from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.requests.compiler import compile_action
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import checked
@@ -306,7 +306,7 @@ def _guards(obj: Any) -> list[Entry]:
     for parent, field in cascade.parents(obj._meta.concrete_model):
         pk = hydration.values_of(type(obj), obj._stored)[field.attname]
         if pk is not None:
-            name = f"{parent._meta.label} with pk {pk!r}"
+            name = secrecy.named(parent, pk)
             check = Check(key_of_pk(parent, pk), Stored(names.DELETED_AT, "missing"))
             guards.append(cascade.guard(name, check, partial(_in_trash, obj, name)))
     return guards
