@@ -22,7 +22,7 @@ VALUES: dict[str, Any] = {
     "BS": [b"damaged"],
 }
 #: As many of the types as a test tries.
-KINDS = tuple(VALUES)[: examples(4, len(VALUES))]
+KINDS = tuple(VALUES)[: examples(2, len(VALUES))]
 KEYS = ("pk", "sk")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import unittest
 
 import django
@@ -14,15 +13,15 @@ from django.test import SimpleTestCase
 from dynamo_single.exceptions import AccessOutsideTest
 from dynamo_single.table.redirects import UNGUARDED, VARIABLE
 from dynamo_single.testing import local_engine
+from tests import children
 from tests.isolated_project import stock
 
 PROGRAM = "import django; django.setup(); from tests.isolated_project.stock import write; write()"
 
 
 def write_in_a_process(**environment: str) -> subprocess.CompletedProcess[str]:
-    """Write the note in a new interpreter."""
-    env = {**os.environ, **environment}
-    return subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=False)  # noqa: S603
+    """Write the note in another process."""
+    return children.run(["-c", PROGRAM], env={**os.environ, **environment})
 
 
 def test_the_development_table_is_refused() -> None:

@@ -20,6 +20,7 @@ from dynamo_single.table import Table
 from tests.catalog.safes import FOLLOWING, INSIDE, VALUES, Lock, Safe, told
 from tests.contract.conftest import Pages, Registering
 from tests.contract.tables import everything
+from tests.deep import IS_DEEP
 
 VIEW = "accounts.view_user"
 LIST = "catalog/safe/"
@@ -70,7 +71,7 @@ def test_no_lookup_of_address_compares_with_secret(registered: Registering, safe
     pages = registered(Safe, list_display=("name", "text"), list_filter=("text", "pin", "day", "parent"))
     answers = {
         lookup: pages.get(f"{LIST}?{path}{'__' * bool(lookup)}{lookup}=1").status_code
-        for lookup in LOOKUPS
+        for lookup in (LOOKUPS if IS_DEEP else LOOKUPS[PATHS.index(path) % 4 :: 4])
         if path != "remark__password" or lookup
     }
 
@@ -89,7 +90,7 @@ def victim(table: Table) -> User:
 def test_staff_cannot_search_hash_letter_by_letter(staff: Callable[..., Pages], victim: User) -> None:
     """What 541 requests found before: each letter by whether the user is still listed."""
     pages = staff(VIEW)
-    letters = sorted(string.ascii_letters + string.digits + "$_=+/")
+    letters = sorted(string.ascii_letters + string.digits + "$_=+/")[:: 1 if IS_DEEP else 12]
     answers = [
         pages.get(f"accounts/user/?user_id=root&{name}__{lookup}={letter}").status_code
         for name in ("phone_secret", "username_secret", "password")

@@ -139,7 +139,10 @@ LOOKUPS = st.sampled_from(["exact", "gt", "gte", "lt", "lte"])
 @settings(max_examples=EXAMPLES)
 @given(
     lookup=LOOKUPS,
-    value=NUMBERS.filter(lambda value: value is not None),
+    # DynamoDB takes numbers from 1E-130 on.
+    value=NUMBERS.filter(
+        lambda value: value is not None and not (isinstance(value, float) and 0 < abs(value) < 1e-100)
+    ),
     stored=st.lists(st.integers(-2000, 2000).map(lambda number: Decimal(number).scaleb(-2)), max_size=4),
 )
 def test_lookup_compares_as_djangos_does(both: tuple[Any, Any], lookup: str, value: Any, stored: list[Any]) -> None:
