@@ -23,7 +23,6 @@ from accounts.validators import PhoneValidator, UsernameValidator
 from accounts.ways import Ways
 from dynamo_single import clock, models
 from dynamo_single.auth import AbstractGroup, AbstractMembership, AbstractUser, Groups, Members
-from dynamo_single.exceptions import ConditionNotMet, StaleObject
 from dynamo_single.keys import canonical
 
 
@@ -117,7 +116,7 @@ class User(AbstractUser):
         """Whether this opens the user's way of a kind: its own secret if it has one, the password otherwise.
 
         One hash in any case. As with Django's passwords, a hash of an older hasher is renewed, and so is one without
-        the current key of ``peppers``: one transaction.
+        the current key of ``peppers``: one transaction. The secret opens even if that fails.
         """
         own = self.own_secret(kind)
         if own is None:
@@ -127,8 +126,9 @@ class User(AbstractUser):
             setattr(self, SECRETS[kind], stored)
             try:
                 self.save(update_fields=[SECRETS[kind]], condition=Q(**{SECRETS[kind]: own}))
-            except (ConditionNotMet, StaleObject):  # another process changed the secret first, which stays
+            except Exception:
                 setattr(self, SECRETS[kind], own)
+                raise
 
         return peppers.is_right(self._about(kind), raw_password, own, renew)
 

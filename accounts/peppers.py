@@ -15,10 +15,12 @@ from typing import Final
 
 from django.conf import settings
 from django.contrib.auth.hashers import check_password, make_password
+from django.db import DatabaseError
 from django.utils.crypto import salted_hmac
 from django.views.decorators.debug import sensitive_variables
 
 from accounts.conf import account_settings
+from dynamo_single.exceptions import ConditionNotMet, InvalidValue, StaleObject
 
 logger = logging.getLogger("accounts")
 
@@ -38,7 +40,8 @@ def is_right(about: str, raw: str, stored: str, renew: Callable[[str], None]) ->
     """Return whether ``raw`` is the secret that was stored: one password hash, whatever is wrong.
 
     ``renew`` is called with the text to store instead if the secret is right, and its key or hasher is not the current
-    one; that is one hash more.
+    one; that is one hash more. If it raises an error of the database, a warning is logged, and the secret stays right:
+    the next call renews it.
     """
     keys = {_id_of(key): key for key in _keys()}
     key_id, encoded = _parted(stored)
@@ -57,8 +60,23 @@ def is_right(about: str, raw: str, stored: str, renew: Callable[[str], None]) ->
     if not check_password(typed, encoded, outdated.append):
         return False
     if outdated or key_id != next(iter(keys)):
-        renew(hashed(about, raw))
+        _renewed(about, renew, hashed(about, raw))
     return True
+
+
+@sensitive_variables("text")
+def _renewed(about: str, renew: Callable[[str], None], text: str) -> None:
+    try:
+        renew(text)
+    except (ConditionNotMet, StaleObject):
+        return  # Another process changed the secret first, and that one stays.
+    except (DatabaseError, InvalidValue) as error:
+        # The error's own text may contain values of the user.
+        logger.warning(
+            "Cannot renew the hash of a secret of %s: %s. The secret stays valid, and the next login renews its hash.",
+            about,
+            type(error).__name__,
+        )
 
 
 def _keys() -> Iterator[str | bytes]:

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import check_password, identify_hasher, make_password
+from django.contrib.auth.models import update_last_login
 
 from accounts.models import User
 from accounts.ways import LastWay
+from dynamo_single.exceptions import Throttled
 from dynamo_single.table import Table
-from dynamo_single.testing import intercept
+from dynamo_single.testing import intercept, refuse
 from tests.contract.accounts.test_accounts_secrets import ACCOUNTS, EMAIL, PASSWORD, PHONE, SECRET, costs
 from tests.contract.tables import assert_consistent
 
@@ -83,6 +85,35 @@ def test_hash_without_key_is_renewed_at_login(mike: User) -> None:
     with costs(["Query", "GetItem"], 1):
         assert opens()
     assert_consistent()
+
+
+@pytest.mark.parametrize("code", ["ThrottlingException", "AccessDeniedException", "InternalServerError"])
+def test_failed_renewal_lets_login_continue(mike: User, caplog: Any, code: str) -> None:
+    """The user has what is stored, so that its session holds; and the log has neither the secret nor a hash."""
+    put(mike, make_password(SECRET))
+    with refuse(code, operation="TransactWriteItems"):
+        user = authenticate(phone=PHONE, password=SECRET)
+    assert user is not None
+    before = stored(mike)
+    assert (user.phone_secret, user.get_session_auth_hash()) == (before, mike.get_session_auth_hash())
+    (record,) = [each for each in caplog.records if "Cannot renew" in each.getMessage()]
+    assert record.exc_info is None
+    assert not any(secret in record.getMessage() for secret in (SECRET, before, "peppered"))
+
+
+def test_failed_renewal_is_tried_again(mike: User) -> None:
+    put(mike, make_password(SECRET))
+    with refuse("ThrottlingException", operation="TransactWriteItems"):
+        assert opens()
+    assert opens()
+    assert stored(mike).startswith("peppered$")
+
+
+def test_refused_last_login_still_raises(mike: User) -> None:
+    """It is Django's write, after the renewal."""
+    user = authenticate(phone=PHONE, password=SECRET)
+    with refuse("ThrottlingException", operation="UpdateItem"), pytest.raises(Throttled):
+        update_last_login(User, user)
 
 
 def test_wrong_secret_renews_nothing(mike: User) -> None:
