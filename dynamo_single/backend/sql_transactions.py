@@ -11,7 +11,9 @@ from __future__ import annotations
 import logging
 import sys
 import sysconfig
+from collections.abc import Iterator
 from functools import partial
+from threading import get_ident
 from types import FrameType
 from typing import Any, Final
 
@@ -58,17 +60,15 @@ def _watch(connection: Any, *, begins: bool) -> None:
     watching = connection.__dict__.get("_dynamodb_watch")
     INTERCEPTING.set(tuple(each for each in INTERCEPTING.get() if each is not watching))
     if begins:
-        # A thread that writes for the block has not its stack.
-        connection._dynamodb_watch = partial(_note, connection, _line(sys._getframe(2)))
+        connection._dynamodb_watch = partial(_note, connection, get_ident())
         INTERCEPTING.set((*INTERCEPTING.get(), connection._dynamodb_watch))
 
 
-def _note(connection: Any, begun: tuple[str, int] | None, operation: str, params: Parameters) -> None:
+def _note(connection: Any, thread: int, operation: str, params: Parameters) -> None:
     """Report one request, if it writes and a line of the project has asked for it."""
     if operation not in WRITES or any(each._from_testcase for each in connection.atomic_blocks):
         return
-    frame: FrameType | None = sys._getframe(1)
-    line = begun if _is_thread(frame) else _line(frame)
+    line = _line(_frames(thread))
     if line is None:
         return
     message = (
@@ -85,20 +85,27 @@ def _note(connection: Any, begun: tuple[str, int] | None, operation: str, params
         logger.warning(message)
 
 
-def _line(frame: FrameType | None) -> tuple[str, int] | None:
-    """The innermost line of the project; ``None`` if there is none, or if what writes on purpose is before it."""
+def _frames(thread: int) -> Iterator[FrameType]:
+    """Yield the frames of this thread, innermost first; then those of the transaction's thread, if it is another.
+
+    A thread that writes for a call does not have its stack, and the caller waits for it.
+    """
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
+        yield frame
+        frame = frame.f_back
+    frame = None if thread == get_ident() else sys._current_frames().get(thread)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _line(frames: Iterator[FrameType]) -> tuple[str, int] | None:
+    """Return the innermost line of the project; ``None`` if there is none, or if an exempt module comes before it."""
+    for frame in frames:
         name, path = frame.f_globals.get("__name__", ""), frame.f_code.co_filename
         if name.startswith(_OWN):
             return None
         if name.partition(".")[0] not in _PACKAGES and not path.startswith((*_INSTALLED, "<")):
             return path, frame.f_lineno
-        frame = frame.f_back
     return None
-
-
-def _is_thread(frame: FrameType | None) -> bool:
-    """Whether a stack begins in a pool of threads, which writes for somebody else."""
-    while frame is not None and frame.f_back is not None:
-        frame = frame.f_back
-    return frame is not None and frame.f_globals.get("__name__") == "threading"

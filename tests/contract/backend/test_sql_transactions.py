@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextvars import copy_context
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import transaction
+from django.db import connections, transaction
 from django.test import override_settings
 
 from dynamo_single import transactions
@@ -47,6 +50,12 @@ def write(name: str) -> None:
     Company.objects.create(company_id=name, name=name)
 
 
+def line_of(code: str) -> str:
+    """Return where a piece of code is in this file, as a message begins."""
+    before, _, _ = Path(__file__).read_text().partition(code)
+    return f"{__file__}:{before.count(chr(10)) + 1}"
+
+
 def test_each_line_is_logged_once(told: list[str]) -> None:
     for number in range(3):
         with transaction.atomic(using=ALIAS):
@@ -76,10 +85,29 @@ def test_block_of_ours_is_logged_by_its_own_line(told: list[str]) -> None:
     assert "TransactWriteItems" in told[0]
 
 
-def test_many_writes_in_threads_are_logged_by_the_transactions_line(told: list[str]) -> None:
-    with transaction.atomic(using=ALIAS):
-        Company.objects.bulk_create(Company(company_id=f"c{number}", name="c") for number in range(60))
-    assert 1 <= len(told) <= 2
+def test_many_writes_in_threads_are_logged_by_the_calling_line(told: list[str]) -> None:
+    """Once, although the caller's own thread writes some of them."""
+    for block in range(3):
+        companies = [Company(company_id=f"c{block}{number:02}", name="c") for number in range(60)]
+        with transaction.atomic(using=ALIAS):
+            Company.objects.bulk_create(companies)
+    assert [message.partition(": ")[0] for message in told] == [line_of("bulk_create(companies)")]
+
+
+def test_each_line_of_a_servers_thread_is_logged(told: list[str]) -> None:
+    """A server runs a request in a thread, whose stack begins as that of a pool does."""
+
+    def request() -> None:
+        with transaction.atomic(using=ALIAS):
+            Company.objects.create(company_id="a", name="a")
+            Company.objects.create(company_id="b", name="b")
+        connections[ALIAS].close()
+
+    thread = Thread(target=copy_context().run, args=(request,))
+    thread.start()
+    thread.join()
+    lines = [line_of('create(company_id="a"'), line_of('create(company_id="b", name="b")\n        connections')]
+    assert [message.partition(": ")[0] for message in told] == lines
 
 
 @override_settings(DYNAMO_SINGLE_SQL_TRANSACTIONS="error")
