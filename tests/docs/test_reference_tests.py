@@ -35,7 +35,7 @@ def test_what_the_long_run_adds_is_listed() -> None:
 def uses_deep(path: Path) -> bool:
     """Whether a file marks tests as deep, or numbers examples, or says so of a part of its work."""
     text = path.read_text()
-    tree = ast.parse(text) if "deep" in text else ast.Module([], [])
+    tree = ast.parse(text) if "tests.deep" in text or "import deep" in text else ast.Module([], [])
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     names = {f"{node.module}.{name.name}".removeprefix("tests.deep.") for node in imports for name in node.names}
     return not names.isdisjoint({"tests.deep", "IS_DEEP", "deep", "examples"}) and path.parent != ROOT / "tests"
