@@ -153,9 +153,15 @@ ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": lambda value, operand: bool(value >= operand),
 }
 
+#: The types whose equal values can be written in several ways.
+_WRITTEN_IN_WAYS = {"N", "L", "M", "SS", "NS", "BS"}
+
 _COMPARISONS: dict[str, _Comparison] = {
     "=": lambda value, operands: bool(normal(value) == normal(operands[0])),
-    "in": lambda value, operands: normal(value) in map(normal, operands),
+    # Of a text, a list may have thousands: these are equal only if they are so as they are written.
+    "in": lambda value, operands: bool(
+        value in operands or (value.keys() <= _WRITTEN_IN_WAYS and normal(value) in map(normal, operands))
+    ),
     "between": lambda value, operands: (
         _ordered(ORDERINGS[">="], value, operands[0]) and _ordered(ORDERINGS["<="], value, operands[1])
     ),

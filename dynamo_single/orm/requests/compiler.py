@@ -74,8 +74,10 @@ def compile_plan(
         return compile_batches(plan.keys, table_name, {**_projection(plan), **_consistency(plan)})
     if plan.kind == "empty":
         return ()
-    if plan.kind == "union":
-        return tuple(request for part in plan.parts for request in compile_plan(part, table_name=table_name))
+    if plan.parts:
+        return tuple(
+            request for part in plan.parts for request in compile_plan(part, table_name=table_name, limit=limit)
+        )
     paging: dict[str, Any] = {"Select": "COUNT"} if count else {}
     if count:
         plan = replace(plan, projection=())  # DynamoDB refuses one where nothing is returned

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from dynamo_single.conf import table_settings
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.conditions.wording import hides, word, word_order
@@ -27,6 +29,7 @@ _VALUE = re.compile(r":\w+")
 _NAME = re.compile(r"#\w+")
 #: A place in an item, whose steps are names and numbers of elements.
 _PATH = re.compile(r"#\w+(?:\.#\w+|\[\d+\])*")
+_ALL_WANTED = "none: all that is read is wanted"
 _OPERATIONS = {"get": "GetItem", "batch_get": "BatchGetItem", "query": "Query", "scan": "Scan"}
 
 
@@ -58,6 +61,11 @@ def _lines(plan: Plan) -> Iterable[tuple[str, str]]:
         return
     if plan.kind == "union":
         yield from _union(plan)
+        return
+    if plan.kind == "held":
+        of_reach = _lines(replace(plan.parts[0], in_memory=plan.in_memory))
+        yield from ((label, "none" if text == _ALL_WANTED else text) for label, text in of_reach)
+        yield "matched", f"in memory: {word(plan.filter, plan.layout)} ({plan.reason})"
         return
     yield "reads", _reads(plan)
     yield "because", f"{plan.reason}."
@@ -134,7 +142,7 @@ def _key_condition(alias: str, condition: KeyCondition, index: str | None) -> st
 
 def _filter(plan: Plan) -> str:
     if plan.filter == EVERYTHING:
-        return "none: all that is read is wanted"
+        return _ALL_WANTED
     if plan.kind in ("get", "batch_get", "claim"):
         return f"{word(plan.filter, plan.layout)} (looked at after reading)"
     whole = f"it reads the whole of {plan.layout.label}: " if reads_whole_model(plan) else ""

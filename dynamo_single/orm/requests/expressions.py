@@ -5,6 +5,7 @@ As no name is ever written as it is, no reserved word and no odd character needs
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dynamo_single.exceptions import NotSupported, UnknownField
@@ -20,6 +21,8 @@ from dynamo_single.table.items import StoredValue
 from dynamo_single.table.limits import LIMITS, MAX_EXPRESSION, MAX_IN_OPERANDS, MAX_OPERATORS
 
 _FUNCTIONS = {"begins_with": "begins_with", "contains": "contains", "type": "attribute_type"}
+#: The bytes and operators that are left to what else is in an expression that was divided.
+_RESERVED = (512, 20)
 _COMPARATORS = ("=", "<", "<=", ">", ">=")
 
 
@@ -72,12 +75,43 @@ def compile_condition(condition: Condition, layout: ModelLayout | None, builder:
     size, operators = len(text.encode()), _operators(lowered)
     if size > MAX_EXPRESSION or operators > MAX_OPERATORS:
         shown = word(condition, layout)
+        # Without a layout it is the condition of a write, which has no queryset to say this of.
+        memory = " before writing" if layout is None else ", or call allow_in_memory(), which compares in Python"
         raise ExpressionTooLong(
             f"{shown if len(shown) <= 200 else shown[:200] + '...'}: as an expression this has {size} bytes and "
             f"{operators} operators; DynamoDB takes {MAX_EXPRESSION} bytes and {MAX_OPERATORS} operators ({LIMITS}). "
-            "Ask several times with fewer values each, or compare in Python what a key reads."
+            f"Ask several times with fewer values each{memory}."
         )
     return text
+
+
+def divided(
+    terms: Sequence[Condition], layout: ModelLayout, first: Sequence[Condition] = ()
+) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
+    """Divide conditions that all have to hold: those that one expression has room for, and the longest others.
+
+    If all of them fit, there are no others. If not, ``first`` come first, and some of the room is left to what else the
+    expression holds.
+    """
+    measured: list[tuple[bool, int, int, int]] = []
+    builder = ExpressionBuilder()
+    for place, term in enumerate(terms):
+        lowered = simplify(lower(term, layout))
+        # With the parentheses around it, and the AND before it. A placeholder that is handed out later is no shorter.
+        size, operators = len(_write(lowered, builder).encode()) + 7, _operators(lowered) + 1
+        measured.append((term not in first, size, operators, place))
+    if sum(each[1] for each in measured) <= MAX_EXPRESSION and sum(each[2] for each in measured) <= MAX_OPERATORS:
+        return tuple(terms), ()
+    kept: set[int] = set()
+    size, operators = _RESERVED
+    for _, its_size, its_operators, place in sorted(measured):
+        if size + its_size <= MAX_EXPRESSION and operators + its_operators <= MAX_OPERATORS:
+            size, operators = size + its_size, operators + its_operators
+            kept.add(place)
+    return (
+        tuple(term for place, term in enumerate(terms) if place in kept),
+        tuple(term for place, term in enumerate(terms) if place not in kept),
+    )
 
 
 def _write(condition: Condition, builder: ExpressionBuilder) -> str:

@@ -29,7 +29,7 @@ from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.plan.projection import attributes_of, project
 from dynamo_single.orm.reading import plans as reading
-from dynamo_single.orm.results import objects, sorting
+from dynamo_single.orm.results import held, objects, sorting
 from dynamo_single.orm.results.measures import NUMBERS, Function, Measure, Tally, checked_default
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
@@ -275,6 +275,11 @@ def _plan_of(source: QueryState, measure: Measure) -> Plan | None:
     try:
         plan = planner.plan(query, now=clock.instant())
     except NoAccessPattern:
+        return None
+    limit = source.asked.may_hold
+    if plan.in_memory is not None:
+        return None  # the first of several single items is not the least of them
+    if limit is not None and held.fitted(plan, limit) is not plan:
         return None
     return project(plan, {name}) if name and not counts else plan
 

@@ -8,6 +8,7 @@ questions of the same rows. This module must not know querysets or objects.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 
 from msgspec.structs import replace
 
@@ -21,6 +22,8 @@ from dynamo_single.orm.plan.choice import needs_python
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, Query
 from dynamo_single.orm.plan.projection import attributes_of
 from dynamo_single.orm.reading import plans
+from dynamo_single.orm.requests.actions import ItemKey, key_of
+from dynamo_single.orm.requests.expressions import divided
 from dynamo_single.table.items import NewItem
 from dynamo_single.table.table import Table
 
@@ -69,24 +72,39 @@ class Held:
     async def _items(self, table: Table, reach: Plan) -> list[NewItem]:
         key = reach.index, reach.conditions, reach.consistent
         if key not in self._read:
-            found = await plans.listed(table, reach, stop=self.limit + 1)
+            found = await _listed(table, reach, self.limit + 1)
             self._read[key] = found if len(found) <= self.limit else None
         known = self._read[key]
         if known is None:
             self.is_exceeded = True
             raise TooManyMatches(
                 f"{reach.layout.label}: there are more than {self.limit} objects to read, which is as many as are held "
-                "in memory. Nothing was cut off, so there is no result.",
+                "in memory. Nothing was cut off, so there is no result. Ask for fewer objects, or allow more as "
+                "allow_in_memory(limit=...) does.",
                 limit=self.limit,
             )
         return known
+
+
+async def _listed(table: Table, reach: Plan, most: int) -> list[NewItem]:
+    """What is reached, each item once, up to ``most`` or the rest of a page more."""
+    if reach.kind != "union":
+        return await plans.listed(table, reach, stop=most)
+    found: dict[ItemKey, NewItem] = {}
+    async with aclosing(plans.pages(table, reach)) as pages:
+        async for page in pages:
+            for item in page:
+                found.setdefault(key_of(item), item)
+            if len(found) >= most:
+                break
+    return list(found.values())
 
 
 def is_exact(plan: Plan) -> bool:
     """Whether a plan reads nothing but what it gives: its keys express all that was asked."""
     if plan.kind == "union":
         return all(map(is_exact, plan.parts))
-    return plan.kind != "scan" and (plan.kind != "query" or _own(plan) == conjuncts(plan.filter))
+    return plan.kind not in ("scan", "held") and (plan.kind != "query" or _own(plan) == conjuncts(plan.filter))
 
 
 def plan(query: Query, *, now: object) -> Plan:
@@ -107,6 +125,44 @@ def plan(query: Query, *, now: object) -> Plan:
     return Plan(
         "held", query, found.key, filter=wanted, parts=(reach,), reason="what the key reaches is held in memory"
     )
+
+
+def fitted(plan: Plan, limit: int) -> Plan:
+    """The same plan if its filters are as short as DynamoDB takes them.
+
+    If not, the longest conditions are left to Python: the plan holds up to ``limit`` items that meet the others, in the
+    same order.
+    """
+    if plan.kind == "union":
+        parts = [_divided(part) for part in plan.parts]
+        if not any(left for _, left in parts):
+            return plan
+        # What one part leaves out since another gives it is known by the whole of the conditions only.
+        reach = replace(plan, parts=tuple(replace(part, others=()) for part, _ in parts), in_memory=None)
+        wanted = plan.query.where
+    else:
+        reach, left = _divided(plan)
+        if not left:
+            return plan
+        wanted = join(left)
+    return Plan(
+        "held",
+        plan.query,
+        plan.key,
+        filter=wanted,
+        parts=(reach,),
+        in_memory=plan.in_memory,
+        rejected=plan.rejected,
+        reason=f"DynamoDB takes no filter of this length, so what the rest lets through is held, at most {limit} items",
+    )
+
+
+def _divided(plan: Plan) -> tuple[Plan, tuple[Condition, ...]]:
+    """The plan with as much of its filter as DynamoDB takes, and the rest of it."""
+    if plan.kind not in ("query", "scan") or plan.filter == EVERYTHING:
+        return plan, ()
+    kept, left = divided(conjuncts(plan.filter), plan.layout, first=_own(plan))
+    return (replace(plan, filter=join(kept)), left) if left else (plan, ())
 
 
 def _weaker(query: Query, now: object) -> Plan:

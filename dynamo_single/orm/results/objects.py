@@ -119,11 +119,11 @@ def _now(state: QueryState) -> datetime | None:
 
 def plan_by_key(state: QueryState, *, ordered: bool = True) -> Plan:
     """The plan in the order of a key, or in any order unless it is to be ``ordered``."""
-    found = projected(state, planner.plan(state.query(ordered=ordered), now=_now(state)))
+    found = projected(state, _planned(state, ordered=ordered))
     # Without an order of its own, reverse() turns the order of the key that was chosen.
     if not state.reversed or found.query.ordering:
         return found
-    if found.kind == "scan":
+    if "scan" in (found.kind, *(part.kind for part in found.parts)):
         raise NotSupported("reverse() and last() are not supported after allow_scan(): a scan has no order.")
     return found.backwards()
 
@@ -132,7 +132,13 @@ def plan_of_matches(state: QueryState) -> Plan:
     """The plan that finds what matches, in any order, and reads it whole."""
     if state.asked.held is not None:
         return held.plan(state.query(ordered=False), now=_now(state))
-    return planner.plan(state.query(ordered=False), now=_now(state))
+    return _planned(state, ordered=False)
+
+
+def _planned(state: QueryState, *, ordered: bool) -> Plan:
+    """The planner's plan; one that holds what it reads if a filter is too long for DynamoDB, and that was allowed."""
+    found = planner.plan(state.query(ordered=ordered), now=_now(state))
+    return found if state.asked.may_hold is None else held.fitted(found, state.asked.may_hold)
 
 
 def projected(state: QueryState, plan: Plan) -> Plan:
@@ -307,8 +313,9 @@ def items(state: QueryState, plan: Plan) -> Pages[Item]:
 
 
 def _pages(state: QueryState, plan: Plan, *, skip: int = 0, stop: int | None = None) -> Pages[Item]:
-    if state.asked.held is not None and plan.kind == "held":
-        return state.asked.held.pages(state.table, plan, skip=skip, stop=stop)
+    if plan.kind == "held":
+        rows = state.asked.held or held.Held(state.asked.in_memory or DEFAULT_LIMIT)
+        return rows.pages(state.table, plan, skip=skip, stop=stop)
     return plans.pages(state.table, plan, skip=skip, stop=stop)
 
 
@@ -344,8 +351,8 @@ async def checked(state: QueryState, found: Pages[Item], limit: int | None) -> P
 
 def first_limit(state: QueryState, plan: Plan) -> int | None:
     """The ``Limit`` of the first request of a plan, if it has one."""
-    if plan.in_memory is not None:
-        return _page_limit(plan, plan.in_memory.limit)
+    if plan.in_memory is not None or plan.kind == "held":
+        return _page_limit(plan.parts[0] if plan.kind == "held" else plan, state.asked.in_memory)
     return state.window.stop if plans.limit_is_exact(plan) else None
 
 
@@ -359,10 +366,13 @@ async def count(state: QueryState) -> int:
     """How many there are: one Query with Select=COUNT for each megabyte that is passed over."""
     if state.is_empty:
         return 0
-    if state.asked.held is not None:
-        return await _count_held(state)
-    found = plan_by_key(state, ordered=False)
-    return await plans.count(state.table, found, skip=state.window.start, stop=state.window.stop)
+    window, shared = state.window, state.asked.held
+    found = plan_by_key(state, ordered=False) if shared is None else _exact_or_held(state.unordered())
+    if found.kind == "held":
+        return sum([len(page) async for page in _pages(state, found, skip=window.start, stop=window.stop)])
+    if shared is not None and window.stop is None:
+        return await _count_up_to(state, found, shared.limit)
+    return await plans.count(state.table, found, skip=window.start, stop=window.stop)
 
 
 async def hold(state: QueryState) -> None:
@@ -372,16 +382,10 @@ async def hold(state: QueryState) -> None:
         await state.asked.held.hold(state.table, found)
 
 
-async def _count_held(state: QueryState) -> int:
-    """One Query with Select=COUNT of no more than is held; or without a request what is held already."""
-    found, window, limit = _exact_or_held(state.unordered()), state.window, state.asked.held.limit  # type: ignore[union-attr]  # asked by count()
-    if found.kind == "held":
-        pages = _pages(state, found, skip=window.start, stop=window.stop)
-        return sum([len(page) async for page in pages])
-    seen = await plans.count(
-        state.table, found, skip=window.start, stop=limit + 1 if window.stop is None else window.stop
-    )
-    if window.stop is None and seen > limit:
+async def _count_up_to(state: QueryState, plan: Plan, limit: int) -> int:
+    """One Query with Select=COUNT of no more than is held."""
+    seen = await plans.count(state.table, plan, skip=state.window.start, stop=limit + 1)
+    if seen > limit:
         raise TooManyMatches(f"{state.label}: there are more than {limit} objects to count.", limit=limit)
     return seen
 

@@ -147,8 +147,8 @@ def _plan(state: QueryState, asked: str) -> Plan:
     plan = objects.plan_with_keys(structs.replace(state, in_pages=True))
     if plan.in_memory is not None or plan.kind == "held":
         raise NotSupported(
-            f"{asked} is not supported after allow_in_memory(): everything is read to put it in order, so that there "
-            "are no pages to read. Slice the list of all objects."
+            f"{asked} is not supported after allow_in_memory(): everything is read before the first object is known, "
+            "so that there are no pages to read. Slice the list of all objects."
         )
     if plan.kind == "union" and not plan.merged_by and any(part.is_sharded for part in plan.parts):
         raise NotSupported(

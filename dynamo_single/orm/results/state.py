@@ -72,6 +72,11 @@ class Asked(Struct, frozen=True):
     #: An order by ``pk`` alone is given up for the one of the key that is read.
     in_key_order: bool = False
 
+    @property
+    def may_hold(self) -> int | None:
+        """How many items an evaluation may hold by itself, to compare in Python what is too long for DynamoDB."""
+        return self.in_memory if self.held is None else None
+
     def computation_for(self, model: type[DynamoModel]) -> Computation | None:
         """What is computed after reading, if anything is; rows that may only come once are."""
         if self.computation is not None or not self.distinct:

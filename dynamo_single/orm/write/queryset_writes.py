@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.exceptions import ConditionFailed, InvalidValue, MissingValue, NotSupported, UnknownField
-from dynamo_single.orm.conditions.algebra import conjuncts, join, simplify
+from dynamo_single.orm.conditions.algebra import conjuncts, join, names_in, simplify
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import is_comparable, matches
 from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, Compare, Condition, Stored
@@ -37,6 +37,7 @@ from dynamo_single.orm.requests.actions import ITEM_EXISTS, Delete, Update
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.changes import Change, Place, clashing, needs, unmet
 from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.orm.requests.expressions import divided
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -45,7 +46,7 @@ from dynamo_single.orm.write.assignments import Target, is_asked, settled, targe
 from dynamo_single.orm.write.job import Job, Progress, each_once
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table.flow import local, streamed
-from dynamo_single.table.names import ITEM_TYPE, MOVED_FROM
+from dynamo_single.table.names import ITEM_TYPE, MOVED_FROM, PARTITION_KEY, SORT_KEY
 from dynamo_single.table.table import get_table
 
 
@@ -76,7 +77,7 @@ async def update(matches: Matches, assigned: Assigned) -> int:
             await local(partial(matches.progress, written, written))
         return written
     model, values = matches.model, assigned.values
-    objects = each_once(matches.read(), matches.pending)
+    objects, condition_of = each_once(matches.read(), matches.pending), _own_condition(matches.query)
     if any(values.get(name) not in (None, "") for name in claims.unique_attributes(model)):
         found = [obj async for obj in objects]
         _check_unique(model, values, found)
@@ -85,8 +86,7 @@ async def update(matches: Matches, assigned: Assigned) -> int:
     async def write(obj: DynamoModel, pending: Block | None) -> Mapping[str, int]:
         for name, value in values.items():
             setattr(obj, name, value)
-        condition = _own_condition(matches.query, obj)
-        written = await obj._written_if(condition, list(values), assigned.changes, pending)
+        written = await obj._written_if(condition_of(obj), list(values), assigned.changes, pending)
         return {model._meta.label: int(written)}
 
     return sum((await _job(matches, "update").write_each(objects, write)).values())
@@ -114,8 +114,10 @@ async def _delete_each(matches: Matches, verb: str, *, for_good: bool) -> tuple[
             await local(partial(matches.progress, deleted, deleted))
         return deleted, {matches.model._meta.label: deleted} if deleted else {}
 
+    condition_of = _own_condition(matches.query)
+
     async def write(obj: DynamoModel, pending: Block | None) -> Mapping[str, int]:
-        terms = Terms(queried=_own_condition(matches.query, obj))
+        terms = Terms(queried=condition_of(obj))
         delete_one = obj._hard_deleted if for_good else obj._deleted
         counts: Mapping[str, int] = (await delete_one(terms, pending, matches.origin))[1]
         return counts
@@ -131,9 +133,11 @@ async def restore(matches: Matches) -> tuple[int, dict[str, int]]:
     if not registry.layout_of(model).soft_delete:
         raise NotSupported(f"{model._meta.label} has no soft delete, so there is no trash to restore() from.")
 
+    condition_of = _own_condition(matches.query)
+
     async def write(obj: Any, pending: Block | None) -> Mapping[str, int]:
         try:
-            counts: Mapping[str, int] = (await obj._restored(_own_condition(matches.query, obj), pending))[1]
+            counts: Mapping[str, int] = (await obj._restored(condition_of(obj), pending))[1]
         except model.DoesNotExist:
             return {}  # deleted for good since it was read
         return counts
@@ -166,25 +170,41 @@ def _check_unique(model: type[DynamoModel], values: Mapping[str, object], object
             )
 
 
-def _own_condition(query: Query, obj: DynamoModel) -> Condition:
-    """What the stored item has to meet for the query to give this object still.
+def _own_condition(query: Query) -> Callable[[DynamoModel], Condition]:
+    """What the stored item of an object has to meet for the query to give this object still.
 
-    Its identity never changes. A canonical form cannot be compared by DynamoDB, so there the value must be as it was.
+    Its identity never changes. If DynamoDB cannot compare a canonical form, or a condition that is too long for it, the
+    values that were compared must be as they were read.
     """
     layout = query.layout
     terms: list[Condition] = []
+    as_read: list[str] = []
     for term in conjuncts(simplify(query.where)):
         whole = term if isinstance(term, Compare) and not term.path else None
         if whole is not None and (whole.attribute == IDENTITY or whole.attribute in layout.identity):
             continue
-        if whole is not None and whole.operator == "canonical":
-            stored = layout.attributes[whole.attribute].stored
-            terms.append(Stored(stored, "=", (obj._stored[stored],)))
-        else:
+        lowered = lower(term, layout)
+        if is_comparable(lowered):
             terms.append(term)
+        else:
+            as_read += names_in(lowered)
+    kept, left = divided(terms, layout)
+    for term in left:
+        as_read += names_in(lower(term, layout))
     if layout.soft_delete and query.visibility != "all":
-        terms.append(Compare(DELETED_AT, "isnull", query.visibility == "live"))
-    return simplify(lower(join(terms), layout))
+        kept += (Compare(DELETED_AT, "isnull", query.visibility == "live"),)
+    compared = simplify(lower(join(kept), layout))
+
+    def condition_of(obj: DynamoModel) -> Condition:
+        item = obj._stored
+        unchanged = (
+            Stored(name, "=", (item[name],)) if name in item else Stored(name, "missing")
+            for name in dict.fromkeys(as_read)
+            if name not in (PARTITION_KEY, SORT_KEY)
+        )
+        return join((compared, *unchanged)) if as_read else compared
+
+    return condition_of
 
 
 class Assigned(Struct, frozen=True):
@@ -312,8 +332,11 @@ def _one_key(matches: Matches) -> tuple[Plan, Condition] | None:
     if matches.pending is not None or matches.is_empty or layout.schema is not None or layout.twins:
         return None  # of an earlier schema version, or of a name that changes hands, an item has to be read first
     plan = planner.plan(matches.query, now=clock.instant())
+    if plan.kind != "get":
+        return None
     condition = simplify(lower(plan.filter, plan.layout))
-    return (plan, condition) if plan.kind == "get" and is_comparable(condition) else None
+    is_compared = is_comparable(condition) and not divided(conjuncts(plan.filter), plan.layout)[1]
+    return (plan, condition) if is_compared else None
 
 
 def _exists(plan: Plan) -> Condition:

@@ -65,6 +65,17 @@ def test_parts_of_objects_are_read_and_written() -> None:
 
 
 @pytest.mark.usefixtures("forty")
+def test_long_condition_is_compared_over_all_shards() -> None:
+    """What DynamoDB takes no filter for is compared in Python, in the order of the key."""
+    pages = ["/1", *(f"/{number}" for number in range(3, 900))]
+    found = Visit.objects.allow_in_memory(40).filter(page__in=pages)
+    assert ids(found.order_by("-at")) == ALL[::-1][2::3]
+    assert ids(found.order_by("at")[1:3]) == ["v04", "v07"]
+    assert found.count() == len(ALL[1::3])
+    assert "4 shards" in found.explain()
+
+
+@pytest.mark.usefixtures("forty")
 def test_ends_slices_and_steps() -> None:
     """first(), last(), latest(), earliest(), exists(), slices, reverse() and iterator()."""
     found = Visit.objects.order_by("at")
