@@ -112,7 +112,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         if args or any(name.endswith(_TAKE_LISTS) for name in kwargs):
             check_nesting(args)
             check_conditions(self.model, args)
-            check_lists(conditions)
+            check_lists(self.model, conditions)
             args = tuple(map(in_one_order, args))
             kwargs = dict(map(in_one_order, kwargs.items()))
         if self._asked.computation is not None:

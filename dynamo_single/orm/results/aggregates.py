@@ -87,7 +87,7 @@ def read_measure(
     check_function(model, alias, expression)
     if isinstance(_condition_of(expression), Q):
         check_nesting((_condition_of(expression),))
-        check_lists((_condition_of(expression),))
+        check_lists(model, (_condition_of(expression),))
     # A default is Django's COALESCE around the aggregate, which would hide it.
     bare: Any = expression.copy()
     bare.default = None

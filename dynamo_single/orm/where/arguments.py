@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from django.core.exceptions import FieldError
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.sql.where import WhereNode
 
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, UnknownField
@@ -120,11 +120,11 @@ def parts_of(model: Any, kwargs: Mapping[str, object]) -> str:
     return f" A pk of it is made of {' and '.join(field.names)}: filter by these, or take the pk of an object."
 
 
-def check_lists(conditions: Iterable[object]) -> None:
-    """Refuse what is no list where a lookup takes one; Django's error does not say in which condition."""
+def check_lists(model: type[DynamoModel], conditions: Iterable[object]) -> None:
+    """Refuse a value that is no list where a lookup takes one; Django's error does not say in which condition."""
     for condition in conditions:
         if isinstance(condition, Q):
-            check_lists(condition.children)
+            check_lists(model, condition.children)
         elif isinstance(condition, tuple) and len(condition) == 2:
             name, value = condition
             path, _, lookup = str(name).rpartition("__")
@@ -132,3 +132,18 @@ def check_lists(conditions: Iterable[object]) -> None:
             is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes)
             if path and takes and not is_list and not hasattr(value, "resolve_expression"):
                 raise InvalidValue(f"{name} takes {takes}, not {shown(value)}.")
+            if lookup == "in" and isinstance(value, list | tuple | set | frozenset):
+                _check_members(model, path, value)
+
+
+def _check_members(model: Any, path: str, members: Collection[object]) -> None:
+    """Refuse attributes in a list of references: Django takes them for primary keys."""
+    written: list[Any] = [member for member in members if isinstance(member, F)]
+    fields = (field for field in model._meta.concrete_fields if path in (field.name, field.attname))
+    if written and any(field.is_relation for field in fields):
+        alone = " | ".join(f"Q({path}=F({member.name!r}))" for member in written)
+        rest = f" | Q({path}__in=[...])" if len(written) < len(members) else ""
+        raise NotSupported(
+            f"{model._meta.label}: {path}__in=[F({written[0].name!r})] is not supported: Django compares a reference "
+            f"with the primary keys in a list, but with one attribute at a time. Ask by {alone}{rest}."
+        )

@@ -237,3 +237,16 @@ def test_list_with_a_sum_is_refused_by_name(shops: tuple[Shop, Shop], members: l
     """It was a ``TypeError``."""
     with pytest.raises(NotSupported, match="in this condition is not supported"):
         list(shops[0].all(shops[0].Customer).filter(low__in=members))
+
+
+@pytest.mark.parametrize("others", [[], ["c1"]])
+@pytest.mark.parametrize("name", ["customer", "customer_id"])
+def test_attribute_among_references_names_what_works(shops: tuple[Shop, Shop], name: str, others: list[str]) -> None:
+    """The refusal had a ``Col``, which the user had not written."""
+    ours = shops[0].all(shops[0].Order)
+    with pytest.raises(NotSupported, match=rf"{name}__in=\[F\('order_id'\)\]") as refused:
+        ours.filter(**{f"{name}__in": [F("order_id"), *others]})
+    written = re.search(r"Ask by (.*)\.$", str(refused.value))
+    assert written, str(refused.value)
+    condition = eval(written[1].replace("[...]", str(others)), {"Q": Q, "F": F})  # noqa: S307 - the message's own
+    assert pks(ours.filter(condition)) == pks(each for each in ours if each.customer_id in (each.order_id, *others))
