@@ -143,6 +143,10 @@ class EmptyKeyPart(MissingValue):
     """A key needs a value that is missing or empty."""
 
 
+class DisallowedLookup(DynamoSingleError, FieldError, SuspiciousOperation):
+    """A query names a secret after ``without_secrets()``; nothing was read, and Django responds with status 400."""
+
+
 class InvalidCursor(DynamoSingleError, SuspiciousOperation):
     """A page's cursor was changed or forged, or is not of this query; Django answers it with status 400."""
 

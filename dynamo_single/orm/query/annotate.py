@@ -40,6 +40,7 @@ async def aggregate(
             f"{queryset.model._meta.label}: aggregate() of rows that are {computation} is not supported: compute it in "
             "Python over the rows. Count('name', distinct=True) counts the values of an attribute."
         )
+    queryset._refuse_secrets((*args, *kwargs.values()))
     measures = [
         aggregates.read_measure(queryset.model, queryset.query, alias, expression, summarize=True)
         for alias, expression in aggregates.named(args, kwargs, "aggregate").items()
@@ -50,6 +51,7 @@ async def aggregate(
 def annotate(queryset: Q, args: Sequence[object], kwargs: Mapping[str, object]) -> Q:
     """The same queryset with measures of each object, or after ``values()`` of each group of them."""
     expressions = aggregates.named(args, kwargs, "annotate")
+    queryset._refuse_secrets(expressions.values())
     before = queryset._asked.computation
     if before is None:
         before = Computation(groups=_groups(queryset))

@@ -78,7 +78,7 @@ class AwaitedQuerySet(WritingQuerySet[M]):
         """``in_bulk()``, awaited."""
         if not self._is_native():
             return await sync_to_async(self.in_bulk)(id_list, field_name=field_name)
-        self._check_bulk()
+        self._check_bulk(field_name)
         if id_list is not None:
             id_list = members(field_name, id_list)
             keys = by_key.keys_of_several(self, id_list) if field_name == "pk" else None
@@ -173,7 +173,8 @@ class AwaitedQuerySet(WritingQuerySet[M]):
         """An object that was found, if one was."""
         raise NotImplementedError
 
-    def _check_bulk(self) -> None:
+    def _check_bulk(self, field_name: str) -> None:
+        self._refuse_secrets((field_name,))
         if self._asked.columns is not None:
             raise TypeError("in_bulk() cannot be used with values() or values_list().")
 

@@ -109,6 +109,7 @@ def _asks_plainly(queryset: StatefulQuerySet[DynamoModel]) -> bool:
         or asked.computation is not None
         or asked.distinct
         or asked.inside
+        or asked.no_secrets
     )
 
 

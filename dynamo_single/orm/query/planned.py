@@ -100,7 +100,6 @@ class PlannedQuerySet(StatefulQuerySet[M]):
 
     # Private to Django, and not iterable in its stubs.
     _iterable_class: Any
-    _query: Any
 
     def __init__(self, model: Any = None, query: Any = None, using: str | None = None, hints: Any = None) -> None:
         super().__init__(model, query, using, hints)
@@ -109,6 +108,9 @@ class PlannedQuerySet(StatefulQuerySet[M]):
 
     def _filter_or_exclude_inplace(self, negate: bool, args: Any, kwargs: Any) -> None:
         conditions = (*args, *kwargs.items())
+        if self._asked.no_secrets:
+            check_nesting(args)
+            self._refuse_secrets(conditions)
         if args or any(name.endswith(_TAKE_LISTS) for name in kwargs):
             check_nesting(args)
             check_conditions(self.model, args)

@@ -86,6 +86,7 @@ class QuerySet(AwaitedQuerySet[M]):
 
     def order_by(self, *field_names: Any) -> Self:
         """In the order of the key that answers the query, or its reverse; any other order is refused."""
+        self._refuse_secrets(field_names)
         with asking(self.model):
             return super().order_by(*field_names)
 
@@ -125,7 +126,7 @@ class QuerySet(AwaitedQuerySet[M]):
 
         It takes 10,000 keys, as ``__in`` does. Beside an SQL database Django takes them in parts of what that takes.
         """
-        self._check_bulk()
+        self._check_bulk(field_name)
         if id_list is not None:
             id_list = members(field_name, id_list)
             keys = by_key.keys_of_several(self, id_list) if field_name == "pk" else None
@@ -209,11 +210,20 @@ class QuerySet(AwaitedQuerySet[M]):
         return self._with_columns(fields, {}, as_value if flat else as_named_tuple if named else as_tuple)
 
     def _with_columns(self, fields: Sequence[object], expressions: Mapping[str, object], shape: Shape) -> Self:
+        if self._asked.no_secrets:
+            self._refuse_secrets((*(fields or self._all_columns()), *expressions.values()))
         if self._asked.computation is not None:
             return annotate.with_columns(self, self._asked.computation, fields, expressions, shape)
         clone = self._asking(replace(self._asked, columns=columns(self.model, fields, expressions, shape)))
         clone._iterable_class = RowIterable
         return clone
+
+    def _all_columns(self) -> tuple[str, ...]:
+        """The names of the columns if none are given."""
+        computed = self._asked.computation
+        if computed is not None and computed.groups is not None:
+            return computed.groups.names
+        return tuple(field.attname for field in self.model._meta.concrete_fields)
 
     def aggregate(self, *args: object, **kwargs: object) -> dict[str, Any]:
         """``Count``, ``Min``, ``Max``, ``Sum`` and ``Avg`` of attributes, with Django's types of results.

@@ -6,7 +6,7 @@ reads it again for each evaluation; what comes after that is given the value (``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from django.db import connections, models
@@ -15,6 +15,7 @@ from django.db.models.sql import Query
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import DynamoSingleError, NotSupported
+from dynamo_single.later import Later
 from dynamo_single.orm.conditions.terms import Condition, Nothing
 from dynamo_single.orm.items import partial
 from dynamo_single.orm.plan.plan import Visibility
@@ -30,7 +31,10 @@ from dynamo_single.orm.where.arguments import check_nesting
 from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
+    from dynamo_single.orm.where import secrets
     from dynamo_single.orm.write.job import Progress
+else:
+    secrets = Later("dynamo_single.orm.where.secrets")
 
 
 class InKeyOrder(str):
@@ -53,6 +57,7 @@ class StatefulQuerySet(models.QuerySet[M]):
     _fetch_mode: FetchMode
     # Private to Django.
     _chain: Callable[[], Self]
+    _query: Any
     _known_related_objects: dict[Any, dict[Any, models.Model]]
     _prefetch_related_lookups: tuple[str | models.Prefetch[Any], ...]
 
@@ -122,6 +127,20 @@ class StatefulQuerySet(models.QuerySet[M]):
     def with_visibility(self, visibility: Visibility) -> Self:
         """``live`` objects, ``deleted`` ones, or ``all``."""
         return self._asking(replace(self._asked, visibility=visibility))
+
+    def without_secrets(self) -> Self:
+        """Refuse each later condition, order, aggregate and list of columns that names a secret; sends nothing.
+
+        For querysets that take names from an address. ``DisallowedLookup``, a ``FieldError``, names the attribute, and
+        Django responds to it with status 400. Conditions and orders from before the call stay. Objects are read whole.
+        """
+        return self._asking(replace(self._asked, no_secrets=True))
+
+    def _refuse_secrets(self, named: Iterable[object]) -> None:
+        """Raise ``DisallowedLookup`` if names, conditions or expressions name a secret that must not be named here."""
+        if self._asked.no_secrets:
+            # Django's property would add a manager's own condition first.
+            secrets.check(self.model, self._query.annotations, named)
 
     @property
     def _computation(self) -> Computation | None:

@@ -71,6 +71,8 @@ class Asked(Struct, frozen=True):
     held: Held | None = None
     #: An order by ``pk`` alone is given up for the one of the key that is read.
     in_key_order: bool = False
+    #: Whatever names a secret from now on is refused.
+    no_secrets: bool = False
 
     @property
     def may_hold(self) -> int | None:

@@ -1,0 +1,66 @@
+"""Refuse conditions, orders and columns that name a secret, on querysets that ``without_secrets()`` returned.
+
+Whether a name is a secret is decided by ``schema.secrecy``. This module must not depend on querysets, and does not send
+any requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from django.db.models import F, Q
+from django.db.models.expressions import Col
+from django.db.models.fields.json import KeyTransform
+
+from dynamo_single.exceptions import DisallowedLookup
+from dynamo_single.orm.schema import secrecy
+from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.kinds import DynamoModel
+
+
+def check(model: type[DynamoModel], annotations: Mapping[str, object], given: Iterable[object]) -> None:
+    """Raise ``DisallowedLookup`` if a name, a condition or an expression names a secret.
+
+    A string is a name, possibly with a lookup or a ``-`` in front. A pair is a lookup and its value. The name of
+    one of the query's ``annotations`` stands for its expression. Conditions must not be nested deeper than
+    ``MAX_NESTING``.
+    """
+    for each in given:
+        for path in _paths(each, annotations):
+            if secrecy.hides(model, path):
+                raise DisallowedLookup(
+                    f"{model._meta.label}: {shown('__'.join(path))} names a secret. After without_secrets() no query "
+                    "filters, orders, groups or lists by one. Nothing was read. Use another attribute, or filter "
+                    "before without_secrets() is called."
+                )
+
+
+def _paths(given: Any, annotations: Mapping[str, object]) -> Iterator[tuple[str, ...]]:
+    if isinstance(given, str | F):
+        name = given.lstrip("-") if isinstance(given, str) else str(given.name)  # type: ignore[attr-defined]  # the stubs lack it
+        path = tuple(name.split("__"))
+        # Django refuses an annotation with the name of a field.
+        yield from _paths(annotations[path[0]], annotations) if path[0] in annotations else (path,)
+    elif isinstance(given, tuple | list):
+        lookup, value = given if len(given) == 2 else ("", None)
+        yield from _paths(str(lookup), annotations)
+        for each in value if isinstance(value, tuple | list) else (value,):
+            if hasattr(each, "resolve_expression") and not hasattr(each, "model"):
+                yield from _paths(each, annotations)
+    elif isinstance(given, Q):
+        for child in given.children:
+            yield from _paths(child, annotations)
+    else:
+        yield from _of_expression(given, annotations)
+
+
+def _of_expression(expression: Any, annotations: Mapping[str, object]) -> Iterator[tuple[str, ...]]:
+    if isinstance(expression, Col):
+        yield (expression.target.attname,)
+        return
+    sources: list[Any] = getattr(expression, "get_source_expressions", list)()
+    key = (str(expression.key_name),) if isinstance(expression, KeyTransform) else ()
+    for source in sources:
+        if source is not None:
+            yield from ((*path, *key) for path in _paths(source, annotations))
