@@ -13,8 +13,8 @@ from django.db.models import Count, F, Q
 from dynamo_single import transactions
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
-from tests import deep
 from tests.catalog.safes import INSIDE, VALUES, Lock, Safe, told
+from tests.deep import IS_DEEP
 
 #: Values that no attribute of another kind takes, each of which tells a secret.
 WRONG: tuple[Any, ...] = ("swordfish", b"swordfish", ["swordfish"], {"swordfish": "swordfish"}, object, 814281, 6543.25)
@@ -75,7 +75,7 @@ def value_of(path: str, lookup: str) -> list[Any]:
         return [[own] if lookup == "in" else [own, own] if lookup == "range" else own]
     if lookup.endswith(("in", "range")):
         return [[own, own], ["swordfish", b"swordfish"]]
-    return [own, *WRONG] if deep.IS_DEEP else [own, "swordfish", object]
+    return [own, *WRONG] if IS_DEEP else [own, "swordfish", object]
 
 
 #: What is asked of a condition.
@@ -96,7 +96,7 @@ def test_no_message_of_query_tells_secret(safe: Safe, path: str) -> None:
         (lookup, question): leaks
         for lookup in LOOKUPS
         for value in value_of(path, lookup)
-        for question, ask in [*QUESTIONS.items()][: None if deep.IS_DEEP else 2]
+        for question, ask in [*QUESTIONS.items()][: None if IS_DEEP else 2]
         for condition in ({f"{path}{'__' * bool(lookup)}{lookup}": value},)
         if (leaks := told(said(lambda: ask(Safe.objects.filter(**condition)))))  # noqa: B023 - called at once
     }
@@ -147,7 +147,7 @@ def test_no_message_of_call_tells_secret(safe: Safe, call: str, caplog: pytest.L
     found = {
         (name, repr(value)): leaks
         for name, own in VALUES.items()
-        for value in (own, *(WRONG if deep.IS_DEEP else WRONG[:1]))
+        for value in (own, *(WRONG if IS_DEEP else WRONG[:1]))
         if (leaks := told(said(lambda: CALLS[call](Safe.objects.get(pk="s1"), name, value))))  # noqa: B023 - as above
     }
 
