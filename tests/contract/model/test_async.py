@@ -71,6 +71,7 @@ LAZY = {
     "values_list",
     "with_visibility",
     "without_index",
+    "without_secrets",
 }
 
 

@@ -17,11 +17,13 @@ from django.urls import include, path
 from rest_framework import filters, renderers, routers, serializers, viewsets
 
 from accounts.models import User
+from dynamo_single import models
 from dynamo_single.exceptions import DisallowedLookup, NotSupported
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.safes import FOLLOWING, INSIDE, VALUES, Lock, Safe, told
 from tests.contract.admin.test_admin_secrets import LOOKUPS, PATHS
+from tests.unit.declaring import declare, forgotten
 
 #: Names of secrets, as a query has them. Texts are not documents, whose places have names.
 NAMES = [name for name in PATHS if not name.startswith("remark")]
@@ -221,6 +223,14 @@ def test_users_are_not_found_by_secrets(table: Table, name: str) -> None:
 
     with pytest.raises(DisallowedLookup, match=name):
         users.without_secrets().get(**{name: "a"})
+
+
+def test_key_made_of_secret_is_refused() -> None:
+    with forgotten():
+        chests: Any = declare("Chest", ("CHEST#{code}", "#METADATA"), code=models.UnicodeAttribute(secret=True)).objects
+
+        with pytest.raises(DisallowedLookup, match="'pk'"):
+            chests.without_secrets().get(pk="a")
 
 
 def test_pickled_query_refuses_secrets(table: Table) -> None:
