@@ -224,7 +224,7 @@ def value_of(node: object, subject: Subject, operator: str) -> object:
 def null_test(name: str, value: object) -> bool:
     """What ``isnull`` compares with, which Django takes as ``True`` or ``False`` only."""
     if not isinstance(value, bool):
-        raise InvalidValue(f"{name}__isnull takes True or False, not {shown(value)}.")
+        raise InvalidValue(f"{name}__isnull takes True or False, not a {type(value).__name__}.")
     return value
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.db.models import Count, F, Q
 
 from dynamo_single import transactions
@@ -28,20 +29,22 @@ LOOKUPS = sorted(
     - OTHERS
 )
 LOOKUPS = [each for each in LOOKUPS if not each.startswith("size")]
-#: Parts of moments are read as numbers by Django, whose errors have them.
+#: Parts of moments, which Django reads as numbers.
 PARTS = {
-    "date",
-    "time",
-    "year",
-    "iso_year",
-    "month",
-    "day",
-    "week",
-    "week_day",
-    "iso_week_day",
-    "quarter",
-    "hour",
-    "minute",
+    *(
+        "date",
+        "time",
+        "year",
+        "iso_year",
+        "month",
+        "day",
+        "week",
+        "week_day",
+        "iso_week_day",
+        "quarter",
+        "hour",
+        "minute",
+    ),
     "second",
 }
 PATHS = [
@@ -70,9 +73,7 @@ def value_of(path: str, lookup: str) -> list[Any]:
     """Return values to compare a path with by a lookup."""
     own = VALUES.get(path, "swordfish")
     if lookup.partition("__")[0] in PARTS:
-        return []
-    if path == "parent":  # another value is none of a key, whose attribute is no secret
-        return [[own] if lookup == "in" else [own, own] if lookup == "range" else own]
+        return ["swordfish", own.isoformat() if hasattr(own, "isoformat") else own]
     if lookup.endswith(("in", "range")):
         return [[own, own], ["swordfish", b"swordfish"]]
     return [own, *WRONG] if IS_DEEP else [own, "swordfish", object]
@@ -153,6 +154,55 @@ def test_no_message_of_call_tells_secret(safe: Safe, call: str, caplog: pytest.L
 
     assert found == {}
     assert [record.getMessage() for record in caplog.records if told(record.getMessage())] == []
+
+
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: type(value).__name__)
+def test_wrong_reference_is_masked(safe: Safe, value: object) -> None:
+    lock = Lock(lock_id="swordfish")
+    asked = {
+        "filter": lambda: Safe.objects.filter(parent=value),
+        "filter by pk": lambda: Safe.objects.filter(parent__pk=value),
+        "filter by Q": lambda: Safe.objects.filter(Q(name="Front") | Q(parent=value)),
+        "filter by object": lambda: Safe.objects.filter(parent=lock),
+        "create": lambda: Safe.objects.create(safe_id="s2", name="Back", parent=value),
+        "set": lambda: assigned(safe, "parent", value),
+        "set id": lambda: assigned(safe, "parent_id", value).save(),
+    }
+
+    assert {name: leaks for name, ask in asked.items() if (leaks := told(said(ask)))} == {}
+
+
+#: Values that Django's validation refuses, and reports.
+INVALID: tuple[Any, ...] = (
+    "swordfish",
+    "swordfish" * 100,
+    "2071-05-06T99:99",
+    "13:37:42x",
+    ["swordfish", object()],
+    814281,
+)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_validation_does_not_tell_secret(safe: Safe, name: str) -> None:
+    """Neither the messages of ``full_clean()`` nor their causes contain the value."""
+    found = {
+        repr(value): leaks
+        for value in (VALUES[name], *INVALID)
+        if (leaks := told(said(assigned(Safe.objects.get(pk="s1"), name, value).full_clean)))
+    }
+
+    assert found == {}
+
+
+def test_validation_keeps_words_of_error(safe: Safe) -> None:
+    safe.uuid, safe.slug, safe.parent_id = "swordfish", "sword fish", None
+
+    with pytest.raises(ValidationError) as refused:
+        safe.full_clean()
+
+    assert refused.value.message_dict["uuid"] == ["“•••” is not a valid UUID."]
+    assert refused.value.error_dict["slug"][0].code == "invalid"
 
 
 def test_explain_masks_keys_of_secrets(safe: Safe) -> None:

@@ -18,6 +18,7 @@ from django.db.models.fields.related_descriptors import ForwardManyToOneDescript
 
 from dynamo_single.conf import default_fetch_mode
 from dynamo_single.exceptions import FetchBlocked, NotSupported, PendingWrite
+from dynamo_single.orm.schema.encoding.secrets import MASK
 
 if TYPE_CHECKING or django.VERSION >= (6, 1):
     from django.db.models import FETCH_ONE as FETCH_ONE
@@ -136,6 +137,21 @@ class FetchedForward:
             if not self.field.is_cached(instance):
                 self.fetch_one(instance)  # which says that it is not there
         return behind.__get__(instance, cls)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        behind: Any = super()
+        try:
+            behind.__set__(instance, value)
+        except ValueError:
+            related = self.field.related_model
+            if not self.field.attribute.is_secret() or isinstance(value, related):
+                raise
+            # Django's error contains the value.
+            name = f"{instance._meta.object_name}.{self.field.name}"
+            raise ValueError(
+                f'Cannot assign a {type(value).__name__} {MASK}: "{name}" must be a '
+                f'"{related._meta.object_name}" instance.'
+            ) from None
 
     def _is_missing(self, instance: object) -> bool:
         return not self.field.is_cached(instance) and instance.__dict__.get(self.field.attname) is not None

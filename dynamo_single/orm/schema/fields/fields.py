@@ -3,8 +3,7 @@
 A field here describes, validates and makes form fields exactly as Django's does; storing a value is the attribute's
 work. It must not know requests or querysets.
 
-``descriptor_class`` is what Django puts on the model class in ``Field.contribute_to_class`` (private to Django): here
-it gives the PynamoDB attribute, so that ``Order.qty > 0`` still builds a condition.
+Django (privately) puts ``descriptor_class`` on the model: here the attribute, so that ``Order.qty > 0`` is a condition.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ from dynamo_single.orm.schema.fields.forms import (
     shown_once_stored,
     whole_or_float,
 )
+from dynamo_single.orm.schema.fields.hiding import HidingField
 from dynamo_single.orm.schema.fields.lookups import AttributeType, Canonical, Size
 from dynamo_single.orm.schema.fields.relations import ReverseDescriptor
 from dynamo_single.orm.schema.kinds import ModelField
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dynamo_single.orm.schema.attributes import Attribute
 
 
-class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run time
+class DynamoField(HidingField):
     """What every field here has in common: its attribute, and the model's primary key in the place of ``id``."""
 
     attribute: Attribute
