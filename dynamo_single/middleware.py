@@ -41,7 +41,29 @@ _END = object()
 FIRST_PART = 1.0
 
 
-class RequestCostMiddleware:
+class _Middleware:
+    """Middleware that answers in synchronous and in asynchronous projects."""
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+        self.get_response = get_response
+        self.is_async = iscoroutinefunction(get_response)
+        if self.is_async:
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        return self._answer(request) if self.is_async else self._answer_now(request)
+
+    def _answer_now(self, request: HttpRequest) -> HttpResponseBase:
+        raise NotImplementedError
+
+    async def _answer(self, request: HttpRequest) -> HttpResponseBase:
+        raise NotImplementedError
+
+
+class RequestCostMiddleware(_Middleware):
     """Logs what each HTTP request cost to the logger ``dynamo_single.requests``; put it first in ``MIDDLEWARE``.
 
     One line at INFO; at WARNING from the thresholds of ``DYNAMO_SINGLE_COSTS`` on. Further warnings name items that
@@ -49,19 +71,11 @@ class RequestCostMiddleware:
     response sends while it is read has lines of its own. Works in synchronous and asynchronous projects.
     """
 
-    sync_capable = True
-    async_capable = True
-
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
-        self.get_response = get_response
+        super().__init__(get_response)
         self.settings = cost_settings()
-        self.is_async = iscoroutinefunction(get_response)
-        if self.is_async:
-            markcoroutinefunction(self)
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if self.is_async:
-            return self._answer(request)
+    def _answer_now(self, request: HttpRequest) -> HttpResponseBase:
         with self._watched(request) as watch:
             response: HttpResponseBase = self.get_response(request)
             watch.status = response.status_code
@@ -115,7 +129,7 @@ async def _alisten(watch: _Watch, content: AsyncIterator[object]) -> AsyncIterat
         watch.report()
 
 
-class UnavailableMiddleware:
+class UnavailableMiddleware(_Middleware):
     """Responds with status 503 and ``Retry-After`` while DynamoDB is away; put it first in ``MIDDLEWARE``.
 
     It covers what the middlewares after it meet, such as those of sessions and logins, views, templates, and a streamed
@@ -124,19 +138,11 @@ class UnavailableMiddleware:
     Works in synchronous and asynchronous projects.
     """
 
-    sync_capable = True
-    async_capable = True
-
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
-        self.get_response = get_response
+        super().__init__(get_response)
         self.seconds = web_timeout()
-        self.is_async = iscoroutinefunction(get_response)
-        if self.is_async:
-            markcoroutinefunction(self)
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if self.is_async:
-            return self._answer(request)
+    def _answer_now(self, request: HttpRequest) -> HttpResponseBase:
         with self._waiting(request):
             try:
                 return _begun(self.get_response(request))

@@ -14,7 +14,6 @@ import json
 import os
 import re
 import socket
-import threading
 import time
 import uuid
 import zlib
@@ -36,6 +35,7 @@ from msgspec.structs import asdict
 from dynamo_single.isolation import guard
 from dynamo_single.table import Table
 from dynamo_single.table.answers import OPERATIONS
+from tests.listening import listening
 
 #: ``TEST_STRICT=1`` runs all tests with such a server in front of the engine.
 IS_STRICT = bool(os.environ.get("TEST_STRICT"))
@@ -272,29 +272,8 @@ def _exchange(request: Received, engine: socket.socket, connection: socket.socke
 def strict(engine: tuple[str, int], **options: Any) -> Iterator[Strict]:
     """A strict server in front of the engine at an address, on a free port of this machine, for the block."""
     state = Strict(engine, **options)
-    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-    state.port = listener.getsockname()[1]
-    stopped = threading.Event()
-
-    def accept() -> None:
-        while not stopped.is_set():
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=_serve, args=(state, connection), daemon=True).start()
-
-    thread = threading.Thread(target=accept, daemon=True)
-    thread.start()
-    try:
+    with listening(lambda connection: _serve(state, connection)) as state.port:
         yield state
-    finally:
-        stopped.set()
-        # accept() ends by a last connection.
-        socket.create_connection(("127.0.0.1", state.port)).close()
-        thread.join()
-        listener.close()
 
 
 @contextmanager

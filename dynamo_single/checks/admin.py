@@ -37,19 +37,21 @@ _OURS: Final = "dynamo_single.admin.middleware.LoginRequiredMiddleware"
 
 def check_lists(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """W904: a list, an order, a search or a filter of the admin that is refused however few rows there are."""
+    return [warning for model_admin in registered_admins() for warning in _warnings(model_admin)]
+
+
+def registered_admins() -> Iterator[Any]:
+    """Yield each ``DynamoModelAdmin`` of all sites whose model is stored in DynamoDB; none without Django's admin."""
     if not apps.is_installed("django.contrib.admin"):
-        return []
+        return
     from django.contrib.admin.sites import all_sites
 
     from dynamo_single.admin import DynamoModelAdmin
 
-    return [
-        warning
-        for site in all_sites
-        for model, model_admin in site._registry.items()
-        if isinstance(model_admin, DynamoModelAdmin) and is_stored_in_dynamodb(model)
-        for warning in _warnings(model_admin)
-    ]
+    for site in all_sites:
+        for model, model_admin in site._registry.items():
+            if isinstance(model_admin, DynamoModelAdmin) and is_stored_in_dynamodb(model):
+                yield model_admin
 
 
 def check_login_required(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:

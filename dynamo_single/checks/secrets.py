@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from django.apps import AppConfig, apps
+from django.apps import AppConfig
 from django.core.checks import CheckMessage, Warning
 
 from dynamo_single.admin import secrets
-from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.checks.admin import registered_admins
 from dynamo_single.orm.schema import registry
 
 #: The options of an admin whose names are left out, or masked, if they are of secrets.
@@ -28,19 +28,7 @@ _OPTIONS: Final = (
 
 def check_admins(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """W916: an admin has an option that names a secret, or addresses that contain one."""
-    if not apps.is_installed("django.contrib.admin"):
-        return []
-    from django.contrib.admin.sites import all_sites
-
-    from dynamo_single.admin import DynamoModelAdmin
-
-    return [
-        warning
-        for site in all_sites
-        for model, model_admin in site._registry.items()
-        if isinstance(model_admin, DynamoModelAdmin) and is_stored_in_dynamodb(model)
-        for warning in _of_admin(model_admin)
-    ]
+    return [warning for model_admin in registered_admins() for warning in _of_admin(model_admin)]
 
 
 def _of_admin(model_admin: Any) -> Iterator[CheckMessage]:

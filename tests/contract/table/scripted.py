@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.listening import listening
+
 UNITS = {"TableName": "single-table", "CapacityUnits": 1.0}
 ITEM = {"pk": {"S": "a"}, "sk": {"S": "b"}}
 FOUND = {"Item": ITEM, "ConsumedCapacity": UNITS}
@@ -80,28 +82,8 @@ class Scripted:
 def scripted(*steps: Step, tls: ssl.SSLContext | None = None) -> Iterator[Scripted]:
     """A server on a free port of this machine for the block."""
     state = Scripted(list(steps))
-    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-    state.port = listener.getsockname()[1]
-    stopped = threading.Event()
-
-    def accept() -> None:
-        while not stopped.is_set():
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=_serve, args=(state, connection, tls), daemon=True).start()
-
-    thread = threading.Thread(target=accept, daemon=True)
-    thread.start()
-    try:
+    with listening(lambda connection: _serve(state, connection, tls)) as state.port:
         yield state
-    finally:
-        stopped.set()
-        # accept() ends by a last connection.
-        socket.create_connection(("127.0.0.1", state.port)).close()
-        thread.join()
-        listener.close()
 
 
 def _serve(state: Scripted, connection: socket.socket, tls: ssl.SSLContext | None) -> None:
