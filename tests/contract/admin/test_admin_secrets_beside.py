@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.contrib.admin.sites import all_sites
 from django.http import HttpRequest, HttpResponse
-from django.test import RequestFactory, override_settings
+from django.test import RequestFactory
 from django.urls import clear_url_caches, path
 
 from dynamo_single import models
@@ -74,34 +74,40 @@ def vault(table: Table) -> Iterator[Any]:
 # the panel of requests
 
 
+@pytest.fixture
+def panel(settings: Any) -> None:
+    """The settings have the panel on, until the fixture of the settings takes back all that a test has set."""
+    settings.DYNAMO_SINGLE_COSTS = {"ADMIN_PANEL": True}
+
+
 @pytest.mark.parametrize("address", ["", "swordfish/change/", "swordfish/delete/"])
-@override_settings(DYNAMO_SINGLE_COSTS={"ADMIN_PANEL": True})
+@pytest.mark.usefixtures("panel")
 def test_panel_masks_keys_of_secrets(both: Callable[..., Pages], vault: Any, address: str) -> None:
-    panel = panel_of(both((vault, {})).get(f"catalog/vault/{address}"))
+    shown = panel_of(both((vault, {})).get(f"catalog/vault/{address}"))
 
-    assert "VAULT" in panel
-    assert told(panel) == []
+    assert "VAULT" in shown
+    assert told(shown) == []
 
 
-@override_settings(DYNAMO_SINGLE_COSTS={"ADMIN_PANEL": True})
+@pytest.mark.usefixtures("panel")
 def test_panel_masks_claim_on_secret(both: Callable[..., Pages], vault: Any) -> None:
     """A form that is refused has looked the claim up."""
     sent = {"code": "swordfish-other", "name": "Other", "badge": "swordfish-badge"}
-    panel = panel_of(both((vault, {})).post("catalog/vault/add/", sent))
+    shown = panel_of(both((vault, {})).post("catalog/vault/add/", sent))
 
-    assert "UNIQUE#" in panel
-    assert told(panel) == []
+    assert "UNIQUE#" in shown
+    assert told(shown) == []
 
 
 @pytest.mark.parametrize("name", SECRETS)
-@override_settings(DYNAMO_SINGLE_COSTS={"ADMIN_PANEL": True})
+@pytest.mark.usefixtures("panel")
 def test_panel_of_list_has_no_secret(both: Callable[..., Pages], name: str) -> None:
     """Not of a column, a search, a filter or an order, whatever the list is asked for."""
     options = {"list_display": ("name", name), "search_fields": (name, "name"), "ordering": (name,)}
-    panel = panel_of(both((Safe, options)).get(f"{SAFES}?q=Front"))
+    shown = panel_of(both((Safe, options)).get(f"{SAFES}?q=Front"))
 
-    assert "SAFE" in panel
-    assert [leak for leak in told(panel) if name != "parent"] == []
+    assert "SAFE" in shown
+    assert [leak for leak in told(shown) if name != "parent"] == []
 
 
 # the log of costs
@@ -162,7 +168,7 @@ def test_autocomplete_does_not_search_secret(both: Callable[..., Pages], name: s
     assert pages.get(f"{asked}{value}").json()["results"] == []
 
 
-@pytest.mark.parametrize("name", [name for name in SECRETS if name != "parent"])
+@pytest.mark.parametrize("name", SECRETS)
 def test_popup_of_raw_id_does_not_tell_secret(both: Callable[..., Pages], name: str) -> None:
     """The list that a reference is chosen from cannot hand out another attribute, and cannot compare with one."""
     pages = both((Safe, {"list_display": ("name", name)}), (Lock, {"raw_id_fields": ("safe",)}))
