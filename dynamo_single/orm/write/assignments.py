@@ -31,7 +31,7 @@ from dynamo_single.orm.schema.attributes import (
 from dynamo_single.orm.schema.attributes.documents import SetAttribute
 from dynamo_single.orm.schema.attributes.extracted import steps_into
 from dynamo_single.orm.schema.attributes.operations import AddToSet, Append, Operation, Prepend, Removal, RemoveFromSet
-from dynamo_single.orm.schema.attributes.shapes import Elements, Shape, is_element, sums_stay_right
+from dynamo_single.orm.schema.attributes.shapes import Elements, Shape, is_element, placed_at, sums_stay_right
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import checked_text, from_attribute_value, to_attribute_value
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -129,7 +129,8 @@ def _settled(target: Target, value: object) -> object:
 def _set(target: Target, value: object, said: str) -> Change:
     if isinstance(value, Model):
         raise InvalidValue(f"{target.label} cannot be set to {shown(value)}: a document holds values only.")
-    return Change(target.place, "set", to_attribute_value(value, path=target.said), said=said)
+    placed = placed_at(getattr(target.attribute, "shape", None), target.place.path, value, target.label)
+    return Change(target.place, "set", to_attribute_value(placed, path=target.said), said=said)
 
 
 # operations of ours

@@ -51,7 +51,14 @@ class DocumentAttribute(Attribute[T, Null]):
         """The value in the types that reading it back gives."""
         if not isinstance(value, self.python_types):
             raise self.refuse(value)
-        return values.from_attribute_value(values.to_attribute_value(value, path=self.name))
+        return self.decode(self.encode(value if self.shape is None else self.shape.placed(value)))
+
+    def lookup_value(self, value: object) -> object:
+        """The value with all of the places of its numbers, as that of a decimal number."""
+        prepared = self.prepare(value)
+        if prepared is None or self.shape is None or not self.shape.has_decimals:
+            return prepared
+        return values.from_attribute_value({self.attr_type: self.encode(value)})
 
     def encode(self, value: object) -> Any:
         """The inside of an M or L AttributeValue."""
@@ -59,7 +66,8 @@ class DocumentAttribute(Attribute[T, Null]):
 
     def decode(self, inner: object) -> Any:
         """A ``dict`` or a ``list``."""
-        return values.from_attribute_value({self.attr_type: inner})
+        found = values.from_attribute_value({self.attr_type: inner})
+        return found if self.shape is None else self.shape.placed(found)
 
 
 class MapAttribute(DocumentAttribute[dict[str, Any], Null]):
@@ -67,7 +75,8 @@ class MapAttribute(DocumentAttribute[dict[str, Any], Null]):
 
     ``schema`` is a class that declares places of it by attributes, and maps in it by nested classes. Every write that
     changes the map, or one of these places, is held to it: kinds, missing values, choices, lengths and validators
-    (``InvalidValue``). All other keys may hold anything. Nothing is converted, and nothing that is stored is checked.
+    (``InvalidValue``). All other keys may hold anything. Nothing is converted, except that decimal numbers are written
+    and read with the places of their ``DecimalAttribute``. Nothing that is stored is checked.
     """
 
     attr_type = "M"
@@ -91,7 +100,7 @@ class ListAttribute(DocumentAttribute[list[Any], Null]):
 
     Elements that are maps can have a ``schema``, a class as ``MapAttribute`` takes it; elements of one kind are
     declared by an attribute, ``of=models.NumberAttribute()``. Every write that changes the list, an element or a place
-    in one is held to it. Nothing is converted, and nothing that is stored is checked.
+    in one is held to it. Decimal numbers get their places, as in a map. Nothing that is stored is checked.
     """
 
     attr_type = "L"

@@ -293,6 +293,10 @@ class DecimalAttribute(Attribute[Decimal, Null]):
         """A number of any digits: more than ``max_digits`` are above or below all that are stored."""
         return {"NULL": True} if value is None else {"N": self.encode(finite_number(self, value))}
 
+    def placed(self, value: object) -> Decimal:
+        """Return a number inside a document with the declared places, of however many digits."""
+        return self.decode(str(self._exact(value)))
+
     def _exact(self, value: object) -> Decimal:
         if self.max_digits is not None and isinstance(value, float) and math.isfinite(value):
             value = self._context.create_decimal_from_float(value)

@@ -1,11 +1,13 @@
 """What the places of a map and the elements of a list have to hold, where a model says so: as attributes would.
 
-A shape looks at values and changes none. This module must not know how or when items are written.
+A shape looks at values and changes none, except that it gives decimal numbers their places. This module must not know
+how or when items are written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -38,6 +40,13 @@ class Shape:
         self.members: dict[str, Attribute | Shape] = dict(_members(declared))
         if not self.members:
             raise ConfigurationError(f"{declared.__qualname__} declares no places: give it attributes.")
+        self.has_decimals: bool = any(map(_has_decimals, self.members.values()))
+
+    def placed(self, value: object) -> object:
+        """Return a map whose decimal numbers have the places that are declared of them; anything else as it is."""
+        if not self.has_decimals or not isinstance(value, Mapping):
+            return value
+        return {name: _placed(self.members.get(name), each) for name, each in value.items()}
 
     def check(self, value: object, said: str) -> None:
         """Raise ``InvalidValue`` for the first place that holds what it may not, ``MissingValue`` for one that lacks
@@ -88,6 +97,13 @@ class Elements:
                 f"of={shown(of)}: the elements of a list are declared by an attribute, such as "
                 "of=models.NumberAttribute(), or by schema= and a class if they are maps with declared places."
             )
+        self.has_decimals: bool = _has_decimals(self.member)
+
+    def placed(self, value: object) -> object:
+        """Return a list whose decimal numbers have the places that are declared of them; anything else as it is."""
+        if not self.has_decimals or not isinstance(value, list | tuple):
+            return value
+        return [_placed(self.member, each) for each in value]
 
     def check(self, value: object, said: str) -> None:
         """Raise ``InvalidValue`` or ``MissingValue`` for the first element that is not as declared; ``said`` is what
@@ -125,6 +141,28 @@ class Elements:
             self.member.check(value, said)  # no element is absent: what is None is no map
         else:
             _check(self.member, value, said)
+
+
+def placed_at(shape: Shape | Elements | None, steps: Steps, value: object, said: str) -> object:
+    """Return a value for a place of a document with the places of its decimal numbers."""
+    return value if shape is None else _placed(shape.at(steps, said), value)
+
+
+def _placed(member: Attribute | Shape | Elements | None, value: object) -> object:
+    if isinstance(member, DecimalAttribute):
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+            return value
+        try:
+            return member.placed(value)
+        except (ValueError, ArithmeticError):
+            return value  # no number that DynamoDB has, which the check names by its path
+    within: Shape | Elements | None = getattr(member, "shape", None) if isinstance(member, Attribute) else member
+    return value if within is None else within.placed(value)
+
+
+def _has_decimals(member: Attribute | Shape) -> bool:
+    within: Any = getattr(member, "shape", None) if isinstance(member, Attribute) else member
+    return isinstance(member, DecimalAttribute) or (within is not None and bool(within.has_decimals))
 
 
 def is_element(steps: Steps) -> bool:
