@@ -108,13 +108,35 @@ def own_keys(request: HttpRequest, model: type[models.Model], flag: int, since: 
     return {each.object_id for each in found if each.object_type == label and each.action_flag == flag}
 
 
+def keys_of_others(
+    request: HttpRequest, model: type[models.Model], keys: Iterable[str], flag: int, since: datetime
+) -> set[str]:
+    """Return the keys of the objects that another user deleted or restored since a datetime, as the log has it.
+
+    Sends a Query of the ten latest entries for each key. The changes of forms, which are lists, are left out.
+    """
+    if not is_in_dynamodb():
+        found = list(_entries_in_sql(model, flag, since).filter(object_id__in=[*keys]))
+    else:
+        label = model._meta.label_lower
+        every = (entries().filter(object_type=label, object_id=key).order_by("-action_time")[:10] for key in keys)
+        found = [each for some in every for each in some if each.action_flag == flag]
+        found = [each for each in found if each.action_time >= since - _PRECISION]
+    own = str(request.user.pk)
+    by_others = (each for each in found if str(each.user_id) != own)
+    return {str(each.object_id) for each in by_others if not (each.change_message or "").startswith("[")}
+
+
 def _own_keys_in_sql(request: HttpRequest, model: type[models.Model], flag: int, since: datetime) -> set[str]:
+    return {str(each.object_id) for each in _entries_in_sql(model, flag, since).filter(user_id=request.user.pk)}
+
+
+def _entries_in_sql(model: type[models.Model], flag: int, since: datetime) -> Any:
     from django.contrib.admin.models import LogEntry
     from django.contrib.contenttypes.models import ContentType
 
     kind = ContentType.objects.get_for_model(model, for_concrete_model=False)
-    own = LogEntry.objects.filter(user_id=request.user.pk, content_type=kind, action_flag=flag, action_time__gte=since)
-    return {str(each.object_id) for each in own}
+    return LogEntry.objects.filter(content_type=kind, action_flag=flag, action_time__gte=since)
 
 
 class Deferred:

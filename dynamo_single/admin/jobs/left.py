@@ -50,12 +50,15 @@ def complete_log(request: HttpRequest, modeladmin: Any, action: str, keys: Colle
     """Log what a process has done that stopped before it logged it.
 
     Sends a BatchGetItem for each hundred keys, and a Query of the user's log entries since then. If any are missing,
-    sends a BatchGetItem for the objects, and a PutItem each. The entry of an object that is gone permanently has the
-    key as its name.
+    sends a Query of each such object's entries, a BatchGetItem for the objects, and a PutItem each. Leaves out what the
+    log has as the work of another user. Nothing else tells who deleted an object, so that one which code outside of the
+    admin deleted since then is logged as the user's. The entry of an object that is gone permanently has the key as its
+    name.
     """
     flag = history.CHANGE if action == "restore" else history.DELETION
     left = {str(obj.pk) for obj in rows_left(request, modeladmin, action, keys)}
     unlogged = {*keys} - left - history.own_keys(request, modeladmin.model, flag, since)
+    unlogged -= history.keys_of_others(request, modeladmin.model, unlogged, flag, since)
     every = getattr(modeladmin.model, "all_objects", modeladmin.model._default_manager)
     found = {str(obj.pk): obj for obj in every.filter(pk__in=[*unlogged]).consistent()} if unlogged else {}
     for key in sorted(unlogged):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from accounts.models import User
 from dynamo_single.admin import DynamoModelAdmin
 from dynamo_single.admin.jobs import batching, carrying
 from dynamo_single.admin.jobs.models import AdminJob
@@ -100,6 +101,37 @@ def test_claimed_batch_is_not_run(pages: Pages) -> None:
         pages.post(path)
     assert Company.objects.count() == 0
     assert AdminJob.objects.get(pk=job.pk).is_done
+
+
+#: What another user does by themselves: the page's address, and the flag of its log entry.
+BY_ANOTHER = {
+    "delete_selected": ("", "", 3),
+    "restore_selected": ("?trash=yes", "restore_selected", 2),
+    "purge": ("?trash=yes", "", 3),
+}
+
+
+@pytest.mark.parametrize("action", BY_ANOTHER)
+def test_stopped_batch_logs_nothing_of_another_user(pages: Pages, action: str) -> None:
+    """What another user did since the claim is in the log once, as theirs."""
+    query, restoring, flag = BY_ANOTHER[action]
+    keys = companies(3)
+    if query:
+        for company in Company.objects.filter(pk__in=keys):
+            company.delete()
+    path = job_of(pages, keys, restoring or "delete_selected", query)
+    with KilledBefore(5):  # after it claimed the batch
+        pages.post(path)
+    assert AdminJob.objects.get(user_key=str(pages.user.pk)).claimed_at is not None
+    other = User.objects.create_superuser("other", "other@example.com", "password")
+    client = Client()
+    client.force_login(other)
+    chosen = {"action": restoring or "delete_selected", "_selected_action": keys[:1]}
+    client.post(f"/admin/{COMPANIES}{query}", chosen if restoring else {**chosen, "post": "yes"})
+    with moved_time(LAPSED):
+        pages.post(path)
+    theirs = [each.object_id for each in LogEntry.objects.filter(user_id=other.pk) if each.action_flag == flag]
+    assert (theirs, logged(pages, flag)) == (keys[:1], dict.fromkeys(keys[1:], 1))
 
 
 #: Killed before every request, or before every third one.
