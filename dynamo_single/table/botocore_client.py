@@ -13,11 +13,12 @@ from contextvars import copy_context
 from http import HTTPStatus
 from queue import Empty, SimpleQueue
 from threading import Thread, local
+from traceback import walk_tb
 from typing import Any
 
+from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.exceptions import (
-    ClientError,
     ConnectTimeoutError,
     EndpointConnectionError,
     HTTPClientError,
@@ -32,15 +33,14 @@ from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.direct import refusals
 from dynamo_single.table.direct.client import Received
 from dynamo_single.table.direct.connections import Answer, Place
+from dynamo_single.table.direct.doubt import Doubt
 from dynamo_single.table.direct.endpoints import (
     ENVIRONMENT_CREDENTIALS,
     botocore_client,
     credentials_of,
     shown_url,
 )
-from dynamo_single.table.direct.retries import Failure
 from dynamo_single.table.items import Parameters
-from dynamo_single.table.request import only_reads
 
 #: The key of an answer's status, headers and body in what botocore takes for its content.
 _RECEIVED = "dynamo_single"
@@ -68,10 +68,10 @@ class _ParserFactory(ResponseParserFactory):
 class _Call:
     """One request under way: by when it has to be answered, and whether it may have been carried out."""
 
-    def __init__(self, deadline: Deadline) -> None:
+    def __init__(self, operation: str, deadline: Deadline) -> None:
         self.deadline = deadline
         self.is_sent = False
-        self.doubt: Exception | None = None
+        self.doubt = Doubt(operation)
 
 
 class _Current(local):
@@ -123,7 +123,7 @@ class BotocoreClient:
         """Send a request; what it gives and raises is as of the direct request path."""
         # botocore puts them into headers as they are; this raises for those that no header can hold.
         self._credentials.current()
-        call, answer = _Call(deadline), Future[Received]()
+        call, answer = _Call(operation, deadline), Future[Received]()
         try:
             place = self._places.get(timeout=max(0.0, deadline.left))
         except Empty:
@@ -142,14 +142,11 @@ class BotocoreClient:
         """Send a request in this thread, which is for it alone."""
         self._current.call = call
         try:
-            received: Received = self._methods[operation](**params)[_RECEIVED]
+            with call.doubt:
+                received: Received = self._methods[operation](**params)[_RECEIVED]
         except BaseException as error:
             self._places.put(place)
-            is_unsent = isinstance(error, (EndpointConnectionError, ConnectTimeoutError, SSLError))
-            if call.doubt is not None and not only_reads(operation) and (is_unsent or _may_pass(error)):
-                answer.set_exception(call.doubt)
-            else:
-                answer.set_exception(error)
+            answer.set_exception(error)
         else:
             self._places.put(place)
             answer.set_result(received)
@@ -160,16 +157,29 @@ class BotocoreClient:
             call.deadline.within(0)
             call.is_sent = True
 
-    def _after_attempt(self, *, caught_exception: Exception | None = None, **_: object) -> None:
-        """Note the first failure after which a write may have been carried out."""
-        call = self._current.call
-        if call is not None and call.doubt is None and isinstance(caught_exception, HTTPClientError):
-            call.doubt = caught_exception
+    def _after_attempt(
+        self,
+        *,
+        response: tuple[AWSResponse, object] | None,
+        caught_exception: Exception | None = None,
+        **_: object,
+    ) -> None:
+        """Record a failure after which a write may have been executed."""
+        if (call := self._current.call) is None:
+            return
+        if isinstance(caught_exception, SSLError) and not _is_of_connecting(caught_exception):
+            call.doubt.unanswered(HTTPClientError(error=caught_exception))
+        elif caught_exception is not None:
+            call.doubt.unanswered(caught_exception)
+        elif response is not None:
+            got = response[0]
+            call.doubt.refused(Answer(got.status_code, got.headers, got.content))
 
 
-def _may_pass(error: BaseException) -> bool:
-    """Whether another attempt at a refused request might have succeeded."""
-    if not isinstance(error, ClientError):
-        return False
-    status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-    return Failure(error.response["Error"]["Code"], status).passing
+def _is_of_connecting(error: BaseException | None) -> bool:
+    """Return whether TLS failed within urllib3's ``connect()``; botocore has one error for this and for later."""
+    while error is not None:
+        if any(frame.f_code.co_name == "connect" for frame, _ in walk_tb(error.__traceback__)):
+            return True
+        error = error.__context__
+    return False

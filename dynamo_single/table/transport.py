@@ -32,7 +32,7 @@ from botocore.exceptions import ConnectionError as NotConnectedError
 from botocore.parsers import ResponseParserError
 
 from dynamo_single.conf import TableSettings
-from dynamo_single.exceptions import DynamoSingleError, RequestFailed
+from dynamo_single.exceptions import DynamoSingleError, OutcomeUnknown, RequestFailed
 from dynamo_single.later import Later
 from dynamo_single.table import answers, errors, stand_ins
 from dynamo_single.table.deadlines import BUDGET, USUAL, BudgetSpent, Deadline, deadline_of
@@ -158,13 +158,15 @@ def unanswered(settings: TableSettings) -> Exception:
     return ReadTimeoutError(endpoint_url=settings.place)
 
 
-def explained(
-    settings: TableSettings,
-    operation: str,
-    params: Parameters,
-    error: Exception,
-) -> DynamoSingleError:
-    """The error of ours that says what a failure of sending means."""
+def explained(settings: TableSettings, operation: str, params: Parameters, error: Exception) -> DynamoSingleError:
+    """The error of ours that says what a failure of sending means, and which later one ended a write in doubt."""
+    found, later = _explained(settings, operation, params, error), error.__cause__
+    if isinstance(found, OutcomeUnknown) and isinstance(later, FAILURES) and str(later) != str(error):
+        return OutcomeUnknown(f"{found} The last attempt failed too: {later}", code=found.code)
+    return found
+
+
+def _explained(settings: TableSettings, operation: str, params: Parameters, error: Exception) -> DynamoSingleError:
     if isinstance(error, ClientError):
         told: Mapping[str, Any] = error.response.get("Error", {})
         answer: Any = error.response

@@ -14,29 +14,25 @@ from http import HTTPStatus
 from typing import Protocol
 
 import msgspec
-from botocore.exceptions import (
-    ConnectTimeoutError,
-    EndpointConnectionError,
-    HTTPClientError,
-    NoCredentialsError,
-)
+from botocore.exceptions import ConnectionError as NotConnectedError
+from botocore.exceptions import HTTPClientError, NoCredentialsError
 
 from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.direct import OPERATIONS, refusals
 from dynamo_single.table.direct.connections import Answer, Endpoint, Pool
+from dynamo_single.table.direct.doubt import Doubt
 from dynamo_single.table.direct.loop_connections import LoopPools
-from dynamo_single.table.direct.retries import TRANSIENT_STATUS, Failure, RetryQuota, pause_after
+from dynamo_single.table.direct.retries import Failure, RetryQuota, pause_after
 from dynamo_single.table.direct.signing import Credentials, Signer
 from dynamo_single.table.items import Parameters
-from dynamo_single.table.request import only_reads
 
 _TARGETS = {name: f"DynamoDB_20120810.{name}" for name in OPERATIONS}
 #: Codes by which AWS refuses a signature; where the clocks differ, their messages say so.
 _SKEWED = frozenset({"InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed"})
 #: Seconds between the clocks below which a signature is not refused for its time: AWS allows five minutes.
 _SKEW = 240.0
-#: What a connection fails with, before or after it carried the request.
-_UNANSWERED = (HTTPClientError, EndpointConnectionError, ConnectTimeoutError)
+#: The errors of a connection before and after it carried the request, which botocore retries too.
+_UNANSWERED = (NotConnectedError, HTTPClientError)
 
 #: Bytes are written as base64, as DynamoDB takes them.
 _encode = msgspec.json.Encoder().encode
@@ -91,32 +87,33 @@ class DirectClient:
         """
         attempts = _Attempts(self, operation, params, deadline)
         exchange = self._pool.exchange
-        while True:
-            request = attempts.request(self._credentials.current())
-            try:
-                pause = attempts.answered(exchange(request, deadline))
-            except _UNANSWERED as error:
-                pause = attempts.failed(error)
-            if pause is None:
-                return attempts.received()
-            time.sleep(pause)
+        with attempts.doubt:
+            while True:
+                request = attempts.request(self._credentials.current())
+                try:
+                    pause = attempts.answered(exchange(request, deadline))
+                except _UNANSWERED as error:
+                    pause = attempts.failed(error)
+                if pause is None:
+                    return attempts.received()
+                time.sleep(pause)
 
     async def asend(self, operation: str, params: Parameters, deadline: Deadline) -> Received:
         """``send()`` in an event loop, over connections of the loop's own. A request that is cancelled may be sent."""
         attempts = _Attempts(self, operation, params, deadline)
         exchange = self._loop_pools.current().exchange
-        while True:
-            # What has to be renewed is asked of a process or another server.
-            credentials = self._credentials
-            found = await asyncio.to_thread(credentials.current) if credentials.may_wait() else credentials.current()
-            request = attempts.request(found)
-            try:
-                pause = attempts.answered(await exchange(request, deadline))
-            except _UNANSWERED as error:
-                pause = attempts.failed(error)
-            if pause is None:
-                return attempts.received()
-            await asyncio.sleep(pause)
+        find, may_wait = self._credentials.current, self._credentials.may_wait
+        with attempts.doubt:
+            while True:
+                # Renewing credentials waits for a process or another server.
+                request = attempts.request(await asyncio.to_thread(find) if may_wait() else find())
+                try:
+                    pause = attempts.answered(await exchange(request, deadline))
+                except _UNANSWERED as error:
+                    pause = attempts.failed(error)
+                if pause is None:
+                    return attempts.received()
+                await asyncio.sleep(pause)
 
     def close(self) -> None:
         """Close the connections that wait."""
@@ -151,7 +148,7 @@ class DirectClient:
 class _Attempts:
     """The attempts of one request: what is sent next, and whether it is sent again. It neither sends nor waits."""
 
-    __slots__ = ("_answer", "_body", "_deadline", "_doubt", "_error", "_number", "_operation", "_sender", "_spent")
+    __slots__ = ("_answer", "_body", "_deadline", "_error", "_number", "_operation", "_sender", "_spent", "doubt")
 
     def __init__(self, client: DirectClient, operation: str, params: Parameters, deadline: Deadline) -> None:
         self._sender, self._operation, self._deadline = client, operation, deadline
@@ -160,8 +157,7 @@ class _Attempts:
         self._spent = 0
         self._answer: Answer | None = None
         self._error: Exception | None = None
-        #: The first failure after which a write may have been carried out; those after it do not undo that.
-        self._doubt: Exception | None = None
+        self.doubt = Doubt(operation)
 
     def request(self, credentials: Credentials | None) -> bytes:
         """The bytes of the next attempt."""
@@ -184,40 +180,24 @@ class _Attempts:
         return self._again(Failure())
 
     def received(self) -> Received:
-        """The answer of the last attempt, or the error that it is.
-
-        Where an earlier attempt of a write may have been carried out, and the last one was not taken at all, it is the
-        earlier one's error.
-        """
-        answer = self._answer
-        if answer is None:
-            raise self._doubt or self._error or AssertionError("an attempt without an answer has failed")
-        if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
-            if self._doubt is not None and refusals.failure_of(answer).passing:
-                raise self._doubt
-            raise refusals.error_of(self._operation, answer, retries=self._number - 1)
-        return answer.status, answer.headers, answer.body
+        """The answer of the last attempt, or the error that it is."""
+        answer, error = self._answer, self._error
+        if answer is not None:
+            if answer.status < HTTPStatus.MULTIPLE_CHOICES:
+                return answer.status, answer.headers, answer.body
+            error = refusals.error_of(self._operation, answer, retries=self._number - 1)
+        raise error or AssertionError("an attempt without an answer has failed")
 
     def _again(self, failure: Failure) -> float | None:
         client, is_last = self._sender, self._number >= self._sender.max_attempts
         if client.sets_the_clock(failure, self._answer) and not is_last:
             return 0.0
-        if self._doubt is None and not only_reads(self._operation):
-            self._doubt = self._unclear(failure)
+        if self._answer is not None:
+            self.doubt.refused(self._answer)
+        elif self._error is not None:
+            self.doubt.unanswered(self._error)
         if not failure.passing or is_last or not (spent := client.quota.spend(failure)):
             return None
         self._spent = spent
         pause = pause_after(failure, self._number)
         return pause if pause < self._deadline.left else None
-
-    def _unclear(self, failure: Failure) -> Exception | None:
-        """The error of an attempt after which a write may have been carried out; ``None`` after any other."""
-        answer = self._answer
-        if answer is None:
-            return self._error if isinstance(self._error, HTTPClientError) else None
-        if not failure.status:
-            return HTTPClientError(error="the answer was damaged on the way")
-        # AWS: "Error handling with DynamoDB", HTTP status 500. A status without a code is another server's.
-        if failure.status in TRANSIENT_STATUS and (failure.code.isdigit() or failure.code == "InternalServerError"):
-            return refusals.error_of(self._operation, answer, retries=self._number - 1)
-        return None

@@ -11,7 +11,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,8 @@ def refusal(code: str, status: int = 400, **more: Any) -> bytes:
 class Step:
     """What becomes of one request: ``given`` is sent back after a ``delay``; the connection is kept, or not.
 
+    At the end "garbled" it carries bytes that are not TLS.
+
     With a ``drip`` it is sent byte by byte, with so many seconds before each.
     """
 
@@ -69,6 +71,10 @@ class Scripted:
     number: int = field(default_factory=itertools.count().__next__)
     pause: float = 0.0
     check: Callable[[dict[str, str], bytes], None] | None = None
+    #: For each of the next connections, the bytes that it gets instead of a handshake; none reset it.
+    breaks: list[bytes] = field(default_factory=list)
+    #: Refuses connections from now on.
+    stop: Callable[[], None] = lambda: None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, headers: dict[str, str], body: bytes) -> Step:
@@ -82,7 +88,9 @@ class Scripted:
 def scripted(*steps: Step, tls: ssl.SSLContext | None = None) -> Iterator[Scripted]:
     """A server on a free port of this machine for the block."""
     state = Scripted(list(steps))
-    with listening(lambda connection: _serve(state, connection, tls)) as state.port:
+    with ExitStack() as stack:
+        state.port = stack.enter_context(listening(lambda connection: _serve(state, connection, tls)))
+        state.stop = stack.close
         yield state
 
 
@@ -92,6 +100,9 @@ def _serve(state: Scripted, connection: socket.socket, tls: ssl.SSLContext | Non
         state.at_once += 1
         state.most_at_once = max(state.most_at_once, state.at_once)
     try:
+        if state.breaks:
+            _break(connection, state.breaks.pop(0))
+            return
         if tls is not None:
             connection = tls.wrap_socket(connection, server_side=True)
         while _one_request(state, connection):
@@ -125,6 +136,19 @@ def _one_request(state: Scripted, connection: socket.socket) -> bool:
     for each in [step.given[at : at + 1] for at in range(len(step.given))] if step.drip else [step.given]:
         time.sleep(step.drip)
         connection.sendall(each)
+    if step.end == "garbled":
+        socket.socket.sendall(connection, b"no record of TLS\r\n")
     if step.end == "reset":
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        _reset_at_close(connection)
     return step.end == "keep"
+
+
+def _break(connection: socket.socket, given: bytes) -> None:
+    connection.recv(65536)
+    connection.sendall(given)
+    if not given:
+        _reset_at_close(connection)
+
+
+def _reset_at_close(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
