@@ -24,7 +24,6 @@ from dynamo_single.admin import content_types, in_trash, trash
 from dynamo_single.admin.binary import ShowsBinary
 from dynamo_single.admin.editing import versions
 from dynamo_single.admin.editing.landing import LandsSomewhere
-from dynamo_single.admin.editing.masking import MasksReadOnly
 from dynamo_single.admin.editing.merging import MergesEdits
 from dynamo_single.admin.editing.rows import HasRows
 from dynamo_single.admin.editing.saving import SavesAtOnce
@@ -43,6 +42,7 @@ from dynamo_single.admin.lists.paginator import KeyPaginator
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.responses import answered_by
 from dynamo_single.admin.secrets import HidesSecrets, also_of, without_secrets
+from dynamo_single.admin.shown import hide_in_form
 from dynamo_single.admin.table.objects import LeadsToItem
 from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField, UnreadableItem
 from dynamo_single.orm.schema.fields.fields import IdentityField
@@ -67,7 +67,6 @@ REFUSED_LISTS = (NotSupported, UnknownField)
 
 
 class DynamoModelAdmin(
-    MasksReadOnly,
     RunsInBatches,
     ShowsTrash,
     HidesSecrets,
@@ -311,6 +310,7 @@ class DynamoModelAdmin(
         content_types.provide(self.model)
         shown = (self.model, *(each.formset.model for each in context.get("inline_admin_formsets", ())))
         context["dynamo_has_times"] = settings.USE_TZ and any(_has_times(each) for each in shown)
+        hide_in_form(self, request, context)
 
     def _finish_form(self, request: HttpRequest, response: Any, obj: DynamoModel | None) -> None:
         super()._finish_form(request, response, obj)

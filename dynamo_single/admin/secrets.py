@@ -65,26 +65,12 @@ def of_list(request: HttpRequest, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         name: masked(model_admin, name) if isinstance(name, str) and is_secret(model_admin, name) else name
         for name in given["list_display"]
     }
-    _replace_columns(given, instead)
+    replace_columns(given, instead)
     for name in ("list_filter", "search_fields", "list_editable"):
         given[name] = without_secrets(model_admin, given[name])
     if is_secret(model_admin, given["date_hierarchy"]):
         given["date_hierarchy"] = None
     return bound.args, bound.kwargs
-
-
-def mask_columns(changelist: Any) -> None:
-    """Mask the secrets inside what a list's columns show, of the rows that it shows. Sends nothing."""
-    model_admin = changelist.model_admin
-    fields = {field.name for field in changelist.lookup_opts.concrete_fields if not field.is_relation}
-    instead = {}
-    for name in changelist.list_display:
-        is_shown = isinstance(name, str) and name in fields and name not in changelist.list_editable
-        values = [row.__dict__.get(name) for row in changelist.result_list] if is_shown else ()
-        if has_secrets(model_admin, changelist.model, name, values):
-            instead[name] = hidden(model_admin, changelist.model, name)
-    if instead:
-        _replace_columns(changelist.__dict__, instead)
 
 
 def has_secrets(owner: Any, model: type[Any], name: str, values: Iterable[object]) -> bool:
@@ -93,9 +79,10 @@ def has_secrets(owner: Any, model: type[Any], name: str, values: Iterable[object
     return any(secrecy.hide(model, name, value, also) != value for value in values)
 
 
-def _replace_columns(given: MutableMapping[str, Any], instead: Mapping[Any, Any]) -> None:
-    for option in ("list_display", "list_display_links"):
-        given[option] = given[option] and [instead.get(name, name) for name in given[option]]
+def replace_columns(options: MutableMapping[str, Any], instead: Mapping[str, object]) -> None:
+    """Replace columns, by their names, in the options of a list."""
+    for option in ("list_display", "list_display_links", "sortable_by"):
+        options[option] = options[option] and [instead.get(name, name) for name in options[option]]
 
 
 class HidesSecrets(_Base):
@@ -142,7 +129,7 @@ def masked(owner: Any, name: str, model: Any = None) -> Callable[[Any], str]:
             value = getattr(value, step, None)
         return owner.get_empty_value_display() if value in (None, "") else MASK
 
-    return _named(shown, name, owner.model if model is None else model)
+    return named(shown, name, owner.model if model is None else model)
 
 
 def hidden(owner: Any, model: Any, name: str) -> Callable[[Any], str]:
@@ -156,14 +143,12 @@ def hidden(owner: Any, model: Any, name: str) -> Callable[[Any], str]:
             return ", ".join(sorted(value))
         return value if isinstance(value, str) else document_text(value)
 
-    named: Any = _named(shown, name, model)
-    named.admin_order_field = name
-    return named  # type: ignore[no-any-return]  # see below
+    return named(shown, name, model)
 
 
-def _named(shown: Any, name: str, model: Any) -> Callable[[Any], str]:
-    fields = {field.name: field for field in model._meta.concrete_fields}
-    # Django takes the label from here, and the class of the cell.
-    shown.__name__ = name
-    shown.short_description = fields[name].verbose_name if name in fields else name.replace("__", " ")
-    return shown  # type: ignore[no-any-return]  # a function with attributes of Django's
+def named(function: Any, name: str, model: Any) -> Callable[[object], str]:
+    """Return a callable with the label of a field, and the name that Django makes the class of its cell from."""
+    fields = {field.name: field for field in (*model._meta.concrete_fields, *model._meta.many_to_many)}
+    function.__name__ = name
+    function.short_description = fields[name].verbose_name if name in fields else name.replace("_", " ").capitalize()
+    return function  # type: ignore[no-any-return]  # a function with attributes of Django's

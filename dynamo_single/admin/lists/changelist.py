@@ -22,6 +22,7 @@ from dynamo_single.admin.errors import is_developer
 from dynamo_single.admin.lists import holding, lacking, scanning, search
 from dynamo_single.admin.lists.filters import MembersListFilter, counter_of
 from dynamo_single.admin.references import is_answered, is_exact
+from dynamo_single.admin.shown import hide_in_list
 from dynamo_single.admin.viewing.rules import sees_all
 from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.exceptions import DynamoSingleError, NotSupported, TooManyMatches
@@ -72,7 +73,7 @@ class KeyChangeList(ChangeList):
             if not _is_action(request):
                 self._ask_filters(request)
         self._describe(request)
-        secrets.mask_columns(self)
+        hide_in_list(self, request)
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
         """The rows' queryset."""
@@ -112,9 +113,10 @@ class KeyChangeList(ChangeList):
         return ([*specs], has_filters, {**params}, *others)
 
     def apply_select_related(self, qs: Any) -> Any:
-        """The references of the columns, each read in batches, those that may be empty too."""
+        """Read the references of columns and paths in batches, also those that may be empty."""
         if self.list_select_related is False:
-            shown = [field.name for field in map(self._field, self.list_display) if isinstance(field, ForeignKey)]
+            columns = [name.partition("__")[0] for name in self.list_display if isinstance(name, str)]
+            shown = [field.name for field in map(self._field, dict.fromkeys(columns)) if isinstance(field, ForeignKey)]
             return qs.select_related(*shown) if shown else qs
         if self.list_select_related is True:
             references = [field.name for field in self.lookup_opts.concrete_fields if isinstance(field, ForeignKey)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -14,25 +14,31 @@ from django.forms.models import ModelChoiceIterator
 from django.http import HttpRequest
 from django.utils.text import capfirst
 
-from dynamo_single.admin.viewing.rules import may_view, sees_all
+from dynamo_single.admin.viewing.rules import may_view, sees_all, visible_keys
 
 #: How many objects a field looks through at most; of more, none is offered, and the key of one is typed.
 MOST: Final = 20_000
 
 
 class Seen:
-    """The objects that a field may name: those that the user may see, and those that are chosen already."""
+    """The objects that a field or a column may name: those that the user may see, and those that are chosen already."""
 
-    def __init__(self, site: AdminSite, request: HttpRequest, kept: set[str]) -> None:
+    def __init__(self, site: AdminSite, request: HttpRequest, kept: Collection[str] = ()) -> None:
         self._asked = site, request
         self._kept = kept
         self._known: dict[Any, bool] = {}
 
+    def learn(self, model: type[models.Model], keys: Collection[Any]) -> None:
+        """Decide about several objects: one BatchGetItem for each hundred of a model, or one query in SQL."""
+        visible = visible_keys(*self._asked, model, {str(key) for key in keys if key is not None})
+        self._known.update(((model, key), str(key) in visible) for key in keys)
+
     def is_seen(self, obj: models.Model) -> bool:
-        """Return whether the user may see an object; does not send a request."""
-        if obj.pk not in self._known:
-            self._known[obj.pk] = may_view(*self._asked, obj)
-        return self._known[obj.pk]
+        """Return whether the user may see an object; does not send a request for a model in DynamoDB."""
+        key = type(obj), obj.pk
+        if key not in self._known:
+            self._known[key] = may_view(*self._asked, obj)
+        return self._known[key]
 
     def may_be_chosen(self, obj: models.Model) -> bool:
         """Return whether a form may refer to an object."""
@@ -40,7 +46,12 @@ class Seen:
 
     def label(self, shown: Callable[[Any], str], obj: models.Model) -> str:
         """Return an object's name, or its kind if the user may not see it."""
-        return shown(obj) if self.is_seen(obj) else capfirst(str(obj._meta.verbose_name))
+        return shown(obj) if self.is_seen(obj) else self.kind(obj)
+
+    @staticmethod
+    def kind(obj: models.Model) -> str:
+        """Return what a page shows instead of the name of a hidden object."""
+        return capfirst(str(obj._meta.verbose_name))
 
 
 class _Choices(ModelChoiceIterator):  # type: ignore[type-arg]  # not generic at run time

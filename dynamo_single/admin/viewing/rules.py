@@ -106,8 +106,9 @@ def narrowed(site: AdminSite, request: HttpRequest, model: Any) -> Any:
 def visible_keys(site: AdminSite, request: HttpRequest, model: Any, keys: Iterable[str]) -> set[str]:
     """Return those keys whose objects a user may see.
 
-    All of them if the user sees every object of the model, none if not any; else the objects are read, by a
-    BatchGetItem for each hundred. An object that is gone cannot be matched, and is left out.
+    Returns all of them if the user sees every object of the model, and none if the user sees none. Otherwise reads the
+    objects: a BatchGetItem for each hundred, or one query for a model in SQL. An object that is gone cannot be matched,
+    and is left out.
     """
     wanted = {*keys}
     if sees_all(site, request, model):
@@ -118,6 +119,10 @@ def visible_keys(site: AdminSite, request: HttpRequest, model: Any, keys: Iterab
     for key in wanted:
         with suppress(ValidationError, ValueError, TypeError):
             values.append(model._meta.pk.to_python(key))
+    if not is_stored_in_dynamodb(model):
+        modeladmin = site.get_model_admin(model)
+        rows = modeladmin.get_queryset(request).filter(pk__in=values)
+        return {str(row.pk) for row in rows if modeladmin.has_view_permission(request, row)}
     found = getattr(model, "all_objects", model._default_manager).in_bulk(values)
     return {str(obj.pk) for obj in found.values() if may_view(site, request, obj)}
 
