@@ -7,6 +7,7 @@ is computed or how anything is sent.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,8 @@ from dynamo_single.table import names
 
 #: Tells what a refused action means; ``None`` if it is another's.
 Explain = Callable[[Action, Item | None], Exception | None]
+#: Whether a write is repeated since something that goes along had changed: an index may have shown it as it was.
+is_repeated: ContextVar[bool] = ContextVar("is_repeated", default=False)
 
 
 class Subject(Struct, frozen=True, eq=False):

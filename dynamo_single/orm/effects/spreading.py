@@ -18,7 +18,7 @@ from dynamo_single.exceptions import CopiesDue, DynamoSingleError, SourceChanged
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.compose import assigned, compose
-from dynamo_single.orm.effects.effect import Along, Effect, Effects, Subject, Transition
+from dynamo_single.orm.effects.effect import Along, Effect, Effects, Subject, Transition, is_repeated
 from dynamo_single.orm.effects.holders import Group, groups, marked, marks
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, key_of
@@ -72,7 +72,8 @@ class Spreading(Effect):
     async def follow(self, transition: Transition) -> Along | None:
         """The holders' writes: a Query for each kind of them, and nothing if no copied attribute changes.
 
-        Copies that do not fit into the transaction are marked. Within an atomic() block they have to fit.
+        A repeated write adds a BatchGetItem for each hundred holders that an index shows. Copies that do not fit into
+        the transaction are marked. Within an atomic() block they have to fit.
         """
         before, after = transition.before, transition.after
         if before is None or after is None or key_of(before) != key_of(after):
@@ -103,7 +104,7 @@ class Spreading(Effect):
             bound, number = None if transition.lenient else group.bound, 0
             if bound is None and room.is_full:
                 continue
-            async with aclosing(group.stale()) as holders:
+            async with aclosing(group.stale(reread=is_repeated.get())) as holders:
                 async for holder in holders:
                     number += 1
                     if bound is not None and number > (bound.max_holders or 0):

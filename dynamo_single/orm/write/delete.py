@@ -128,7 +128,13 @@ def listings(children: Children) -> list[Listing]:
     """The children that are live and those in the trash."""
     if children.is_by_table or not registry.has_soft_delete(children.model):
         return [Listing(children, "all")]
-    return [Listing(children, "live"), Listing(children, "deleted")]
+    # An index that is behind shows among the live ones what has just gone to the trash, and the other way round.
+    return [Listing(children, "live", still=_wherever), Listing(children, "deleted", still=_wherever)]
+
+
+def _wherever(child: DynamoModel) -> bool:
+    """Say of a child that the table has that it is meant, live or not."""
+    return True
 
 
 async def _alone(obj: DynamoModel, terms: Terms, pending: Block | None) -> bool:

@@ -208,6 +208,8 @@ async def _found(listing: Listing, pks: Sequence[object], *, again: bool) -> Asy
 
 
 def _is_meant(listing: Listing, obj: DynamoModel) -> bool:
+    if listing.still is not None:
+        return listing.still(obj)
     return listing.visibility == "all" or (listing.visibility == "deleted") == (names.DELETED_AT in obj._stored)
 
 

@@ -18,7 +18,7 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.compose import Draft, assigned, compose, refuse_unsettled
-from dynamo_single.orm.effects.effect import Effects, Subject, Transition
+from dynamo_single.orm.effects.effect import Effects, Subject, Transition, is_repeated
 from dynamo_single.orm.effects.terms import NO_TERMS, Conditions, Terms
 from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.effects.write import Write
@@ -94,14 +94,24 @@ def _named(obj: DynamoModel, wanted: Save) -> frozenset[str] | None:
 async def begun_anew(write: Callable[[], Awaitable[T]]) -> T:
     """Write, and again if a source of the object's copies, or a holder of them, was changed by another writer.
 
-    At once twice, then after pauses, ``SOURCE_ATTEMPTS`` times in all; then it is ``SourceChanged``.
+    At once twice, then after pauses, ``SOURCE_ATTEMPTS`` times in all; then it is ``SourceChanged``. A repeated write
+    looks up in the table the holders that an index shows.
     """
-    for attempt in range(SOURCE_ATTEMPTS - 1):
-        try:
-            return await write()
-        except SourceChanged:
-            await pause_before(attempt + 1)
-    return await write()
+    try:
+        return await write()
+    except SourceChanged:
+        token = is_repeated.set(True)
+    try:
+        for attempt in range(1, SOURCE_ATTEMPTS - 1):
+            await pause_before(attempt)
+            try:
+                return await write()
+            except SourceChanged:
+                pass
+        await pause_before(SOURCE_ATTEMPTS - 1)
+        return await write()
+    finally:
+        is_repeated.reset(token)
 
 
 class _Saving(Struct, frozen=True, eq=False):

@@ -25,17 +25,21 @@ __all__ = [
     "StaleObject",
     "acting_as",
     "divide",
+    "every",
     "hard_delete",
     "in_millimetres",
     "lagging",
     "left",
+    "live_below",
     "loaded",
+    "marked",
     "outdated",
     "pks",
     "purge",
     "rebuild",
     "restore",
     "save_twice",
+    "send_to_trash",
     "upload",
     "write_as_before",
 ]
@@ -54,6 +58,11 @@ def restore(model: Any, pk: str) -> None:
 def hard_delete(model: Any, pk: str) -> None:
     """Delete an object for good, live or not."""
     model.all_objects.consistent().get(pk=pk).hard_delete()
+
+
+def send_to_trash(model: Any, pk: str) -> None:
+    """Delete an object softly; one in the trash takes along what is live below it."""
+    model.all_objects.consistent().get(pk=pk).delete()
 
 
 def save_twice(model: Any, pk: str, *, error: type[Exception], **values: Any) -> None:
@@ -111,18 +120,28 @@ def every(model: Any) -> Any:
 
 def left(model: Any, names: list[str], owner: str) -> list[str]:
     """The things that refer to an owner still."""
-    return pks(obj for obj in scanned(model) if owner in {getattr(obj, name) for name in names})
+    return pks(obj for obj in scanned(every(model)) if owner in {getattr(obj, name) for name in names})
+
+
+def live_below(model: Any, names: list[str], owner: str) -> list[str]:
+    """The live things that refer to an owner."""
+    return pks(obj for obj in scanned(model.objects) if owner in {getattr(obj, name) for name in names})
+
+
+def marked(model: Any, owner: str) -> list[str]:
+    """The things that went to the trash with an owner."""
+    return pks(obj for obj in scanned(every(model)) if obj.deleted_with == f"Owner#{owner}")
 
 
 def outdated(model: Any, owner: str) -> list[str]:
     """The things whose copy of an owner's name is another one."""
-    found = [obj for obj in scanned(model) if obj.owner_id == owner]
+    found = [obj for obj in scanned(every(model)) if obj.owner_id == owner]
     return pks(obj for obj in found if obj.owner_name != obj.owner.name)
 
 
-def scanned(model: Any) -> Iterable[Any]:
+def scanned(manager: Any) -> Iterable[Any]:
     """All that is stored, consistently."""
-    return every(model).allow_scan().consistent().using_index("primary")
+    return manager.allow_scan().consistent().using_index("primary")
 
 
 def purge(model: Any, missed: list[str]) -> None:

@@ -43,7 +43,7 @@ class Draft(Struct):
     @property
     def text(self) -> str:
         """The class."""
-        bases = [base for base in self.bases if base != "models.Model" or len(self.bases) == 1]
+        bases = [base for base in dict.fromkeys(self.bases) if base != "models.Model" or len(self.bases) == 1]
         if "models.Record" in bases:  # which has these
             bases = [base for base in bases if base not in IN_RECORD]
         lines = [f"class {self.name}({', '.join(bases)}):"]
@@ -98,6 +98,8 @@ class Family(Struct):
     id_name: str = "thing_id"
     #: Things lie in their owner's partition.
     nested: bool = False
+    #: What things refer to has a trash.
+    parents_soft: bool = False
     #: Owners that are there from the beginning, and stay.
     owners: list[str] = field(default_factory=list)
     #: Texts of a history before its first write.
@@ -147,6 +149,11 @@ class Family(Struct):
         return "~~".join(values[name] for name in self.identity)
 
     @property
+    def soft(self) -> bool:
+        """Whether things have a trash."""
+        return any(base in ("models.SoftDeleteModel", "models.Record") for base in self.thing.bases)
+
+    @property
     def ids(self) -> list[str]:
         """What the identifier of a thing may be."""
         return [f"thing-{name}" if self.id_name == "id" else name for name in IDS]
@@ -166,6 +173,8 @@ class Family(Struct):
         for name, reference in self.references.items():
             null = not (self.nested and name == "owner")
             self.thing.attributes = {name: reference.declared(null=null), **self.thing.attributes}
+        for draft in (self.owner, *self.before) if self.parents_soft else ():
+            draft.bases.append("models.SoftDeleteModel")
         written = [draft.text for draft in self.drafts]
         own = self.thing.text
         renamed = own.replace("{thing_id}", f"{{{self.id_name}}}").replace("'thing_id'", f"'{self.id_name}'")

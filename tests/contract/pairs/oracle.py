@@ -26,6 +26,8 @@ class Kept(Struct):
     live: bool = True
     expires: float | None = None
     written: float = 0.0
+    #: The owner with which it went to the trash.
+    mark: str = ""
 
 
 class World:
@@ -37,6 +39,8 @@ class World:
         self.now = 0.0
         self.things: dict[str, Kept] = {}
         self.owners: dict[str, Row] = {}
+        #: What things refer to and is in the trash: the attribute, and its value.
+        self.in_trash: set[tuple[str, str]] = set()
         #: What capabilities keep besides.
         self.more: dict[str, Any] = {}
 
@@ -46,6 +50,15 @@ class World:
         gone = [pk for pk, kept in self.things.items() if kept.expires is not None and kept.expires <= now]
         for pk in gone:
             del self.things[pk]
+
+    def binned(self, owner: str) -> bool:
+        """Return whether an owner is in the trash."""
+        return self.hides("owner_id", owner)
+
+    def hides(self, name: str, value: object) -> bool:
+        """Return whether what an attribute refers to is in the trash."""
+        owners = {each.attname for each in self.family.references.values()}
+        return isinstance(value, str) and ("owner_id" if name in owners else name, value) in self.in_trash
 
     @property
     def live(self) -> dict[str, Row]:
@@ -79,6 +92,16 @@ class World:
         kept.live, kept.written = False, self.now
         for capability in self.capabilities:
             capability.trashed(self, kept)
+
+    def bin_with(self, owner: str, pk: str) -> None:
+        """A thing goes to the trash along with an owner, and stays as long as that does."""
+        kept = self.things[pk]
+        kept.live, kept.written, kept.mark = False, self.now, owner
+
+    def bring_back(self, pk: str) -> None:
+        """A thing leaves the trash along with its owner."""
+        kept = self.things[pk]
+        kept.live, kept.written, kept.mark = True, self.now, ""
 
     def listed(self) -> dict[str, Row]:
         """The live things as they are read."""

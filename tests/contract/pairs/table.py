@@ -13,7 +13,7 @@ from types import ModuleType
 from msgspec import Struct
 
 from dynamo_single.exceptions import ConfigurationError
-from tests.contract.pairs import capabilities, relations, values
+from tests.contract.pairs import capabilities, edges, relations, values
 from tests.contract.pairs.oracle import Capability
 from tests.contract.pairs.readers import READERS
 from tests.contract.pairs.writers import WRITERS
@@ -31,7 +31,7 @@ def rows_in(module: ModuleType) -> Iterator[type[Capability]]:
 
 #: Every capability by its name.
 CAPABILITIES: dict[str, type[Capability]] = {
-    row.__name__: row for module in (capabilities, relations, values) for row in rows_in(module)
+    row.__name__: row for module in (capabilities, relations, edges, values) for row in rows_in(module)
 }
 
 
@@ -86,6 +86,8 @@ SAME = frozenset(
         frozenset({"derived", "derived_expiring"}),
         frozenset({"many_to_many", "through"}),
         frozenset({"children", "counters"}),
+        frozenset({"soft_delete", "family_trash"}),
+        frozenset({"parent_trash", "family_trash"}),
     }
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -74,6 +75,28 @@ def test_copies_follow_although_the_index_is_behind(declared: tuple[Any, Any]) -
     assert list(verify()) == []
 
 
+def test_rename_passes_a_holder_that_was_just_deleted(declared: tuple[Any, Any]) -> None:
+    """The index still shows its copy."""
+    owner, thing = declared
+    with lagging(1) as time:
+        thing.objects.create(thing_id="t", owner_id="o")
+        time.settle()
+        thing.objects.consistent().get(pk="t").delete()
+        owner.objects.filter(pk="o").update(name="Bob")
+        assert owner.objects.consistent().get(pk="o").name == "Bob"
+
+
+def test_second_rename_passes_an_index_behind(declared: tuple[Any, Any]) -> None:
+    """The index still shows the copies as they were before the first one."""
+    owner, thing = declared
+    with lagging(1) as time:
+        thing.objects.create(thing_id="t", owner_id="o")
+        time.settle()
+        for name in ("Bob", "Cyd"):
+            owner.objects.filter(pk="o").update(name=name)
+        assert thing.objects.consistent().get(pk="t").owner_name == "Cyd"
+
+
 WAYS = [models.CASCADE, models.SET_NULL, models.SET_DEFAULT]
 
 
@@ -99,3 +122,28 @@ def test_deletion_leaves_what_refers_elsewhere_by_now(table: Table, way: Any, ba
             thing.objects.filter(pk="t").update(owner="new")
             owner.objects.get(pk="old").delete()
             assert thing.objects.consistent().get(pk="t").owner_id == "new"
+
+
+@pytest.mark.parametrize("way", [models.PROTECT, models.SET_NULL], ids=lambda way: way.__name__)
+@pytest.mark.parametrize("to_trash", [True, False], ids=["to the trash", "restored"])
+def test_permanent_deletion_finds_what_moved_between_trash_and_list(table: Table, way: Any, to_trash: bool) -> None:
+    """The index shows it where it was, and the table has it elsewhere."""
+    with forgotten():
+        owner = declare("Owner", ("OWNER#{owner_id}", "#METADATA"), owner_id=models.UnicodeAttribute())
+        thing = declare(
+            "Thing",
+            ("THING#{thing_id}", "#METADATA"),
+            {"by_owner": models.IndexKey("gs1", "OWNER#{owner_id}", "{thing_id}")},
+            bases=(models.SoftDeleteModel,),
+            thing_id=models.UnicodeAttribute(),
+            owner=models.ReferenceAttribute(owner, null=True, on_delete=way),
+        )
+        owner.objects.create(owner_id="o")
+        obj = thing.objects.create(thing_id="t", owner_id="o")
+        if not to_trash:
+            obj.delete()
+        with lagging(1):
+            (obj.delete if to_trash else obj.restore)()
+            with pytest.raises(models.ProtectedError) if way is models.PROTECT else nullcontext():
+                owner.objects.consistent().get(pk="o").delete()
+        assert list(verify()) == []

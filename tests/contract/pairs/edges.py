@@ -1,0 +1,120 @@
+"""The capabilities of things that are related to what is no owner: one class a row."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from types import MappingProxyType
+
+from dynamo_single.exceptions import UniqueViolation
+from tests.contract.pairs.capabilities import NOT_BY_PYNAMODB, some
+from tests.contract.pairs.drafts import Draft, Family
+from tests.contract.pairs.oracle import NO_ERRORS, Act, Capability, Errors, Expected, Row, World
+
+
+def to_and_fro(world: World, model: str, name: str, pks: Iterable[str]) -> Iterator[Act]:
+    """One of the objects that things are related to goes to the trash, or comes back, if it has one."""
+    for pk in pks if world.family.parents_soft else ():
+        way, change = (
+            ("restore", world.in_trash.discard) if world.hides(name, pk) else ("send_to_trash", world.in_trash.add)
+        )
+        yield Act(f"{way}({model}, {pk!r})", lambda world, change=change, pk=pk: change((name, pk)))
+
+
+class one_to_one(Capability):
+    """`OneToOneAttribute`: a reference that no two things have in common."""
+
+    title = "one to one"
+    covers = ("OneToOneAttribute",)
+    refuses = NOT_BY_PYNAMODB
+    seats = ("s1", "s2")
+
+    def add(self, family: Family) -> None:
+        seat = Draft("Chair", ("CHAIR#{seat_id}", "#METADATA"))
+        seat.attributes = {"seat_id": "models.UnicodeAttribute()"}
+        family.before.append(seat)
+        reference = "models.OneToOneAttribute(Chair, null=True, on_delete=models.DO_NOTHING, related_name='thing')"
+        family.thing.attributes["seat"] = reference
+        family.begin += [f"Chair.objects.create(seat_id={seat_id!r})" for seat_id in self.seats]
+        family.shown.append("seat_id")
+
+    def values(self, chance: random.Random, world: World) -> Row:
+        return {"seat_id": chance.choice((None, *self.seats))}
+
+    def refusals(self, world: World, pk: str, after: Row | None, way: str) -> Errors:
+        taken = {row["seat_id"] for other, row in world.live.items() if other != pk} - {None}
+        return frozenset({UniqueViolation}) if after is not None and after["seat_id"] in taken else NO_ERRORS
+
+    def acts(self, chance: random.Random, world: World) -> Iterator[Act]:
+        return to_and_fro(world, "Chair", "seat_id", self.seats)
+
+    def expected(self, world: World) -> Iterator[Expected]:
+        by_seat = {row["seat_id"]: pk for pk, row in world.live.items()}
+        for seat in self.seats:
+            text = f"getattr(getattr(Chair(seat_id={seat!r}), 'thing', None), 'pk', None)"
+            yield Expected(text, by_seat.get(seat), consistent=True)
+
+
+class many_to_many(Capability):
+    """`ManyToMany`: edges between things and tags."""
+
+    title = "many to many"
+    covers = ("ManyToMany",)
+    breaks = MappingProxyType(
+        {"pynamodb": "PynamoDB's `delete()` leaves the edges of the object; `dynamo_verify` reports them"}
+    )
+    tags = ("t1", "t2")
+
+    def add(self, family: Family) -> None:
+        tag = Draft("Tag", ("TAG#{tag_id}", "#METADATA"))
+        tag.attributes = {"tag_id": "models.UnicodeAttribute()"}
+        family.before.append(tag)
+        family.thing.attributes["tags"] = "models.ManyToMany(Tag, related_name='things')"
+        family.begin += [f"Tag.objects.create(tag_id={tag_id!r})" for tag_id in self.tags]
+
+    def edges(self, world: World) -> set[tuple[str, str]]:
+        """The edges of what is there."""
+        found: set[tuple[str, str]] = world.more.setdefault("edges", set())
+        found -= {edge for edge in found if edge[0] not in world.things}
+        return found
+
+    def acts(self, chance: random.Random, world: World) -> Iterator[Act]:
+        pk, tag = some(chance, world.live), chance.choice(self.tags)
+        if pk is not None:
+            add = f"loaded(Thing, {pk!r}).tags.add({tag!r})"
+            yield Act(add, lambda world: self.edges(world).add((pk, tag)))
+            remove = f"loaded(Thing, {pk!r}).tags.remove({tag!r})"
+            yield Act(remove, lambda world: self.edges(world).discard((pk, tag)))
+        yield from to_and_fro(world, "Tag", "tags", self.tags)
+
+    def expected(self, world: World) -> Iterator[Expected]:
+        edges = self.edges(world)
+        for pk in sorted(world.live):
+            found = sorted(tag for thing, tag in edges if thing == pk and not world.hides("tags", tag))
+            yield Expected(f"pks(loaded(Thing, {pk!r}).tags.all())", found)
+        for tag in self.tags:
+            found = sorted(thing for thing, other in edges if other == tag and thing in world.live)
+            yield Expected(f"pks(Tag(tag_id={tag!r}).things.all())", found)
+
+
+class through(many_to_many):
+    """`ManyToMany` with a model of the edges, which stay if a thing expires."""
+
+    title = "many to many `through` a model"
+    breaks = MappingProxyType({})
+    reports = frozenset({"edge of nobody"})
+
+    def add(self, family: Family) -> None:
+        super().add(family)
+        family.thing.attributes["tags"] = "models.ManyToMany(Tag, through='Edge', related_name='things')"
+        edge = Draft("Edge", ("EDGE#{thing_id}", "TAG#{tag_id}"))
+        edge.attributes = {
+            "thing": "models.ReferenceAttribute(Thing, on_delete=models.DO_NOTHING)",
+            "tag": "models.ReferenceAttribute(Tag, on_delete=models.CASCADE)",
+        }
+        edge.keys["by_tag"] = "models.IndexKey('gs1', 'TAGGED#{tag_id}', '{thing_id}')"
+        family.after.append(edge)
+
+    def edges(self, world: World) -> set[tuple[str, str]]:
+        found: set[tuple[str, str]] = world.more.setdefault("edges", set())
+        return found
