@@ -9,6 +9,7 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage
 
+from dynamo_single import clock
 from dynamo_single.authorship import acting_as
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.orm.filled import growth
@@ -17,7 +18,7 @@ from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Request, get_table
 from dynamo_single.verification import repair, verify
-from tests.contract.pairs.lag import lagging
+from tests.contract.pairs.lag import Time, lagging
 from tests.contract.pairs.writers import loaded
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "acting_as",
     "divide",
     "every",
+    "grow",
     "hard_delete",
     "in_millimetres",
     "lagging",
@@ -79,6 +81,13 @@ def save_twice(model: Any, pk: str, *, error: type[Exception], **values: Any) ->
 def divide(model: Any, number: int) -> None:
     """Divide a model's keys into so many shards, from the beginning."""
     growth.begin_with(get_table(), registry.layout_of(model), number)
+
+
+def grow(model: Any, number: int, time: Time) -> None:
+    """Divide a model's keys into more shards as soon as that can be, and wait until then."""
+    since = growth.earliest()
+    growth.grow(get_table(), registry.layout_of(model), number, since)
+    time.move((since - clock.now()).total_seconds())
 
 
 #: Where files are.

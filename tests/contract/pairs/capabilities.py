@@ -82,6 +82,7 @@ class record(soft_delete):
     """`Record`: a map with metadata around it."""
 
     title = "record"
+    unadded = "a record has another identity: create new objects"
     covers = ("Record", "Meta.id_prefix")
     refuses = NOT_BY_PYNAMODB
 
@@ -98,6 +99,7 @@ class expiry(Capability):
     """`TTLAttribute`: what has expired is not there, whether DynamoDB has deleted it or not."""
 
     title = "time to live"
+    earlier = MappingProxyType({"expires": None})
     covers = ("TTLAttribute",)
 
     def add(self, family: Family) -> None:
@@ -122,6 +124,7 @@ class unique(Capability):
     """`unique=True`, held by claims."""
 
     title = "unique"
+    earlier = MappingProxyType({"code": None})
     covers = ("Attribute.unique", "Meta.unique_together", "Meta.constraints")
     refuses = NOT_BY_PYNAMODB
 
@@ -147,7 +150,11 @@ class folded(Capability):
     """A `CanonicalAttribute` in a key."""
 
     title = "folded"
+    earlier = MappingProxyType({"label": "Alpha"})
     covers = ("CanonicalAttribute", "Attribute.canonical")
+
+    def prior(self, family: Family) -> None:
+        family.thing.attributes["label"] = "models.UnicodeAttribute()"
 
     def add(self, family: Family) -> None:
         family.thing.attributes["label"] = "models.UnicodeAttribute()"
@@ -177,8 +184,13 @@ class shards(Capability):
     """Keys of indexes that are divided."""
 
     title = "shards of an index"
+    # The number that a table with items begins with is one.
+    afterwards = "grow(Thing, 3, time)"
     covers = ("Shards", "IndexKey.sharded")
     refuses = NOT_BY_PYNAMODB
+
+    def prior(self, family: Family) -> None:
+        family.thing.attributes["made"] = "models.TimestampAttribute(auto_now_add=True, immutable=True)"
 
     def add(self, family: Family) -> None:
         family.thing.attributes["made"] = "models.TimestampAttribute(auto_now_add=True, immutable=True)"
@@ -196,6 +208,7 @@ class sharded_primary(shards):
     """A primary key that is divided."""
 
     title = "shards of the table"
+    paused = "another primary key (`MoveKeys`)"
     covers = ("Key.sharded",)
 
     def add(self, family: Family) -> None:
@@ -208,6 +221,11 @@ class composite(Capability):
     """An identity of two values."""
 
     title = "composite identity"
+    paused = "another primary key (`MoveKeys`)"
+    earlier = MappingProxyType({"group": "g"})
+
+    def prior(self, family: Family) -> None:
+        family.thing.attributes["group"] = "models.UnicodeAttribute(immutable=True)"
 
     def add(self, family: Family) -> None:
         family.thing.attributes = {"group": "models.UnicodeAttribute()", **family.thing.attributes}
@@ -224,6 +242,7 @@ class conditional(Capability):
     """An index that holds only what meets a condition."""
 
     title = "conditional index"
+    earlier = MappingProxyType({"state": "open"})
     covers = ("IndexKey.condition",)
 
     def add(self, family: Family) -> None:
@@ -247,6 +266,7 @@ class extracted(Capability):
     """A value of a map in an attribute and a key of its own."""
 
     title = "extracted"
+    earlier = MappingProxyType({"data": {}})
     covers = ("ExtractedAttribute", "MapAttribute")
 
     def add(self, family: Family) -> None:
@@ -278,6 +298,7 @@ class derived(Capability):
     """Items of another model that follow from an object."""
 
     title = "derived"
+    afterwards = "rebuild()"
     covers = ("derived_from", "derived_objects", "derived_by")
     refuses = NOT_BY_PYNAMODB
 

@@ -25,6 +25,7 @@ class one_to_one(Capability):
     """`OneToOneAttribute`: a reference that no two things have in common."""
 
     title = "one to one"
+    earlier = MappingProxyType({"seat_id": None})
     covers = ("OneToOneAttribute",)
     refuses = NOT_BY_PYNAMODB
     seats = ("s1", "s2")
@@ -79,6 +80,7 @@ class many_to_many(Capability):
         return found
 
     def acts(self, chance: random.Random, world: World) -> Iterator[Act]:
+        self.edges(world)  # of what is gone there are none, whatever comes in its place
         pk, tag = some(chance, world.live), chance.choice(self.tags)
         if pk is not None:
             add = f"loaded(Thing, {pk!r}).tags.add({tag!r})"

@@ -162,6 +162,14 @@ class Capability:
     reports: frozenset[str] = frozenset()
     #: The ways to write that do not keep it, and what happens.
     breaks: Mapping[str, str] = MappingProxyType({})
+    #: Why no migration adds it; empty if one does.
+    unadded = ""
+    #: Why every write of the model is refused until a migration that adds it is finished; empty if none is.
+    paused = ""
+    #: Values of things that were stored before a migration has added it.
+    earlier: Mapping[str, Any] = MappingProxyType({})
+    #: What is left to do when the migration is finished.
+    afterwards = ""
 
     @property
     def name(self) -> str:
@@ -170,6 +178,9 @@ class Capability:
 
     def add(self, family: Family) -> None:
         """Add it to the models."""
+
+    def prior(self, family: Family) -> None:
+        """Add what the models have before a migration adds it."""
 
     def values(self, chance: random.Random, world: World) -> Row:
         """Values of its attributes for an object that is created or changed."""

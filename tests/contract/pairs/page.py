@@ -35,9 +35,13 @@ These pairs do not work in every case. A test fails as soon as one of them does.
 OPEN = """\
 ## Open migrations
 
-A migration adds these capabilities while processes write: {added}. For every other change see
+A migration adds a capability to a model with stored objects while processes write: before `migrate --finish` each write
+keeps its rules, or raises `KeyNotFilled` or `FormNotApplied`. A test adds each capability. For every other change see
 [Change a model](../how-to/change-a-model.md).
 """
+
+#: What a test does after a migration, as a user does it.
+COMMANDS = {"rebuild()": "`dynamo_rebuild`", "grow(Thing, 3, time)": "`dynamo_shards`"}
 
 WRITE = """\
 ## Ways to write
@@ -57,7 +61,7 @@ twice, and none that has expired.
 def text() -> str:
     """The page."""
     from tests.contract.pairs.readers import READERS
-    from tests.contract.pairs.table import ADDED, CAPABILITIES, LIMITATIONS
+    from tests.contract.pairs.table import CAPABILITIES, LIMITATIONS
     from tests.contract.pairs.table import REFUSED as PAIRS
     from tests.contract.pairs.writers import WRITERS
 
@@ -71,6 +75,7 @@ def text() -> str:
         for each in PAIRS
     ]
     limited = [(titles[each.first], titles[each.second], each.reason) for each in LIMITATIONS]
+    added = [(row.title, migration_cell(row)) for row in CAPABILITIES.values()]
     ways = [writer.title for writer in WRITERS.values()]
     written = [(row.title, *(cell(row, name) for name in WRITERS)) for row in CAPABILITIES.values()]
     read = [
@@ -88,13 +93,23 @@ def text() -> str:
         REFUSED,
         table(("capability", "with", "reported by", "alternative"), refused),
         *([LIMITED, table(("capability", "with", "what happens"), limited)] if limited else []),
-        OPEN.format(added=", ".join(titles[name] for name in ADDED)),
+        OPEN,
+        table(("capability", "added while processes write"), added),
         WRITE,
         table(("capability", *ways), written),
         READ,
         table(("way to read", "consistent", "models with"), read),
     ]
     return "\n".join(parts)
+
+
+def migration_cell(row: type[Capability]) -> str:
+    """What a migration does that adds a capability."""
+    if row.unadded:
+        return f"no: {row.unadded}"
+    if row.paused:
+        return f"no: {row.paused}, and every write raises `FormNotApplied` until `migrate --finish`"
+    return f"yes; then run {COMMANDS[row.afterwards]}" if row.afterwards else "yes"
 
 
 def cell(row: type[Capability], way: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import Any
 
 from dynamo_single.exceptions import MissingReference, ParentInTrash
@@ -27,6 +28,10 @@ class Relation(Capability):
     checked = False
     #: Whether an owner has to be stored.
     strict = False
+    earlier = MappingProxyType({"owner_id": None})
+
+    def prior(self, family: Family) -> None:
+        family.reference()
 
     def add(self, family: Family) -> None:
         family.reference(on_delete=self.on_delete, checked=self.checked)
@@ -235,6 +240,7 @@ class nested(Relation):
     """Things lie in their owner's partition."""
 
     title = "item collection"
+    paused = "another primary key (`MoveKeys`)"
     covers = ("ReferenceAttribute",)
 
     def add(self, family: Family) -> None:

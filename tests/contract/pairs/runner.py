@@ -48,11 +48,13 @@ class HistoryFailed(AssertionError):
 class History:
     """What was done so far, as Python."""
 
-    def __init__(self, seed: int, capabilities: Sequence[Capability], of_table: bool) -> None:
+    def __init__(
+        self, seed: int, capabilities: Sequence[Capability], of_table: bool, *, is_prior: bool = False
+    ) -> None:
         self.seed, self.capabilities = seed, capabilities
         self.family = Family.plain()
         for capability in capabilities:
-            capability.add(self.family)
+            (capability.prior if is_prior else capability.add)(self.family)
         self.of_table = of_table
         self.lines: list[str] = []
         self.namespace: dict[str, Any] = {"__name__": __name__}
@@ -245,7 +247,8 @@ class Play:
         errors = self.world.refusals(pk, after, writer.__name__)
         if not (writer.trusts and MissingReference in errors):
             errors = self.refused(writer, changed) or errors
-            yield Act(text, lambda world: world.write(pk, after), errors, settled=writer.shows)
+            settled = writer.shows or (writer.dumps and "tags" in self.history.family.thing.attributes)
+            yield Act(text, lambda world: world.write(pk, after), errors, settled=settled)
 
     def change_many(self) -> Iterator[Act]:
         """Another note for all things that an index lists with one; nothing where one of them would be refused."""

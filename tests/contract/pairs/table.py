@@ -92,13 +92,6 @@ SAME = frozenset(
 )
 
 
-#: What an open migration can add without giving values to things that are stored.
-ADDED = (
-    *("soft_delete", "unique", "extracted", "documents", "secret", "files", "identified", "children", "copies"),
-    *("counters", "cascade", "protect", "set_null", "checked", "many_to_many", "one_to_one"),
-)
-
-
 def pairs() -> Iterator[Pair]:
     """All pairs of two capabilities that are to work."""
     refused = {frozenset({each.first, each.second}) for each in (*REFUSED, *LIMITATIONS)}

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled
 from dynamo_single.table import Table
-from tests.contract.pairs.lag import lagging
+from dynamo_single.testing import frozen_time
+from tests.contract.pairs.lag import BEGINNING, lagging
 from tests.contract.pairs.oracle import Act
 from tests.contract.pairs.runner import History, Play
 from tests.contract.pairs.seeds import SEED
-from tests.contract.pairs.table import ADDED, CAPABILITIES, readers_of
+from tests.contract.pairs.table import CAPABILITIES, readers_of, ways_of
 from tests.deep import deep
 from tests.histories.app import history
 
 #: How many acts there are while the migration is open, and after it.
 STEPS = 10
-#: What such a thing reads as.
-BEFORE = {
-    "code": None,
-    "data": {},
-    "steps": [],
-    "facts": {},
-    "words": None,
-    "token": None,
-    "owner_id": None,
-    "seat_id": None,
-}
+#: The things that are stored before it.
+EARLIER = ("a", "b")
+#: Whom they refer to, where they refer to an owner by then.
+OWNER = "o11"
+ADDED = [name for name, row in CAPABILITIES.items() if not row.unadded]
 
 
 class OpenPlay(Play):
     """A history in which an act may be refused as long as a migration is open."""
 
     is_open = True
+    #: Until the migration is finished, each write is refused.
+    is_paused = False
 
     def step(self) -> None:
         """One act; reads that a key cannot serve yet are refused."""
@@ -47,6 +46,8 @@ class OpenPlay(Play):
         error = self.outcome(act)
         if isinstance(error, (KeyNotFilled, FormNotApplied)):
             return
+        if self.is_paused and "Thing" in act.text:
+            raise self.history.failed(f"{act.text} has to wait until the migration is finished.")
         if act.errors and not isinstance(error, tuple(act.errors)):
             raise self.history.failed(f"{act.text} has to end in one of {act.errors}, not in {error!r}.")
         if error is not None and not act.errors:
@@ -56,27 +57,46 @@ class OpenPlay(Play):
         self.noted()
 
 
+def stored(before: History, values: dict[str, Any]) -> None:
+    """What there is before the migration."""
+    if before.family.references:
+        before.namespace["Owner"].objects.create(owner_id=OWNER, name="Ann")
+        values["owner_id"] = OWNER
+    model = before.namespace["Thing"]
+    given = {name: value for name, value in values.items() if hasattr(model, name)}
+    for thing_id in EARLIER:
+        model.objects.create(thing_id=thing_id, note="one", **given)
+
+
 @pytest.mark.parametrize("name", [pytest.param(name, marks=deep) for name in ADDED])
 def test_capability_is_added_while_things_are_written(table: Table, tmp_path: Path, name: str) -> None:
-    ways = ["save", "update", "bulk", "atomic"]
+    capability = CAPABILITIES[name]()
+    ways = [way for way in ("save", "update", "bulk", "atomic") if way in ways_of([name])]
+    values = {**capability.earlier}
     with history(tmp_path) as app:
-        before = History(SEED, [], of_table=False)
+        before = History(SEED, [capability], of_table=False, is_prior=True)
         assert before.declare("histories") == []
         app.make()
         app.migrate()
         app.finish()
-        for thing_id in ("a", "b"):
-            before.namespace["Thing"].objects.create(thing_id=thing_id, note="one")
-        app.forget("Thing")
-        after = History(SEED, [CAPABILITIES[name]()], of_table=False)
+        with frozen_time(BEGINNING - timedelta(days=1)):
+            stored(before, values)
+        for draft in before.family.drafts:
+            app.forget(draft.name)
+        after = History(SEED, [capability], of_table=False)
         assert after.declare("histories") == []
-        app.make()
+        after.family.begin = [text for text in after.family.begin if not text.startswith("divide(")]
+        app.make("--noinput")
         app.migrate()
         with lagging(SEED) as time:
             play = OpenPlay(after, time, ways, readers_of((name,)))
+            play.is_paused = bool(capability.paused)
+            if before.family.references:
+                play.world.owners[OWNER] = {"name": "Ann"}
             play.begin()
-            for thing_id in ("a", "b"):
-                play.world.write(thing_id, {"thing_id": thing_id, "note": "one", **BEFORE})
+            for thing_id in EARLIER:
+                row = {after.family.id_name: thing_id, "note": "one", **values}
+                play.world.write(after.family.pk_of(row), row)
             for _ in range(STEPS):
                 play.step()
             time.settle()
@@ -85,6 +105,8 @@ def test_capability_is_added_while_things_are_written(table: Table, tmp_path: Pa
             play.time, play.is_open = time, False
             play.history.namespace["time"] = time
             time.move(STEPS * 8)
+            if capability.afterwards:
+                play.history.do(capability.afterwards)
             play.noted()
             play.look()
             for _ in range(STEPS):

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Mapping
 from datetime import date, time, timedelta
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -57,6 +58,7 @@ class secret(Capability):
     """`secret=True`: the value is for code, and no page shows it."""
 
     title = "secret"
+    earlier = MappingProxyType({"token": None})
     covers = ("Attribute.secret",)
 
     def add(self, family: Family) -> None:
@@ -73,6 +75,9 @@ class moments(Capability):
     title = "timestamps"
     covers = ("TimestampedModel", "TimestampAttribute")
 
+    def prior(self, family: Family) -> None:
+        family.thing.bases.append("models.TimestampedModel")
+
     def add(self, family: Family) -> None:
         family.thing.bases.append("models.TimestampedModel")
         family.thing.keys["by_change"] = (
@@ -87,6 +92,11 @@ class plain(Capability):
     """Attributes of every plain kind, some of them in a key."""
 
     title = "plain values"
+    #: A thing that lacks them has the defaults.
+    earlier = MappingProxyType(
+        dict.fromkeys(("price", "day", "hour", "long", "mail", "at", "slug", "link", "uuid", "json"))
+        | {"flag": False, "number": 0, "size": "s", "list": []}
+    )
     covers = (
         *("BinaryAttribute", "BinarySetAttribute", "BooleanAttribute", "DateAttribute", "DecimalAttribute"),
         *("DurationAttribute", "EmailAttribute", "IPAddressAttribute", "IntegerAttribute", "JSONAttribute"),
@@ -135,6 +145,7 @@ class documents(Capability):
     """Lists, maps and sets that are changed in place."""
 
     title = "changes in place"
+    earlier = MappingProxyType({"steps": [], "facts": {}, "words": None})
     covers = ("Append", "Prepend", "AddToSet", "RemoveFromSet", "REMOVE", "MapAttribute", "ListAttribute")
 
     def add(self, family: Family) -> None:
@@ -194,6 +205,7 @@ class authored(Capability):
     """`AuthoredModel`: who made an object."""
 
     title = "author"
+    earlier = MappingProxyType({"created_by_id": None})
     covers = ("AuthoredModel", "AuthorAttribute")
 
     def add(self, family: Family) -> None:
@@ -226,8 +238,12 @@ class upgraded(Capability):
     """`Meta.upgrades`: items of an earlier schema version are read as the present one, and written so."""
 
     title = "schema versions"
+    earlier = MappingProxyType({"metres": 2, "length": 2000})
     covers = ("Upgrade", "Meta.schema_version", "Meta.upgrades")
     refuses = NOT_BY_PYNAMODB
+
+    def prior(self, family: Family) -> None:
+        family.thing.attributes["metres"] = "models.IntegerAttribute(null=True)"
 
     def add(self, family: Family) -> None:
         family.thing.attributes["length"] = "models.IntegerAttribute(default=0)"

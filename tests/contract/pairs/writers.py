@@ -55,6 +55,8 @@ class Writer:
     trusts = False
     #: It shows what may be chosen, as an eventually consistent read gives it.
     shows = False
+    #: It writes the relations to many as an eventually consistent read gives them.
+    dumps = False
 
     @classmethod
     def ways(cls) -> frozenset[str]:
@@ -150,6 +152,7 @@ class fixtures(Writer):
     title = "fixtures"
     overwrites = True
     trusts = True
+    dumps = True
 
     @classmethod
     def create(cls, model: Any, **values: Any) -> None:
