@@ -18,6 +18,7 @@ from dynamo_single.testing import assert_requests
 from project.directory.models import Company
 from tests.catalog.models import Ticket
 from tests.contract.sqlite import ALIAS, sqlite
+from tests.deep import IS_DEEP
 from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
@@ -182,8 +183,9 @@ READS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_long_condition_gives_djangos_objects(sides: tuple[Side, Side], condition: str) -> None:
-    """Each way to read the objects gives what it does on SQLite; what differs is listed."""
-    found = [{name: read(CONDITIONS[condition](side.ask())) for name, read in READS.items()} for side in sides]
+    """Each way to read the objects gives what it does on SQLite; a normal run reads a condition in a fifth of them."""
+    reads = list(READS.items())[0 if IS_DEEP else list(CONDITIONS).index(condition) % 5 :: 1 if IS_DEEP else 5]
+    found = [{name: read(CONDITIONS[condition](side.ask())) for name, read in reads} for side in sides]
     assert found[0] == found[1]
 
 

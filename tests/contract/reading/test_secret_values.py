@@ -65,8 +65,8 @@ def said(ask: Callable[[], Any]) -> str:
     try:
         return str(ask())
     except Exception as error:
-        # The source lines of a traceback are those of this file.
-        return "".join(traceback.format_exception(error)).replace("swordfish()", "")
+        # Of each error of the chain, without the lines of the source, which are those of this file.
+        return "".join(traceback.format_exception(error, limit=0))
 
 
 def value_of(path: str, lookup: str) -> list[Any]:
