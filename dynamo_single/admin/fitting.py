@@ -19,6 +19,7 @@ from django.utils.http import urlencode
 
 from dynamo_single.admin import trash
 from dynamo_single.admin.choices import read_by_pages
+from dynamo_single.admin.viewing.rows import VisibleRows, all_rows
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 
 #: What a page says in the place of rows.
@@ -37,11 +38,12 @@ def limit_of(inline: object) -> int | None:
 
 def read_rows(formset: Any, inline: object) -> None:
     """Read the rows of a formset that is shown, one more than the inline shows at most: a Query for each megabyte."""
-    limit, queryset = limit_of(inline), formset.get_queryset()
+    limit, queryset = limit_of(inline), all_rows(formset)
     if limit is None or formset.is_bound or not is_stored_in_dynamodb(formset.model):
         return
     if getattr(queryset, "_result_cache", ()) is None:
-        _give(formset, list(islice(read_by_pages(queryset), limit + 1)))
+        rows: Iterable[Any] = read_by_pages(queryset)
+        _give(formset, [*islice(formset.visible(rows) if isinstance(formset, VisibleRows) else rows, limit + 1)])
 
 
 def _give(formset: Any, rows: list[Any]) -> None:

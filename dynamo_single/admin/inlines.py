@@ -15,8 +15,8 @@ from dynamo_single.admin.editing.rows import HasRows
 from dynamo_single.admin.forms import KeyInlineFormSet
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.secrets import HidesSecrets
+from dynamo_single.admin.viewing.rows import all_rows, only_visible
 from dynamo_single.backend.errors import is_stored_in_dynamodb
-from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 
@@ -40,6 +40,11 @@ class _Children(HidesSecrets, MergesEdits, HasRows, KnowsReferences):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """As in Django; not on the page of an object in the trash."""
         return not trash.is_deleted(obj) and super().has_delete_permission(request, obj)
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: object) -> Any:
+        """Return Django's formset without the rows that the registered admin of their model hides."""
+        inline: Any = self
+        return only_visible(super().get_formset(request, obj, **kwargs), inline.admin_site, request)
 
 
 class DynamoTabularInline(_Children, TabularInline):  # type: ignore[type-arg, misc]  # not generic at run time
@@ -91,15 +96,15 @@ class ReadsInlinesTogether(ExtendsForm):
             fitting.leave_out(request, context["adminform"].form, context.get("inline_admin_formsets", ()), obj)
 
 
-def _showing(formset: Any, queryset: QuerySet[DynamoModel]) -> type:
-    """A class of formsets whose rows are read already."""
-    return type(formset.__name__, (formset,), {"get_queryset": lambda self: queryset})
+def _showing(formset: Any, rows: Sequence[DynamoModel]) -> type:
+    """Return a class of formsets whose rows have been read."""
+    return type(formset.__name__, (formset,), dict.fromkeys(("get_queryset", "all_rows"), lambda self: rows))
 
 
 def _read_together(formsets: Sequence[Any]) -> None:
     # Of a form that was sent, only what it holds is looked up.
     shown = [formset for formset in formsets if not formset.is_bound or formset.initial_form_count()]
-    querysets = [formset.get_queryset() for formset in shown if is_stored_in_dynamodb(formset.model)]
+    querysets = [all_rows(formset) for formset in shown if is_stored_in_dynamodb(formset.model)]
     # Those of forms that were looked at already are lists.
     unread = [queryset for queryset in querysets if getattr(queryset, "_result_cache", ()) is None]
     if len(unread) > 1:
