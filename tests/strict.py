@@ -49,7 +49,7 @@ _AUTHORIZATION = re.compile(
     r"SignedHeaders=(?P<signed>[a-z0-9;-]+), Signature=(?P<signature>[0-9a-f]{64})"
 )
 _CORAL = "com.amazon.coral.service"
-_KNOWN = {*OPERATIONS, "DescribeContributorInsights", "ListTables"}
+_KNOWN = {*OPERATIONS, "DescribeContributorInsights"}
 
 
 class Refused(Exception):

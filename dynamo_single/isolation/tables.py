@@ -234,7 +234,7 @@ def _remove_leftovers(endpoint: str | None, verbosity: int) -> None:
 def _names_of_tables(table: Table) -> Iterator[str]:
     start: dict[str, str] = {}
     while True:
-        answer = table.call("ListTables", {"Limit": 100, **start})
+        answer = table.send(Request("ListTables", {"Limit": 100, **start}))
         yield from answer["TableNames"]
         if not (last := answer.get("LastEvaluatedTableName")):
             return

@@ -77,6 +77,7 @@ OPERATIONS: Mapping[str, Members] = MappingProxyType(
         "DescribeTable": Members({"Table": _TABLE}),
         "DescribeTimeToLive": Members({"TimeToLiveDescription": Record({"TimeToLiveStatus": TEXT})}),
         "GetItem": Members(optional={"Item": ITEM}, capacity=CAPACITY),
+        "ListTables": Members({"TableNames": ListOf(TEXT)}, optional={"LastEvaluatedTableName": TEXT}),
         "PutItem": _WRITTEN,
         "Query": _FOUND,
         "Scan": _FOUND,

@@ -19,4 +19,4 @@ class Request(Struct, frozen=True):
 
 def only_reads(operation: str) -> bool:
     """Whether an operation changes nothing, neither an item nor a table."""
-    return operation in READS or operation.startswith("Describe")
+    return operation in READS or operation.startswith(("Describe", "List"))

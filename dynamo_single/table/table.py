@@ -34,6 +34,8 @@ logger = logging.getLogger("dynamo_single.requests")
 ON_ONE_TABLE = frozenset({"DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"})
 ON_SEVERAL_TABLES = frozenset({"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"})
 _CONSUMING = ON_ONE_TABLE | ON_SEVERAL_TABLES
+#: Operations that do not take the name of the table.
+_UNNAMED = ON_SEVERAL_TABLES | {"ListTables"}
 
 #: How often a request is sent that another transaction is in the way of, and the longest pause before it, in seconds.
 CONFLICT_ATTEMPTS = 12
@@ -72,7 +74,7 @@ class Table:
 
     def _params(self, request: Request) -> dict[str, object]:
         params = dict(request.params)
-        if request.operation not in ON_SEVERAL_TABLES:
+        if request.operation not in _UNNAMED:
             params["TableName"] = self.name
         return params
 

@@ -17,6 +17,7 @@ OPERATIONS = frozenset(
         "DescribeTable",
         "DescribeTimeToLive",
         "GetItem",
+        "ListTables",
         "PutItem",
         "Query",
         "Scan",

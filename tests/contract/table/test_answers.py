@@ -39,6 +39,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "DescribeTable": ({}, {"Table": TABLE}),
     "DescribeTimeToLive": ({}, {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}),
     "GetItem": ({"Key": KEY}, {"ConsumedCapacity": UNITS}),
+    "ListTables": ({}, {"TableNames": ["single-table"]}),
     "PutItem": ({"Item": KEY}, {"ConsumedCapacity": UNITS}),
     "Query": (
         {"KeyConditionExpression": "pk = a"},
@@ -60,7 +61,16 @@ ANSWERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"TimeToLiveSpecification": {"AttributeName": "expiresAt", "Enabled": True}},
     ),
 }
-READS = {"BatchGetItem", "DescribeTable", "DescribeTimeToLive", "GetItem", "Query", "Scan", "TransactGetItems"}
+READS = {
+    "BatchGetItem",
+    "DescribeTable",
+    "DescribeTimeToLive",
+    "GetItem",
+    "ListTables",
+    "Query",
+    "Scan",
+    "TransactGetItems",
+}
 
 #: What is no answer, whatever was asked for, and what the error says of it.
 FAULTS: dict[str, tuple[bytes, str | tuple[str, ...]]] = {
@@ -122,14 +132,13 @@ def test_a_whole_answer_is_taken(server: Server, operation: str) -> None:
     assert send(server, operation, answer(ANSWERS[operation][1])) == ANSWERS[operation][1]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("operation", ANSWERS)
-def test_what_is_no_answer_is_an_error(server: Server, operation: str, fault: str) -> None:
+def test_what_is_no_answer_is_an_error(server: Server, operation: str) -> None:
     """Whatever came with HTTP status 200 is refused, and for a write the outcome is unknown."""
-    given, signs = FAULTS[fault]
-    error = error_of(server, operation, given)
-    assert type(error) is (EndpointUnreachable if operation in READS else OutcomeUnknown), error
-    assert any(sign in str(error) for sign in ([signs] if isinstance(signs, str) else signs))
+    for fault, (given, signs) in FAULTS.items():
+        error = error_of(server, operation, given)
+        assert type(error) is (EndpointUnreachable if operation in READS else OutcomeUnknown), (fault, error)
+        assert any(sign in str(error) for sign in ([signs] if isinstance(signs, str) else signs)), (fault, error)
 
 
 @pytest.mark.parametrize("operation", ANSWERS)
@@ -139,39 +148,34 @@ def test_a_checksum_has_to_fit(server: Server, operation: str) -> None:
     assert "its checksum does not fit" in str(error_of(server, operation, framed(content, checksum=1)))
 
 
-@pytest.mark.parametrize("kind", [None, "text/html", "application/json", "application/x-amz-cbor-1.1"])
 @pytest.mark.parametrize("operation", ANSWERS)
-def test_a_content_type_has_to_fit(server: Server, operation: str, kind: str | None) -> None:
+def test_a_content_type_has_to_fit(server: Server, operation: str) -> None:
     """A whole answer under another content type is another server's."""
     content = answer(ANSWERS[operation][1]).partition(b"\r\n\r\n")[2]
-    assert f"its content type is {kind!r}" in str(error_of(server, operation, framed(content, kind=kind)))
+    for kind in (None, "text/html", "application/json", "application/x-amz-cbor-1.1"):
+        assert f"its content type is {kind!r}" in str(error_of(server, operation, framed(content, kind=kind)))
 
 
-@pytest.mark.parametrize(
-    ("operation", "member"), [(operation, member) for operation in ANSWERS for member in ANSWERS[operation][1]]
-)
-def test_no_member_may_be_missing(server: Server, operation: str, member: str) -> None:
+@pytest.mark.parametrize("operation", ANSWERS)
+def test_no_member_may_be_missing(server: Server, operation: str) -> None:
     """An answer without one of what the operation always says is none."""
-    content = {name: value for name, value in ANSWERS[operation][1].items() if name != member}
-    assert f"an answer to {operation} has {member}" in str(error_of(server, operation, answer(content)))
+    whole = ANSWERS[operation][1]
+    for member in whole:
+        content = {name: value for name, value in whole.items() if name != member}
+        assert f"an answer to {operation} has {member}" in str(error_of(server, operation, answer(content)))
 
 
-@pytest.mark.parametrize(
-    ("operation", "member", "wrong"),
-    [
-        (operation, member, wrong)
-        for operation in ANSWERS
-        for member in ANSWERS[operation][1]
-        for wrong in (None, "a text", 7, [7], {"a": 7})
-        if not (wrong == 7 and member in {"Count", "ScannedCount"})
-        and not (wrong == {"a": 7} and member in {"Attributes", "TimeToLiveSpecification"})
-    ],
-    ids=str,
-)
-def test_a_member_has_its_type(server: Server, operation: str, member: str, wrong: Any) -> None:
+@pytest.mark.parametrize("operation", ANSWERS)
+def test_a_member_has_its_type(server: Server, operation: str) -> None:
     """A member of another type is no answer: nothing is read from it, and no riddle of a parser is raised."""
-    error = error_of(server, operation, answer({**ANSWERS[operation][1], member: wrong}))
-    assert f"{member} of an answer to {operation} cannot be" in str(error)
+    for member in ANSWERS[operation][1]:
+        for wrong in (None, "a text", 7, [7], {"a": 7}):
+            if wrong == 7 and member in {"Count", "ScannedCount"}:
+                continue
+            if wrong == {"a": 7} and member in {"Attributes", "TimeToLiveSpecification"}:
+                continue
+            error = error_of(server, operation, answer({**ANSWERS[operation][1], member: wrong}))
+            assert f"{member} of an answer to {operation} cannot be" in str(error), wrong
 
 
 def test_the_number_of_items_is_their_count(server: Server) -> None:

@@ -46,6 +46,7 @@ def requests(table: Table) -> Iterator[Request]:
     yield Request("DeleteItem", {"Key": KEY})
     yield Request("DescribeTable")
     yield Request("DescribeTimeToLive")
+    yield Request("ListTables")
 
 
 def on(transport: Transport, table: Table) -> Table:
