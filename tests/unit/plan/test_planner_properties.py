@@ -158,7 +158,7 @@ def carry_out(found: Plan, items: Iterable[Mapping[str, Any]]) -> list[Mapping[s
         read = [] if found.kind == "empty" else list(items)
     elif found.keys:
         by_key = {(item["pk"]["S"], item["sk"]["S"]): item for item in items}
-        read = [by_key[key] for key in found.keys if key in by_key]
+        read = in_order(found, [by_key[key] for key in found.keys if key in by_key])
     else:
         assert found.key is not None
         partition, sort = f"{found.key.index or ''}pk", f"{found.key.index or ''}sk"
@@ -176,6 +176,12 @@ def united(found: Plan, items: Iterable[Mapping[str, Any]]) -> list[Mapping[str,
     read: list[Mapping[str, Any]] = []
     for part in found.parts:
         read += [item for item in carry_out(part, items) if not any(matches(other, item) for other in part.others)]
+    return in_order(found, read)
+
+
+def in_order(found: Plan, items: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Sort items in memory, as is done with what whole keys and unions give."""
+    read = list(items)
     for order in reversed(found.query.ordering):
         name = found.layout.attributes[order.attribute].stored
         read.sort(key=partial(value_of, name), reverse=order.descending)
