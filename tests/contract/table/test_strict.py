@@ -66,7 +66,7 @@ def test_each_operation_is_taken_as_aws_takes_it(
         for request in requests(table):
             transport.send(request)
     assert server.refused == []
-    assert len(server.taken) == 12
+    assert len(server.taken) == 13
 
 
 @pytest.fixture
