@@ -342,6 +342,7 @@ PYNAMODB = {
     "PynamoDB.Model._instantiate": "pynamodb.models.Model._instantiate",
     "PynamoDB.Model._get_connection": "pynamodb.models.Model._get_connection",
     "DiscriminatorAttribute._class_map": "pynamodb.attributes: _class_map",
+    "BatchWrite": "pynamodb.models.BatchWrite(model, auto_commit)",
     "MetaTable": "pynamodb.connection.base.MetaTable(description)",
     "Connection.add_meta_table": "pynamodb.connection.Connection.add_meta_table(self, table)",
     "Connection._make_api_call": "pynamodb.connection.base: _make_api_call",

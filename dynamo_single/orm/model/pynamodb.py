@@ -19,9 +19,10 @@ from dynamo_single.orm.effects import together
 from dynamo_single.orm.items import hydration, serialization
 from dynamo_single.orm.items.form import form_of, item_of
 from dynamo_single.orm.items.partial import complete
+from dynamo_single.orm.model.pynamodb_model import BatchWrite
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.referrers import checked
+from dynamo_single.orm.schema.referrers import cascading, checked, protecting, resetting
 from dynamo_single.table import names
 from dynamo_single.table.items import Item, NewItem
 from dynamo_single.table.pynamodb import PynamodbTable
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from pynamodb.expressions.condition import Condition
 
     from dynamo_single.orm.model.metaclass import Options
-    from dynamo_single.orm.model.pynamodb_model import BatchWrite
     from dynamo_single.orm.model.pynamodb_model import PynamoDBModel as _Base
 else:
     # PynamoDB's class comes after this one among a model's bases.
@@ -76,6 +76,15 @@ class ItemType(DiscriminatorAttribute):
 
     def __set__(self, instance: object, value: object) -> None:
         raise NotSupported("An item's type is its model and cannot be set.")
+
+
+class _Batch(BatchWrite[Any]):
+    """PynamoDB's batch writer, which deletes only what nothing else goes along with."""
+
+    def delete(self, del_item: Any) -> None:
+        """Add an object to those that are deleted."""
+        del_item._check_plain_deletion()
+        super().delete(del_item)
 
 
 class PynamoDBHooks(_Base):
@@ -138,10 +147,26 @@ class PynamoDBHooks(_Base):
             )
 
     @classmethod
-    def batch_write(cls, auto_commit: bool = True) -> BatchWrite[Self]:
-        """PynamoDB's batch writer, which overwrites; refused where other items depend on the model's."""
+    def _check_plain_deletion(cls) -> None:
+        """PynamoDB's writers delete one item, whatever ``on_delete`` says of those that refer to it."""
         cls._check_plain_write()
-        return super().batch_write(auto_commit=auto_commit)
+        model: Any = cls
+        followed = (*cascading(model), *protecting(model), *resetting(model))
+        if followed:
+            named = ", ".join(dict.fromkeys(f"{each.model._meta.label}.{each.field.name}" for each in followed))
+            raise NotSupported(
+                f"PynamoDB's writers delete one item, and a deletion of {registry.layout_of(model).label} has to "
+                f"follow the references to it: {named}. Use delete() or hard_delete()."
+            )
+
+    @classmethod
+    def batch_write(cls, auto_commit: bool = True) -> BatchWrite[Self]:
+        """PynamoDB's batch writer, which overwrites; refused where other items depend on the model's.
+
+        Its ``delete()`` is refused where references to the model have an ``on_delete``, too.
+        """
+        cls._check_plain_write()
+        return _Batch(cls, auto_commit)
 
     def get_save_kwargs_from_instance(self, *args: object, **kwargs: object) -> Any:
         """For PynamoDB's ``TransactWrite``; refused where other items depend on this one."""
@@ -149,8 +174,8 @@ class PynamoDBHooks(_Base):
         return super().get_save_kwargs_from_instance(*args, **kwargs)  # type: ignore[misc]  # not in the stand-in
 
     def get_delete_kwargs_from_instance(self, *args: object, **kwargs: object) -> Any:
-        """For PynamoDB's ``TransactWrite``; refused where other items depend on this one."""
-        self._check_plain_write()
+        """For PynamoDB's ``TransactWrite``; refused where other items depend on this one, or are to follow it."""
+        self._check_plain_deletion()
         return super().get_delete_kwargs_from_instance(*args, **kwargs)  # type: ignore[misc]  # not in the stand-in
 
     def get_update_kwargs_from_instance(self, *args: object, **kwargs: object) -> Any:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
     class BatchWrite(Generic[T]):
+        def __init__(self, model: type[T], auto_commit: bool = True) -> None: ...
         def save(self, put_item: T) -> None: ...
         def delete(self, del_item: T) -> None: ...
         def commit(self) -> None: ...
@@ -96,6 +97,7 @@ if TYPE_CHECKING:
         def from_raw_data(cls, data: dict[str, object]) -> Self: ...
 
 else:
+    from pynamodb.models import BatchWrite
     from pynamodb.models import Model as PynamoDBModel
 
-__all__ = ["PynamoDBModel"]
+__all__ = ["BatchWrite", "PynamoDBModel"]

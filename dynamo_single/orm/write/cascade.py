@@ -6,8 +6,8 @@ know what is done to an object, nor which signals follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, suppress
 from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any
@@ -15,11 +15,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dynamo_single.exceptions import MissingReference
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, MAX_MEMBERS, Stored
 from dynamo_single.orm.effects import sending, trash_counts
 from dynamo_single.orm.effects.child_counters import Sums
 from dynamo_single.orm.effects.terms import NO_TERMS, Terms
+from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Put, Update, key_of
@@ -30,6 +32,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import cascading
+from dynamo_single.orm.write.save import without
 from dynamo_single.table.batches import Wanted, get_batches
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
@@ -162,6 +165,8 @@ class Step:
         """Let the object know that its write was carried out."""
         raise NotImplementedError
 
+    #: The keys of objects that count this one and are known to be gone.
+    absent: frozenset[ItemKey] = frozenset()
     #: Whether its write depends on the counters of its item, which the steps before it change.
     counts: bool = False
     #: Whether the object is one of those that are reported, and that signals are sent of.
@@ -224,37 +229,48 @@ class Cascade:
     async def send_at_once(self) -> bool:
         """Send everything by one transaction; ``False``, and nothing is sent, where it takes several."""
         collected = Block()
-        groups = [*self._groups(await self._composed(collected))]
+        groups = [*self._groups(await self._composed(self.steps, collected))]
         if len(groups) > 1:
             return False
-        await self._send_groups(groups, collected)
+        await self._send_groups(groups, collected, {}, [*self.steps])
         return True
 
     async def _send_parts(self) -> None:
-        # It collects the writes, so that each is composed knowing those before it, and nothing is written twice.
-        collected = Block()
-        parts = await self._composed(collected)
-        groups = [*self._groups(parts)]
-        if self.ask_first and len(groups) > 1:
-            await self._ask(parts)
-        await self._send_groups(groups, collected)
-
-    async def _send_groups(self, groups: Iterable[Sequence[_Part]], collected: Block) -> None:
         added: Sums = {}
+        callbacks: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        left = [*self.steps]
+        while left:
+            # It collects the writes, so that each is composed knowing those before it, and nothing is written twice.
+            collected = Block(callbacks=callbacks)
+            parts = await self._composed(left, collected)
+            groups = [*self._groups(parts)]
+            if self.ask_first and len(groups) > 1:
+                await self._ask(parts)
+            try:
+                await self._send_groups(groups, collected, added, left)
+                return
+            except MissingReference as error:
+                if not _can_lack(parts, error):
+                    raise
+
+    async def _send_groups(
+        self, groups: Iterable[Sequence[_Part]], collected: Block, added: Sums, left: list[Step]
+    ) -> None:
         for group in groups:
             held = [replace(part, entry=part.step.held_to(part.entry, added)) for part in group]
             await sending.commit(self._block(held))
             _add_up(added, held)
             self.done += [part.step.obj for part in held if part.step.is_told]
             for part in held:
+                left.remove(part.step)
                 await part.step.remember(part.write, part.write.stored_after(None))
         for callback in collected.callbacks:
             await callback()
 
-    async def _composed(self, collected: Block) -> list[_Part]:
+    async def _composed(self, steps: Sequence[Step], collected: Block) -> list[_Part]:
         parts = []
-        with trash_counts.read_once(step.obj for step in self.steps):
-            for step in self.steps:
+        with trash_counts.read_once(step.obj for step in steps):
+            for step in steps:
                 write = await step.compose(collected)
                 if write is not None:
                     explain = partial(self._explained, step.obj, write.explain)
@@ -312,6 +328,16 @@ class Cascade:
         table = get_table(_alias(self.steps[0].obj))
         async with aclosing(get_batches(table, compile_batches(keys, table.name), Wanted(None))) as batches:
             return [item async for batch in batches for item in batch]
+
+
+def _can_lack(parts: Sequence[_Part], error: MissingReference) -> bool:
+    """Let the steps whose objects are only taken from a number do without the object that had it; whether any can."""
+    lacking = False
+    for part in parts:
+        with suppress(MissingReference):
+            part.step.absent = without(part.write, effects_of(type(part.step.obj)), error)
+            lacking = True
+    return lacking
 
 
 def _add_up(added: Sums, group: Sequence[_Part]) -> None:

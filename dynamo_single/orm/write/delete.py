@@ -272,7 +272,9 @@ class _Removal(Step):
         if not await _is_whole(self.obj):
             return None
         effects = effects_of(type(self.obj))
-        return await compose_removal(self.obj, effects, self.terms, pending=pending, because=self.because)
+        return await compose_removal(
+            self.obj, effects, self.terms, pending=pending, absent=self.absent, because=self.because
+        )
 
     async def remember(self, write: Write, stored: Item) -> None:
         """It is not stored any more."""

@@ -240,7 +240,7 @@ class Reset(Step):
         attributes = registry.attributes_of(model)
         as_read = [as_stored(before, attributes[name].attr_name) for name in self.values]
         draft = replace(assigned(self.obj, values), computed=join(as_read))
-        return await compose(self.obj, effects, draft, pending=pending)
+        return await compose(self.obj, effects, draft, pending=pending, absent=self.absent)
 
     async def remember(self, write: Write, stored: Item) -> None:
         """The object has them now."""

@@ -105,7 +105,8 @@ class Assignment(Step):
         if self.held is not None:
             counts = [as_stored(self.held, name) for name, _ in checked(type(self.obj))]
             draft = replace(draft, computed=join(counts))
-        return await compose(self.obj, effects_of(type(self.obj)), draft, self.terms, pending=pending)
+        effects = effects_of(type(self.obj))
+        return await compose(self.obj, effects, draft, self.terms, pending=pending, absent=self.absent)
 
     async def remember(self, write: Write, stored: Item) -> None:
         """The object has them now."""

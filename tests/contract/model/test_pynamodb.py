@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from pynamodb.exceptions import DoesNotExist, QueryError
 from pynamodb.transactions import TransactGet, TransactWrite
 
+from dynamo_single import models
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import SentRequest, Table
 from dynamo_single.testing import assert_requests, refuse
 from project.directory.models import Company, Person
 from tests.catalog.models import Member, Order
+from tests.unit.declaring import declare, forgotten
 
 
 @pytest.fixture(autouse=True)
@@ -133,6 +136,31 @@ def test_pynamodbs_writers_do_not_leave_unique_values_behind(write: str) -> None
     }
     with assert_requests(0), pytest.raises(NotSupported, match=r"save\(\)"):
         steps[write]()
+
+
+@pytest.fixture(params=["CASCADE", "PROTECT", "SET_NULL", "many to many"])
+def referred(request: Any) -> Iterator[Any]:
+    """An object that others follow, or are to keep."""
+    with forgotten():
+        edges = {"friends": models.ManyToMany("self", symmetrical=False)} if request.param == "many to many" else {}
+        inn = declare("Inn", ("INN#{inn_id}", "#METADATA"), inn_id=models.UnicodeAttribute(), **edges)
+        declare(
+            "Lodger",
+            ("LODGER#{lodger_id}", "#METADATA"),
+            {"by_inn": models.IndexKey("gs1", "LODGERS#{inn_id}", "{lodger_id}")},
+            lodger_id=models.UnicodeAttribute(),
+            inn=models.ReferenceAttribute(inn, null=True, on_delete=getattr(models, request.param, models.DO_NOTHING)),
+        )
+        yield inn.objects.create(inn_id="i")
+
+
+@pytest.mark.parametrize("write", ["batch", "transaction"])
+def test_pynamodbs_deletion_is_refused_where_others_follow(write: str, referred: Any) -> None:
+    """It would leave what refers to the object, as edges of many-to-many relations."""
+    transaction = TransactWrite(connection=Company._get_connection().connection)
+    delete = type(referred).batch_write().delete if write == "batch" else transaction.delete
+    with assert_requests(0), pytest.raises(NotSupported, match=r"follow the references to it: .*Use delete\(\)"):
+        delete(referred)
 
 
 @pytest.mark.parametrize(

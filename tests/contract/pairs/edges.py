@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Iterator
 from types import MappingProxyType
 
-from dynamo_single.exceptions import UniqueViolation
+from dynamo_single.exceptions import NotSupported, UniqueViolation
 from tests.contract.pairs.capabilities import NOT_BY_PYNAMODB, some
 from tests.contract.pairs.drafts import Draft, Family
 from tests.contract.pairs.oracle import NO_ERRORS, Act, Capability, Errors, Expected, Row, World
@@ -61,9 +61,7 @@ class many_to_many(Capability):
 
     title = "many to many"
     covers = ("ManyToMany",)
-    breaks = MappingProxyType(
-        {"pynamodb": "PynamoDB's `delete()` leaves the edges of the object; `dynamo_verify` reports them"}
-    )
+    keeps = MappingProxyType({"pynamodb": NotSupported})
     tags = ("t1", "t2")
 
     def add(self, family: Family) -> None:
@@ -103,8 +101,12 @@ class through(many_to_many):
     """`ManyToMany` with a model of the edges, which stay if a thing expires."""
 
     title = "many to many `through` a model"
-    breaks = MappingProxyType({})
+    keeps = MappingProxyType({})
     reports = frozenset({"edge of nobody"})
+    limit = (
+        "With `on_delete=DO_NOTHING` edges are left of an object that expires or is deleted permanently. "
+        "`dynamo_verify --repair` deletes them. `CASCADE` deletes them with the object, if it does not expire."
+    )
 
     def add(self, family: Family) -> None:
         super().add(family)

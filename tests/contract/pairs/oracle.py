@@ -158,10 +158,11 @@ class Capability:
     covers: tuple[str, ...] = ()
     #: The ways to write that refuse a model with it, and their error.
     refuses: Mapping[str, type[Exception]] = MappingProxyType({})
-    #: What ``dynamo_verify`` finds of it that is no fault.
+    #: What ``dynamo_verify`` finds of it that is no fault, and why it is there.
     reports: frozenset[str] = frozenset()
-    #: The ways to write that do not keep it, and what happens.
-    breaks: Mapping[str, str] = MappingProxyType({})
+    limit = ""
+    #: Of those that do not refuse it, the ways to write that refuse to delete an object with it, and their error.
+    keeps: Mapping[str, type[Exception]] = MappingProxyType({})
     #: Why no migration adds it; empty if one does.
     unadded = ""
     #: Why every write of the model is refused until a migration that adds it is finished; empty if none is.

@@ -29,7 +29,38 @@ too.
 LIMITED = """\
 ## Known limitations
 
-These pairs do not work in every case. A test fails as soon as one of them does.
+`dynamo_verify` reports what these capabilities leave behind.
+"""
+
+APART = """\
+## Crossings outside this table
+
+The rows of this table say nothing about what a user may see. Other tests cover that:
+"""
+
+#: What no row crosses, or only a part of, and the tests that do.
+ELSEWHERE = (
+    (
+        "secrets: values on pages, in errors, logs, queries and exports; the row above covers writes and reads only",
+        (
+            "tests/contract/admin/test_admin_secrets.py",
+            "tests/contract/reading/test_secret_values.py",
+        ),
+    ),
+    (
+        "rights: permissions and the objects that `get_queryset()` hides",
+        ("tests/contract/admin/test_admin_permissions.py", "tests/contract/admin/test_admin_tenants.py"),
+    ),
+    (
+        "crashes and processes that write at the same time",
+        ("tests/contract/robustness/test_crashes.py", "tests/contract/robustness/test_races.py"),
+    ),
+)
+
+LAG = """\
+In each history an index shows a write 0 to 5 seconds later; with every second seed reads of the table do, too. Some
+acts wait until the indexes are up to date, since they read what they write: an `update()` by an index, forms, and
+fixtures of models with a many-to-many relation. While a migration is open, every act waits.
 """
 
 OPEN = """\
@@ -61,7 +92,7 @@ twice, and none that has expired.
 def text() -> str:
     """The page."""
     from tests.contract.pairs.readers import READERS
-    from tests.contract.pairs.table import CAPABILITIES, LIMITATIONS
+    from tests.contract.pairs.table import CAPABILITIES
     from tests.contract.pairs.table import REFUSED as PAIRS
     from tests.contract.pairs.writers import WRITERS
 
@@ -74,8 +105,13 @@ def text() -> str:
         (titles[each.first], titles[each.second], f"`{each.by}`", " and ".join(titles[name] for name in each.instead))
         for each in PAIRS
     ]
-    limited = [(titles[each.first], titles[each.second], each.reason) for each in LIMITATIONS]
     added = [(row.title, migration_cell(row)) for row in CAPABILITIES.values()]
+    limited = [
+        (row.title, ", ".join(f"`{kind}`" for kind in sorted(row.reports)), row.limit)
+        for row in CAPABILITIES.values()
+        if row.limit
+    ]
+    apart = [(what, ", ".join(f"`{path}`" for path in paths)) for what, paths in ELSEWHERE]
     ways = [writer.title for writer in WRITERS.values()]
     written = [(row.title, *(cell(row, name) for name in WRITERS)) for row in CAPABILITIES.values()]
     read = [
@@ -92,13 +128,17 @@ def text() -> str:
         table(("capability", "declared by"), declared),
         REFUSED,
         table(("capability", "with", "reported by", "alternative"), refused),
-        *([LIMITED, table(("capability", "with", "what happens"), limited)] if limited else []),
+        LIMITED,
+        table(("capability", "`dynamo_verify` reports", "what is left"), limited),
         OPEN,
         table(("capability", "added while processes write"), added),
         WRITE,
         table(("capability", *ways), written),
         READ,
         table(("way to read", "consistent", "models with"), read),
+        APART,
+        table(("crossing", "tests"), apart),
+        LAG.rstrip("\n"),
     ]
     return "\n".join(parts)
 
@@ -114,8 +154,8 @@ def migration_cell(row: type[Capability]) -> str:
 
 def cell(row: type[Capability], way: str) -> str:
     """What a way to write does."""
-    if way in row.breaks:
-        return "no: see above"
+    if way in row.keeps:
+        return f"yes; to delete is `{row.keeps[way].__name__}`"
     return f"`{row.refuses[way].__name__}`" if way in row.refuses else "yes"
 
 

@@ -276,7 +276,9 @@ class Play:
         if not self.world.live:
             return
         pk = self.chance.choice(sorted(self.world.live))
-        errors = self.refused(writer) or self.world.refusals(pk, None, writer.__name__)
+        every = (each.keeps.get(writer.__name__) for each in self.history.capabilities)
+        kept = frozenset(error for error in every if error is not None)
+        errors = self.refused(writer) or kept or self.world.refusals(pk, None, writer.__name__)
         go = World.bin if self.history.family.soft and not writer.for_good else lambda world, pk: world.things.pop(pk)
         yield Act(f"{writer.__name__}.delete(Thing, {pk!r})", lambda world: go(world, pk), errors)
 

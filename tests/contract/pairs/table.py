@@ -1,13 +1,13 @@
 """The table of pairs: which capabilities, ways to write and ways to read there are, and the pairs that are not.
 
-All pairs have to work, but for those that are here: refused by a check, or known not to work yet. The page
+All pairs have to work, but for those that are refused by a check. The page
 ``docs/reference/pairs.md`` is made of this; ``python -m tests.contract.pairs.page`` writes it.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from types import ModuleType
 
 from msgspec import Struct
@@ -65,18 +65,6 @@ REFUSED: tuple[Refusal, ...] = (
 )
 
 
-class Limitation(Struct, frozen=True):
-    """A pair that does not work yet, and why; a seed shows it, and a test fails as soon as it works."""
-
-    first: str
-    second: str
-    reason: str
-
-
-LIMITATIONS: tuple[Limitation, ...] = (
-    *(Limitation(name, way, reason) for name, row in CAPABILITIES.items() for way, reason in row.breaks.items()),
-)
-
 #: Two that are one: the one includes the other.
 SAME = frozenset(
     {
@@ -94,22 +82,15 @@ SAME = frozenset(
 
 def pairs() -> Iterator[Pair]:
     """All pairs of two capabilities that are to work."""
-    refused = {frozenset({each.first, each.second}) for each in (*REFUSED, *LIMITATIONS)}
+    refused = {frozenset({each.first, each.second}) for each in REFUSED}
     for first, second in itertools.combinations(CAPABILITIES, 2):
         if frozenset({first, second}) not in refused | SAME:
             yield first, second
 
 
 def written() -> Iterator[Pair]:
-    """All pairs of a capability and a way to write that are to work."""
-    for name, way in itertools.product(CAPABILITIES, WRITERS):
-        if way not in CAPABILITIES[name].breaks:
-            yield name, way
-
-
-def ways_of(names: Iterable[str]) -> list[str]:
-    """The ways to write models with these capabilities."""
-    return [way for way in WRITERS if not any(way in CAPABILITIES[name].breaks for name in names)]
+    """All pairs of a capability and a way to write."""
+    return itertools.product(CAPABILITIES, WRITERS)
 
 
 def readers_of(names: tuple[str, ...]) -> list[str]:

@@ -13,29 +13,25 @@ import pytest
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.table import Table
-from tests.contract.pairs.runner import HistoryFailed, declared, run
+from tests.contract.pairs.runner import declared, run
 from tests.contract.pairs.seeds import SEED, SEEDS
 from tests.contract.pairs.table import (
     CAPABILITIES,
-    LIMITATIONS,
     REFUSED,
-    Limitation,
     Pair,
     Refusal,
     pairs,
     readers_of,
-    ways_of,
     written,
 )
+from tests.contract.pairs.writers import WRITERS
 from tests.deep import IS_DEEP, deep
 from tests.ready import table_ready
 
 #: How many pairs of each kind `make test` tries.
-CHOSEN = 20
+CHOSEN = 14
 #: How many ways to write a history of two capabilities has.
 WAYS = 4
-#: With how many seeds a known limitation is looked for.
-LOOKED_FOR = 20
 
 
 def cases(every: Iterator[Pair]) -> list[Any]:
@@ -49,7 +45,7 @@ def tried(names: Sequence[str], ways: Sequence[str] | None = None, seeds: int = 
     """Run histories of models with these capabilities."""
     for seed in range(SEED, SEED + seeds):
         table_ready()
-        chosen = ways or ["save", *random.Random(seed).sample(ways_of(names), WAYS)]
+        chosen = ways or ["save", *random.Random(seed).sample([*WRITERS], WAYS)]
         run(seed, [CAPABILITIES[name]() for name in names], chosen, readers_of(tuple(names)))
 
 
@@ -86,12 +82,3 @@ def test_pair_is_refused_with_its_message(refusal: Refusal) -> None:
 )
 def test_fix_of_a_refused_pair_works(table: Table, refusal: Refusal) -> None:
     tried(refusal.instead)
-
-
-@pytest.mark.parametrize("limitation", LIMITATIONS, ids=names_of)
-def test_known_limitation_still_fails(table: Table, limitation: Limitation) -> None:
-    """One that works by now leaves the table."""
-    with pytest.raises(HistoryFailed):
-        if limitation.second in CAPABILITIES:
-            tried((limitation.first, limitation.second), seeds=LOOKED_FOR)
-        tried([limitation.first], ["save", limitation.second], seeds=LOOKED_FOR)
