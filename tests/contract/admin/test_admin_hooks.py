@@ -21,6 +21,7 @@ from dynamo_single.admin.jobs import batching, carrying
 from dynamo_single.admin.log import LogEntry
 from project.directory.models import Company
 from tests.contract.conftest import Pages, Registering, text_of
+from tests.deep import IS_DEEP
 
 HOOKS = sorted(name for name, _ in inspect.getmembers(ModelAdmin, inspect.isfunction) if not name.startswith("_"))
 COMPANIES = "directory/company/"
@@ -291,10 +292,11 @@ ERRORS = {
     PermissionDenied("Not on Sundays."): "Not on Sundays.",
     RuntimeError("No archive."): "RuntimeError: No archive.",
 }
+#: Each error after each number of objects; a normal run has each of both once.
+STOPS = [(error, after) for error in ERRORS for after in (0, 1, 3)][:: 1 if IS_DEEP else 4]
 
 
-@pytest.mark.parametrize("error", ERRORS)
-@pytest.mark.parametrize("after", [0, 1, 3])
+@pytest.mark.parametrize(("error", "after"), STOPS)
 def test_job_stops_at_error_and_resumes(registered: Registering, error: Exception, after: int) -> None:
     """Its page shows the error, what is done and what is left; each object is deleted and logged once."""
     pages = registered(Company, delete_queryset=refusing(error, after, []))

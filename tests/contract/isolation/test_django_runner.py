@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from dynamo_single.isolation import runs
 from dynamo_single.table import Request, Table, provisioning
 from tests.contract.isolation.runs import Development, development
+from tests.deep import deep
 from tests.isolated_project import OF_A_CLASS
 
 PROJECT = "tests.isolated_project"
@@ -30,7 +31,12 @@ def running() -> Iterator[Development]:
 
 @pytest.mark.parametrize(
     ("settings", "parallel"),
-    [("settings", ()), ("settings_sql", ()), ("settings_sql", ("--parallel", "2")), ("settings_mixed", ())],
+    [
+        ("settings", ()),
+        pytest.param("settings_sql", (), marks=deep),
+        ("settings_sql", ("--parallel", "2")),
+        ("settings_mixed", ()),
+    ],
 )
 def test_the_stock_test_classes_touch_no_table_but_their_own(
     running: Development, settings: str, parallel: tuple[str, ...]
@@ -43,7 +49,7 @@ def test_the_stock_test_classes_touch_no_table_but_their_own(
     assert running.state() == before
 
 
-@pytest.mark.parametrize("parallel", [(), ("--parallel", "2")])
+@pytest.mark.parametrize("parallel", [pytest.param((), marks=deep), ("--parallel", "2")])
 def test_a_table_whose_key_is_id_alone_has_a_test_table_of_its_form(
     running: Development, parallel: tuple[str, ...]
 ) -> None:

@@ -22,7 +22,7 @@ ITEMS = examples(30, 2000, "MIGRATION_ITEMS")
 WRITES = examples(20, 300, "MIGRATION_WRITES")
 #: After how many requests more the next process is killed, and how many are killed at most.
 STRIDE = examples(7, 1, "MIGRATION_STRIDE")
-KILLED = examples(16, 10_000, "MIGRATION_KILLED")
+KILLED = examples(8, 10_000, "MIGRATION_KILLED")
 
 
 def works(case: Case, number: int) -> list[Work]:
