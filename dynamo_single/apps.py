@@ -32,6 +32,7 @@ _ASKED_BY_DJANGO: Final = ("REQUIRED_FIELDS", "USERNAME_FIELD", "is_anonymous", 
 
 #: The checks, by where they are: they are imported when they are run, which a web server's process never does.
 _CHECKS: Final = {
+    "admin.check_inlines": checks.Tags.admin,
     "admin.check_lists": checks.Tags.admin,
     "admin.check_login_required": checks.Tags.admin,
     "auth.check_admin_logs": checks.Tags.admin,

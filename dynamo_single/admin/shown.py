@@ -6,15 +6,34 @@ page has been made and before it is rendered. Names of methods remain: they are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib.admin.utils import flatten_fieldsets
 from django.db import models
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
 from dynamo_single.admin import secrets
 from dynamo_single.admin.viewing.references import without_hidden
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+
+
+def hiding(owner: Any, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Return a view of Django's ``ModelAdmin`` whose lists and forms hide the same as those of ``DynamoModelAdmin``."""
+
+    @functools.wraps(view)
+    def shown(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        response = view(request, *args, **kwargs)
+        context = getattr(response, "context_data", None) or {}
+        if "adminform" in context:
+            hide_in_form(owner, request, context)
+        elif "cl" in context:
+            hide_in_list(context["cl"], request)
+        return response
+
+    return shown
 
 
 def hide_in_list(changelist: Any, request: HttpRequest) -> None:
@@ -68,17 +87,21 @@ def _without(
 def _shown_instead(
     owner: Any, request: HttpRequest, model: Any, name: Any, rows: Iterable[Any], *, linked: bool = False
 ) -> Any:
-    """Return the callable that shows a column or a field; ``None`` if Django may show it."""
+    """Return the callable that shows a column or a field; ``None`` if Django may show it.
+
+    Secrets of models in SQL are shown as Django shows them.
+    """
     field_name = name if isinstance(name, str) else getattr(name, "shows_field", None)
     if field_name is None:
         return None
-    if secrets.is_secret(owner, field_name, model):
+    is_ours = is_stored_in_dynamodb(model)
+    if is_ours and secrets.is_secret(owner, field_name, model):
         return secrets.masked(owner, field_name, model)
     found = without_hidden(owner, request, model, field_name, rows, linked=linked)
     if found is not None:
         return secrets.named(found, field_name, model)
     field = {each.name: each for each in model._meta.concrete_fields}.get(field_name)
-    if field is None or field.is_relation:
+    if not is_ours or field is None or field.is_relation:
         return None
     values = [field.value_from_object(row) for row in rows]
     is_hidden = secrets.has_secrets(owner, model, field_name, values)

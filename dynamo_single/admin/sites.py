@@ -21,6 +21,8 @@ from dynamo_single.admin import logbook
 from dynamo_single.admin.choosing import ChoicesView
 from dynamo_single.admin.history import LoggedModelAdmin, entries, is_in_dynamodb
 from dynamo_single.admin.lists import holding
+from dynamo_single.admin.secrets import HidesSecrets
+from dynamo_single.admin.shown import hiding
 from dynamo_single.admin.table import pages as tables
 from dynamo_single.admin.table.costs import with_panel
 from dynamo_single.admin.table.permissions import TableSite
@@ -123,12 +125,16 @@ class DynamoAdminSite(TableSite):
             return HttpResponseBadRequest(str(error) if settings.DEBUG else "", content_type="text/plain")
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
-        """Django's wrapper of every view; 503 with a page of its own while DynamoDB cannot be reached.
+        """Wrap a view as Django does; returns a page with status 503 while DynamoDB cannot be reached.
 
-        404 for models that cannot be stored, such as ``auth.Group`` where there is no SQL.
+        Returns 404 for models that cannot be stored, such as ``auth.Group`` without an SQL database. Pages of Django's
+        own ``ModelAdmin`` hide the same secrets and objects as those of ``DynamoModelAdmin``.
         """
-        model = getattr(getattr(view, "__self__", None), "model", None)
+        owner = getattr(view, "__self__", None)
+        model = getattr(owner, "model", None)
         shown = view if model is None or _is_stored(model) else _missing
+        if isinstance(owner, ModelAdmin) and not isinstance(owner, HidesSecrets):
+            shown = hiding(owner, shown)
         return with_panel(self, or_unavailable(super().admin_view(shown, cacheable)))
 
     @method_decorator(login_not_required)  # overriding drops the mark, and LoginRequiredMiddleware asks for it

@@ -1,6 +1,6 @@
-"""W904, W909: lists of the admin that no key answers, and a middleware that fails where the admin has a page.
+"""W904, W909, W920: lists that no key supports, a middleware that fails without DynamoDB, inlines that hide nothing.
 
-What a class decides for each request, such as ``get_queryset()``, is not known here and not looked at. Nothing is sent.
+The checks do not call methods that depend on a request, such as ``get_queryset()``, and do not send requests.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.apps import AppConfig, apps
 from django.conf import settings
-from django.contrib.admin import ModelAdmin
+from django.contrib.admin import ModelAdmin, StackedInline
 from django.core.checks import CheckMessage, Warning
 from django.db.models import BooleanField
 from msgspec import Struct
@@ -72,6 +72,39 @@ def check_login_required(app_configs: Sequence[AppConfig] | None = None, **kwarg
             id="dynamo_single.W909",
         )
     ]
+
+
+def check_inlines(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """W920: an inline of a model in DynamoDB that shows secrets or hidden objects, by its class or by its site."""
+    if not apps.is_installed("django.contrib.admin"):
+        return []
+    from django.contrib.admin.sites import all_sites
+
+    return [
+        Warning(
+            f"{inline.__name__} shows {inline.model._meta.label} {what}", hint, type(model_admin), "dynamo_single.W920"
+        )
+        for site in all_sites
+        for model_admin in site._registry.values()
+        for inline in model_admin.inlines
+        if isinstance(inline, type) and is_stored_in_dynamodb(getattr(inline, "model", object))
+        for what, hint in _shown_by(inline, model_admin)
+    ]
+
+
+def _shown_by(inline: type[Any], model_admin: Any) -> Iterator[tuple[str, str]]:
+    from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoStackedInline, DynamoTabularInline
+
+    if not issubclass(inline, DynamoStackedInline | DynamoTabularInline):
+        base = "DynamoStackedInline" if issubclass(inline, StackedInline) else "DynamoTabularInline"
+        what = "with an inline class of Django's: it shows rows that get_queryset() of the model's admin hides."
+        yield what, f"Derive it from dynamo_single.admin.{base}."
+    elif not isinstance(model_admin, DynamoModelAdmin) and not isinstance(model_admin.admin_site, DynamoAdminSite):
+        what = "below a model in SQL on a site of Django's: its read-only fields show secrets and hidden objects."
+        yield (
+            what,
+            "Use DynamoAdminConfig, or derive the site from dynamo_single.admin.DynamoAdminSite.",
+        )
 
 
 class _Refused(Struct, frozen=True):

@@ -101,6 +101,7 @@ CHECKS = {
     "dynamo_single.W917",
     "dynamo_single.W918",
     "dynamo_single.W919",
+    "dynamo_single.W920",
     "dynamo_single.E031",
     "dynamo_single.E032",
     "dynamo_single.E033",
