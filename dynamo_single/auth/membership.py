@@ -22,6 +22,7 @@ from dynamo_single.orm.effects.write_errors import is_gone
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.requests.block import Block, current
 from dynamo_single.orm.results.state import Asked
+from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.kinds import Defaults, DynamoModel
 from dynamo_single.orm.schema.owners import all_plain
@@ -64,8 +65,8 @@ async def change_groups(user: Any, change: Callable[[set[str]], set[str]]) -> No
 async def _save(user: Any, held: set[str], wanted: set[str]) -> None:
     if len(wanted) > MAX_GROUPS and len(wanted) > len(held):
         raise InvalidValue(
-            f"{user._meta.label} with pk {user.pk!r} would be in {len(wanted)} groups; a user can be in {MAX_GROUPS}. "
-            "Give several groups' permissions to one group."
+            f"{secrecy.named(type(user), user.pk)} would be in {len(wanted)} groups; a user can be in {MAX_GROUPS}. "
+            "Nothing was written. Give several groups' permissions to one group."
         )
     user.group_ids = wanted
     try:
@@ -209,9 +210,8 @@ class RelatedManager:
             read = await twin(self.model._default_manager, "in_bulk", keys)
             missing = [key for key in keys if key not in read]
             if missing:
-                raise self.model.DoesNotExist(
-                    f"No {self.model._meta.label} has pk {missing[0]!r}; nothing was written."
-                )
+                hidden = secrecy.shown(self.model, missing[0])
+                raise self.model.DoesNotExist(f"No {self.model._meta.label} has pk {hidden}. Nothing was written.")
             found += read.values()
         return found
 

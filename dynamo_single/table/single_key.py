@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnexpectedItem
+from dynamo_single.table import masking
 from dynamo_single.table.escaping import escape, unescape
 from dynamo_single.table.items import Item, Parameters, StoredValue
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT
@@ -66,7 +67,7 @@ def joined(partition: str, sort: str) -> str:
     found = f"{_beginning(partition)}{_BETWEEN}{sort}"
     if len(found.encode()) > PARTITION_KEY_LIMIT:
         raise InvalidValue(
-            f"The key {partition!r} / {sort!r} has {len(found.encode())} bytes as one text, which it is in a table "
+            f"The key {_shown(partition, sort)!r} has {len(found.encode())} bytes as one text, which it is in a table "
             f"whose KEY is 'id'; DynamoDB takes {PARTITION_KEY_LIMIT}."
         )
     return found
@@ -80,10 +81,18 @@ def parted(identifier: str) -> tuple[str, str]:
     partition = beginning.replace("~1", _BETWEEN).replace("~0", "~")
     if joined(partition, sort) != identifier:
         raise UnexpectedItem(
-            f"The item {identifier!r} has an id that begins with {_MARK!r} and has {_BETWEEN!r} in it, as those of "
-            "items that are no records, and is none of them. Something else wrote it: give it another id."
+            f"The item {_shown(partition, sort)!r} has an id that begins with {_MARK!r} and has {_BETWEEN!r} in it, as "
+            "those of items that are no records, and is none of them. Something else wrote it: give it another id."
         )
     return partition, sort
+
+
+def _shown(partition: str, sort: str) -> str:
+    """Return the ``id`` of an item for a message, without the secrets in it."""
+    masked = masking.shown_key(None, partition, sort)
+    if masked == (partition, sort) and sort == _sort_of(unescape(partition)):
+        return unescape(partition)
+    return f"{_beginning(masked[0])}{_BETWEEN}{masked[1]}"
 
 
 def record_key(identifier: str) -> tuple[str, str]:
@@ -145,9 +154,9 @@ def stored(item: Item) -> Item:
     identifier = {"S": joined(partition, sort)}
     if item.get(ID, identifier) != identifier:
         raise InvalidValue(
-            f"{item[ID].get('S')!r} cannot be the id of an item in a table whose KEY is 'id': its key would be "
-            f"{identifier['S']!r}. The identifier of a record begins with '<id_prefix>-' there; leave it out, and one "
-            "is made; or let the record have id_prefix = '', which takes any."
+            f"{_shown(*record_key(item[ID].get('S', '')))!r} cannot be the id of an item in a table whose KEY is 'id': "
+            f"its key would be {_shown(partition, sort)!r}. The identifier of a record begins with '<id_prefix>-' "
+            "there; leave it out, and one is made; or let the record have id_prefix = '', which takes any."
         )
     return {ID: identifier, **{name: value for name, value in item.items() if name not in _PAIR}}
 

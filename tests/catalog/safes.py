@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
+
+from django.core.exceptions import ValidationError
 
 from dynamo_single import models
 
@@ -131,3 +134,32 @@ TELLING = (
 def told(text: str) -> list[str]:
     """Return the secrets that a text tells."""
     return [each for each in TELLING if each in text]
+
+
+#: Values that no attribute of another kind takes, each of which tells a secret.
+WRONG: tuple[Any, ...] = (
+    *("swordfish", ["swordfish"], b"swordfish", {"swordfish": "swordfish"}, object, 814281, 6543.25, "swordfish" * 100),
+    *("2071-05-06T99:99", "13:37:42x", "swordfish\ud800", {"a": {1: "swordfish"}}, 10**50 + 814281, ("swordfish", 3)),
+)
+
+
+def said(ask: Callable[[], object]) -> str:
+    """Return what a call returns as text, or its error with all that a log would have of it."""
+    try:
+        return str(ask())
+    except Exception as error:
+        return "\n".join(said_of(error))
+
+
+def said_of(error: BaseException) -> Iterator[str]:
+    """Yield the texts of an error, of its parts, and of the errors that a traceback shows before it."""
+    yield f"{error!r} {error}"
+    yield from getattr(error, "__notes__", ())
+    for one in error.error_list if isinstance(error, ValidationError) and hasattr(error, "error_list") else ():
+        yield f"{one.message!r} {one.params!r}"
+    for part in getattr(error, "error_dict", {}).values():
+        for one in part:
+            yield from said_of(one)
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if before is not None:
+        yield from said_of(before)

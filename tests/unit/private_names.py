@@ -322,6 +322,7 @@ DJANGO = {
     "dumpdata": "django.core.management.commands.dumpdata.Command",
     "parse_apps_and_model_labels": "django.core.management.utils.parse_apps_and_model_labels(labels)",
     "loaddata": "django.core.management.commands.loaddata.Command",
+    "DeserializationError": "django.core.serializers.base.DeserializationError",
     "makemigrations": "django.core.management.commands.makemigrations.Command.autodetector",
     "migrate": "django.core.management.commands.migrate.Command.autodetector",
     "async_unsafe": "django.utils.asyncio.async_unsafe(message)",

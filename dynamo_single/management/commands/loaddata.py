@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.core.management.commands import loaddata
+from django.core.serializers.base import DeserializationError
 from django.db import router
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.orm.items.serialization import key_of_pk
 from dynamo_single.orm.reading import single
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import registry, secrecy
+from dynamo_single.orm.schema.encoding.secrets import MASK
+from dynamo_single.orm.schema.fields.hiding import HiddenError
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import get_table
+
+#: How Django's text of an object that cannot be read ends (``DeserializationError.WithData``).
+_UNREADABLE = re.compile(r"(.*)\((\w+\.\w+):pk=(.*)\) field_value was '(.*)'\Z", re.DOTALL)
 
 
 class _Waiting:
@@ -34,6 +42,17 @@ class _Waiting:
 class Command(loaddata.Command):
     """Django's command passes over a model that has no table in a database, and succeeds."""
 
+    def load_label(self, fixture_label: str) -> None:
+        """Load the fixtures of a label; errors do not contain the secrets of the object that cannot be read."""
+        try:
+            super().load_label(fixture_label)
+        except DeserializationError as error:
+            reason = error.__context__
+            text = _without_secrets(str(error), is_hidden=isinstance(reason, HiddenError))
+            if text == str(error):
+                raise
+            raise DeserializationError(text) from reason
+
     def save_obj(self, obj: Any) -> bool:
         """Save one object; a row that could be stored nowhere is an error that names its model."""
         model = type(obj.object)
@@ -44,8 +63,8 @@ class Command(loaddata.Command):
             instead = f" Users are {settings.AUTH_USER_MODEL} here." if model._meta.app_label == "auth" else ""
             raise CommandError(
                 f"{label} is a model of SQL, and {self.using!r} is no SQL database, so that "
-                f"{label}(pk={obj.object.pk!r}) can be stored nowhere.{instead} Take its rows out of the fixture, or "
-                f"leave them out by --exclude {label}. What stands before it in the fixture is stored."
+                f"{label}(pk={secrecy.shown(model, obj.object.pk)}) can be stored nowhere.{instead} Remove its rows "
+                f"from the fixture, or skip them with --exclude {label}. The rows before it in the fixture are stored."
             )
         if is_stored_in_dynamodb(model) and not excluded and not obj.deferred_fields and _lacks_source(obj.object):
             self.objs_with_deferred_fields.append(_Waiting(self, obj))  # type: ignore[arg-type]  # it is asked for one method
@@ -54,11 +73,26 @@ class Command(loaddata.Command):
 
     def _saved(self, obj: Any) -> bool:
         model = type(obj.object)
-        saved = bool(super().save_obj(obj))
+        try:
+            saved = bool(super().save_obj(obj))
+        except Exception as error:
+            if secrecy.is_secret(model, "pk"):
+                error.args = tuple(str(each).replace(f"(pk={obj.object.pk})", f"(pk={MASK})") for each in error.args)
+            raise
         if is_stored_in_dynamodb(model):
             # The database is asked in the end to check the tables of these models; ours have none there.
             self.models.discard(model)
         return saved
+
+
+def _without_secrets(text: str, *, is_hidden: bool) -> str:
+    """Return Django's text of an object that cannot be read with its secrets masked: its key, and the field's value."""
+    found = _UNREADABLE.match(text)
+    if found is None:
+        return text
+    before, label, pk, value = found.groups()
+    shown_pk = MASK if secrecy.is_secret(apps.get_model(label), "pk") else pk
+    return f"{before}({label}:pk={shown_pk}) field_value was '{MASK if is_hidden else value}'"
 
 
 def _lacks_source(obj: DynamoModel) -> bool:

@@ -24,7 +24,7 @@ from dynamo_single.orm.filled import keys_in_use, knowledge
 from dynamo_single.orm.filled.kept import kept
 from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.encoding.keys import NoIdentity, Template
 from dynamo_single.orm.schema.encoding.shards import Sharding, place_among, seconds, suffix
@@ -203,10 +203,13 @@ def _place(model: type[DynamoModel], sharding: Sharding, values: Mapping[str, ob
 def _render(model: type[DynamoModel], template: Template, values: Mapping[str, object], limit: int) -> str:
     try:
         return template.render(values, limit=limit)
-    except NoIdentity as error:
-        raise InvalidValue(f"{model._meta.label}: {error}") from error
     except InvalidValue as error:
-        raise type(error)(f"{model._meta.label}: {error}") from error
+        kind = InvalidValue if isinstance(error, NoIdentity) else type(error)
+        # The other errors name attributes and sizes, and no values.
+        if kind is InvalidValue and any(secrecy.is_secret(model, name) for name in template.variables):
+            text = f"a value does not fit the key {template.source!r}. The value of a secret is not shown."
+            raise InvalidValue(f"{model._meta.label}: {text}", words=error.words) from None
+        raise kind(f"{model._meta.label}: {error}") from error
 
 
 def check_trash_key(model: type[DynamoModel], values: Mapping[str, object]) -> None:

@@ -69,7 +69,7 @@ def annotate(queryset: Q, args: Sequence[object], kwargs: Mapping[str, object]) 
         measures[alias] = _measure(clone, alias, expression, grouped=before.groups is not None)
         # Django knows the name from now on, and refuses or resolves it wherever it is used.
         known = Count("pk") if measures[alias].children else expression
-        with asking(queryset.model):
+        with asking(queryset.model, expression):
             clone.query.add_annotation(known, alias)
     computation = replace(before, measures=tuple(measures.values()))
     if before.groups is not None:

@@ -11,12 +11,10 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from django.core.exceptions import FieldError, ValidationError
 from django.db import models
 from django.db.models.query import BaseIterable, ModelIterable
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import InvalidValue
 from dynamo_single.later import Later
 from dynamo_single.orm.items import native
 from dynamo_single.orm.plan.plan import Plan
@@ -25,18 +23,16 @@ from dynamo_single.orm.query.state import StatefulQuerySet, along_of, state_of
 from dynamo_single.orm.results import computation, objects, prefetching, related, restarts
 from dynamo_single.orm.results.objects import Results
 from dynamo_single.orm.results.state import QueryState
-from dynamo_single.orm.schema.encoding.secrets import MASK, lookups_in
 from dynamo_single.orm.schema.fields.fetching import default_mode
 from dynamo_single.orm.schema.kinds import DynamoModel, M
 from dynamo_single.orm.schema.owners import are_plain
-from dynamo_single.orm.schema.secrecy import lookup_hides
 from dynamo_single.orm.where.arguments import (
+    asking,
     check_conditions,
     check_lists,
     check_nesting,
     check_number,
     in_one_order,
-    raise_unknown,
 )
 from dynamo_single.table.flow import is_run, iterate, listed, local, run
 
@@ -125,19 +121,8 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         if inside.is_given(conditions):
             self._ask_later(negate, models.Q(*args, **kwargs))
             return
-        try:
+        with asking(self.model, *conditions):
             super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
-        except FieldError as error:
-            raise_unknown(self.model, error)
-        except (ValueError, TypeError, ArithmeticError, ValidationError) as error:
-            # Django's errors of a wrong value contain it, and so do their causes.
-            secrets = [name for name in (*lookups_in(models.Q(*args)), *kwargs) if lookup_hides(self.model, name)]
-            if not secrets or MASK in str(error):
-                raise
-            raise InvalidValue(
-                f"Cannot filter by {', '.join(secrets)}: a value is not of the kind that the lookup takes. The value "
-                "of a secret is not shown."
-            ) from None
         # Django's property would carry out a manager's own condition first, which may be this very one.
         check_number(self._query.where.children)
 

@@ -87,7 +87,7 @@ class QuerySet(AwaitedQuerySet[M]):
     def order_by(self, *field_names: Any) -> Self:
         """In the order of the key that answers the query, or its reverse; any other order is refused."""
         self._refuse_secrets(field_names)
-        with asking(self.model):
+        with asking(self.model, *field_names):
             return super().order_by(*field_names)
 
     def count(self) -> int:

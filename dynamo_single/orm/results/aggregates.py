@@ -91,7 +91,7 @@ def read_measure(
     # A default is Django's COALESCE around the aggregate, which would hide it.
     bare: Any = expression.copy()
     bare.default = None
-    with asking(model):
+    with asking(model, expression):
         resolved: Any = bare.resolve_expression(query.chain(), allow_joins=True, summarize=summarize)
     (source,) = resolved.source_expressions
     function = FUNCTIONS[type(expression)]

@@ -125,10 +125,8 @@ def checked_default(function: Function, attribute: Attribute, value: object) -> 
         return None
     if function in ("Min", "Max"):
         return attribute.prepare(value)
-    try:
+    with attribute.refusing(value):
         number = exact_number(attribute, value)
-    except InvalidOperation as error:
-        raise attribute.refuse(value) from error
     if function == "Avg" and not isinstance(attribute, DecimalAttribute):
         return float(number)
     return _in_form(attribute, number) if function == "Sum" else number

@@ -10,12 +10,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from django.core.exceptions import FieldError
+from django.core.exceptions import FieldError, ValidationError
 from django.db.models import F, Q
 from django.db.models.sql.where import WhereNode
 
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, UnknownField
+from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.encoding.identity import is_identity
+from dynamo_single.orm.schema.encoding.secrets import MASK, lookups_in
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -30,12 +32,24 @@ _KEYWORD = re.compile(r"Cannot resolve keyword '(\w+)'")
 
 
 @contextmanager
-def asking(model: type[DynamoModel]) -> Iterator[None]:
-    """Turn Django's ``FieldError`` into one of ours, with the names that can be asked by."""
+def asking(model: type[DynamoModel], *conditions: object) -> Iterator[None]:
+    """Raise Django's errors about conditions and expressions as errors of this app.
+
+    A ``FieldError`` becomes ``UnknownField`` or ``NotSupported``, with the names to filter by. If ``conditions`` name a
+    secret, the error of a wrong value becomes ``InvalidValue``: Django's contains the value, and so do its causes.
+    """
     try:
         yield
     except FieldError as error:
         raise_unknown(model, error)
+    except (ValueError, TypeError, ArithmeticError, ValidationError) as error:
+        names = [name for each in conditions for name in lookups_in(each) if secrecy.lookup_hides(model, name)]
+        if not names or MASK in str(error):
+            raise
+        raise InvalidValue(
+            f"Cannot filter by {', '.join(names)}: a value is not of the kind that the lookup takes. The value of a "
+            "secret is not shown."
+        ) from None
 
 
 def raise_unknown(model: type[DynamoModel], error: FieldError) -> NoReturn:
@@ -131,7 +145,8 @@ def check_lists(model: type[DynamoModel], conditions: Iterable[object]) -> None:
             takes = {"in": "a list of values", "range": "two bounds"}.get(lookup)
             is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes)
             if path and takes and not is_list and not hasattr(value, "resolve_expression"):
-                raise InvalidValue(f"{name} takes {takes}, not {shown(value)}.")
+                given = MASK if secrecy.lookup_hides(model, name) else shown(value)
+                raise InvalidValue(f"{name} takes {takes}, not {given}.")
             if lookup == "in" and isinstance(value, list | tuple | set | frozenset):
                 _check_members(model, path, value)
 

@@ -16,6 +16,7 @@ from django.db.models.sql.where import AND, OR, NothingNode, WhereNode
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Order
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.comparisons import read_lookup, whole
 from dynamo_single.orm.where.dates import EVERY_DAY, DatePart, condition_of, days_of, read_part
@@ -108,7 +109,7 @@ def read_ordering(model: type[DynamoModel], names: Any) -> tuple[Order, ...]:
             text, descending = name.lstrip("-+"), name.startswith("-")
         else:
             raise NotSupported(
-                f"Ordering by {name!r} is not supported: DynamoDB orders by the sort key only. Sort in "
+                f"Ordering by {shown(name)} is not supported: DynamoDB orders by the sort key only. Sort in "
                 "Python, sorted(queryset, key=...), or keep the value in an attribute of its own and order by that, "
                 "such as models.CanonicalAttribute(source=...) for a text without case."
             )

@@ -31,7 +31,8 @@ from dynamo_single.orm.schema.attributes import (
 from dynamo_single.orm.schema.attributes.documents import SetAttribute
 from dynamo_single.orm.schema.attributes.extracted import steps_into
 from dynamo_single.orm.schema.attributes.operations import AddToSet, Append, Operation, Prepend, Removal, RemoveFromSet
-from dynamo_single.orm.schema.attributes.shapes import Elements, Shape, is_element, placed_at, sums_stay_right
+from dynamo_single.orm.schema.attributes.shapes import Elements, Shape, hiding, is_element, placed_at, sums_stay_right
+from dynamo_single.orm.schema.encoding.secrets import MASK
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import checked_text, from_attribute_value, to_attribute_value
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -53,6 +54,15 @@ class Target(Struct, frozen=True):
     def label(self) -> str:
         """What errors call it."""
         return f"{self.model._meta.label}.{self.said}"
+
+    def shown(self, value: object) -> str:
+        """Return a value that it is set to, for a message: masked if the target is a secret."""
+        return MASK if self.attribute.hides(self.place.path) else shown(value)
+
+    def stored(self, value: object) -> Any:
+        """Return a value as it is stored in a document; ``InvalidValue`` does not contain a secret."""
+        with hiding(self.attribute.hides(self.place.path), self.label):
+            return to_attribute_value(value, path=self.said)
 
 
 class _Linear(Struct, frozen=True):
@@ -99,13 +109,15 @@ def settled(target: Target, value: object) -> object:
     given = None if result.operand is None else from_attribute_value(result.operand)
     if not target.place.path:
         if result.operator in ("append", "prepend"):
-            shape.check(given, target.label)
+            with hiding(target.attribute.is_secret(), target.label):
+                shape.check(given, target.label)
         # What another attribute holds need not be as declared of this one.
         return replace(result, computed=True) if result.operator == "copy" else result
     member = shape.at(target.place.path, target.label)
     if result.operator in ("set", "remove"):
         if result.operator == "set" or not is_element(target.place.path):
-            shape.check_at(target.place.path, given, target.label)
+            with hiding(target.attribute.is_secret(), target.label):
+                shape.check_at(target.place.path, given, target.label)
         return result
     # What DynamoDB would make of it is not known before.
     leaves_right = result.operator == "sum" and sums_stay_right(member)
@@ -113,7 +125,8 @@ def settled(target: Target, value: object) -> object:
 
 
 def _settled(target: Target, value: object) -> object:
-    said = f"{target.said}={value if is_asked(value) else shown(value)}"
+    is_hidden = target.attribute.hides(target.place.path)
+    said = f"{target.said}={value if is_asked(value) and not is_hidden else target.shown(value)}"
     if isinstance(value, Removal):
         return None if not target.place.path else Change(target.place, "remove", said=said)
     if isinstance(value, Operation):
@@ -128,9 +141,9 @@ def _settled(target: Target, value: object) -> object:
 
 def _set(target: Target, value: object, said: str) -> Change:
     if isinstance(value, Model):
-        raise InvalidValue(f"{target.label} cannot be set to {shown(value)}: a document holds values only.")
+        raise InvalidValue(f"{target.label} cannot be set to {target.shown(value)}: a document holds values only.")
     placed = placed_at(getattr(target.attribute, "shape", None), target.place.path, value, target.label)
-    return Change(target.place, "set", to_attribute_value(placed, path=target.said), said=said)
+    return Change(target.place, "set", target.stored(placed), said=said)
 
 
 # operations of ours
@@ -155,11 +168,11 @@ def _operation(target: Target, value: Operation) -> Change:
         )
     if of_set and not value.values:
         raise InvalidValue(
-            f"{target.label}: {shown(value)} has no members, and DynamoDB has no empty set: leave it out."
+            f"{target.label}: {target.shown(value)} has no members, and DynamoDB has no empty set: leave it out."
         )
     given: Any = set(value.values) if of_set else list(value.values)
     if target.place.path:
-        return Change(target.place, operator, to_attribute_value(given, path=target.said))
+        return Change(target.place, operator, target.stored(given))
     # A set that may not be missing must not lose its last member, which only Python sees.
     return Change(
         target.place,
@@ -184,12 +197,13 @@ def _linear(target: Target, value: object) -> _Linear:
         sign = 1 if value.connector == Combinable.ADD else -1
         left, right = _linear(target, value.lhs), _linear(target, value.rhs)
         if _Linear() in (left, right):
-            raise InvalidValue(f"{target.label} cannot be set to {value}: None is no number.")
+            raise InvalidValue(f"{target.label} cannot be set to {target.shown(value)}: None is no number.")
         terms = (*left.terms, *((source, sign * its_sign) for source, its_sign in right.terms))
         return _Linear(terms, _added(target, value, left.constant, right.constant, sign))
     what = f"{value.connector}" if isinstance(value, CombinedExpression) else f"{type(value).__name__}()"
     raise NotSupported(
-        f"{target.label} cannot be set to {value}: DynamoDB adds and subtracts numbers, it has no {what}. {_WAY_OUT}."
+        f"{target.label} cannot be set to {target.shown(value)}: DynamoDB adds and subtracts numbers, it has no "
+        f"{what}. {_WAY_OUT}."
     )
 
 
@@ -205,7 +219,9 @@ def _added(target: Target, value: object, left: object, right: object, sign: int
         return (left or datetime.timedelta()) + sign * right
     if isinstance(right, datetime.timedelta) and isinstance(left, datetime.datetime):
         return left + sign * right
-    raise NotSupported(f"{target.label} cannot be set to {value}: only numbers and moments are added to. {_WAY_OUT}.")
+    raise NotSupported(
+        f"{target.label} cannot be set to {target.shown(value)}: only numbers and moments are added to. {_WAY_OUT}."
+    )
 
 
 def _is_number(value: object) -> bool:
@@ -281,10 +297,10 @@ def _constant(target: Target, linear: _Linear) -> Any:
     if constant is None:
         return None
     if not _is_number(constant):
-        raise InvalidValue(f"{target.label}: {shown(constant)} is not a number.")
+        raise InvalidValue(f"{target.label}: {target.shown(constant)} is not a number.")
     if target.place.path or isinstance(attribute, DecimalAttribute):
         # What is added need not have the places of the result, which is rounded to them.
-        return to_attribute_value(_decimal(constant), path=target.said)
+        return target.stored(_decimal(constant))
     return attribute.to_attribute_value(constant)
 
 

@@ -197,7 +197,7 @@ def test_groups_are_given_as_objects_or_by_pk(ann: User, writers: Group, readers
     assert held() == ["w"]
     ann.groups.remove("w", "w")
     assert held() == []
-    with pytest.raises(Group.DoesNotExist, match=r"No accounts\.Group has pk 'nothing'; nothing was written"):
+    with pytest.raises(Group.DoesNotExist, match=r"No accounts\.Group has pk 'nothing'\. Nothing was written"):
         ann.groups.add("w", "nothing")
     assert held() == []
     with assert_requests([]):

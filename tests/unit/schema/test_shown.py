@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db.models import Q, Value
+from django.db.models import Case, Count, Exists, F, Q, Value, When
 
 from dynamo_single.orm.schema.encoding.shown import named, shown
 from project.directory.models import Company, Person
@@ -38,7 +38,12 @@ ACME = Company(company_id="c1", name="Acme")
         ([ACME], "[directory.Company with pk 'c1']"),
         ((ACME,), "(directory.Company with pk 'c1',)"),
         ({"a": {"b": ACME}}, "{'a': {'b': directory.Company with pk 'c1'}}"),
-        (Q(company=ACME) | ~Q(name="x"), "Q(company=directory.Company with pk 'c1' OR ~Q(name='x'))"),
+        (Q(company=ACME) | ~Q(name="x"), "Q(company=... OR ~Q(name=...))"),
+        (
+            Count(Case(When(name="x", then=F("size") + 1))),
+            "Count(Case(When(Q(name=...), F(size) + Value(...)), Value(...)))",
+        ),
+        (Exists(Company.objects.filter(name="x")), "Exists(Query(...))"),
         (Value(ACME), "Value(directory.Company with pk 'c1')"),
         (Company.objects.all(), "a QuerySet of directory.Company"),
         (Failing(), "<Failing that cannot be shown>"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 
 from django.core.exceptions import ValidationError
@@ -230,10 +231,18 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
             return None
         try:
             return self.clean(value)
+        except (ValidationError, ValueError, TypeError, ArithmeticError, RecursionError):
+            with self.refusing(value):  # not around each value that is right
+                raise
+
+    @contextmanager
+    def refusing(self, value: object) -> Iterator[None]:
+        """Raise ``InvalidValue`` for any error about a value; it contains a secret neither itself nor in its causes."""
+        try:
+            yield
         except InvalidValue as error:
             if type(error) is not InvalidValue or not self.is_secret():
                 raise
-            # The causes of the error contain the value too.
             raise self.refuse(value) from None
         except (ValidationError, ValueError, TypeError, ArithmeticError) as error:
             raise self.refuse(value) from None if self.is_secret() else error
@@ -254,9 +263,13 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     #: What ``refuse`` says that the attribute takes; its words are looked up in Django's translations.
     expects: ClassVar[str] = gettext_noop("another kind of value")
 
+    def shown(self, value: object) -> str:
+        """Return a value for a message; it is masked if the attribute is a secret, or can contain one."""
+        return MASK if self.is_secret() else shown(value)
+
     def refuse(self, value: object) -> InvalidValue:
-        """The error for a value of the wrong kind."""
-        given = MASK if self.is_secret() else shown(value)
+        """Return the error for a value of the wrong kind."""
+        given = self.shown(value)
         return InvalidValue(
             f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {given}.",
             words=expecting(self.expects),
@@ -292,11 +305,10 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         try:
             return self.decode(stored[self.attr_type])
         except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-            is_hidden = self.is_secret()
-            held = MASK if is_hidden else shown(stored)
+            held = self.shown(stored)
             raise UnreadableItem(
                 f"The stored item holds {held} in {self.attr_name}, and {self.name} reads {self.expects}."
-            ) from None if is_hidden else error
+            ) from None if held == MASK else error
 
     def serialize(self, value: object) -> object:
         """For PynamoDB's conditions and writes: the inside of an AttributeValue."""
@@ -304,8 +316,10 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         return None if prepared is None else self.encode(prepared)
 
     def deserialize(self, value: object) -> T:
-        """For PynamoDB: the Python value."""
-        return self.decode(value)
+        """Return the Python value for PynamoDB; raise ``UnreadableItem`` if the stored value cannot be read."""
+        found: Any = self.from_attribute_value({self.attr_type: value})
+        result: T = found
+        return result
 
     def to_text(self, value: object) -> str:
         """The value as text, for ``pk`` and for messages."""

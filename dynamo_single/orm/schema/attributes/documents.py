@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.later import Later
 from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, Null, T
-from dynamo_single.orm.schema.attributes.shapes import Elements, Shape
+from dynamo_single.orm.schema.attributes.shapes import Elements, Shape, hiding
 from dynamo_single.orm.schema.encoding import values
-from dynamo_single.orm.schema.encoding.secrets import Path
+from dynamo_single.orm.schema.encoding.secrets import MASK, Path
 from dynamo_single.orm.schema.encoding.words import NESTED_TOO_DEEP, gettext_noop, words
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.orm.schema.fields.forms import number_member
@@ -41,7 +41,12 @@ class DocumentAttribute(Attribute[T, Null]):
     def check_whole(self, value: object) -> None:
         """Hold a map or a list to what is declared of what lies inside."""
         if self.shape is not None and value is not None:
-            self.shape.check(value, self.name)
+            with hiding(self.is_secret(), self.name):
+                self.shape.check(value, self.name)
+
+    def shown(self, value: object) -> str:
+        """Return a value for a message; it is masked if the document is a secret, or declares one inside."""
+        return MASK if self.shape is not None and self.shape.has_secrets() else super().shown(value)
 
     def hides_inside(self, path: Path) -> bool:
         """Return whether a path leads to a secret: by what is declared of its places, else by their names."""
@@ -51,7 +56,10 @@ class DocumentAttribute(Attribute[T, Null]):
         """The value in the types that reading it back gives."""
         if not isinstance(value, self.python_types):
             raise self.refuse(value)
-        return self.decode(self.encode(value if self.shape is None else self.shape.placed(value)))
+        if self.shape is None:
+            return self.decode(self.encode(value))
+        with hiding(self.shape.has_secrets(), self.name):
+            return self.decode(self.encode(self.shape.placed(value)))
 
     def lookup_value(self, value: object) -> object:
         """The value with all of the places of its numbers, as that of a decimal number."""

@@ -17,7 +17,6 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single.exceptions import ConfigurationError, NotSupported, TooManyDigits
 from dynamo_single.orm.schema.attributes.base import Attribute, Label, Null
 from dynamo_single.orm.schema.encoding import ulids, uuids, values
-from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.words import gettext_noop, words_at
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.orm.schema.kinds import ModelField
@@ -183,7 +182,8 @@ class IntegerAttribute(Attribute[int, Null]):
     def lookup_value(self, value: object) -> int | Decimal | None:
         """Any number: there are whole ones below and above a fraction."""
         if isinstance(value, float | Decimal):
-            number = exact_number(self, value)
+            with self.refusing(value):
+                number = exact_number(self, value)
             return int(number) if number == number.to_integral_value() else number
         return self.prepare(value)
 
@@ -272,11 +272,9 @@ class DecimalAttribute(Attribute[Decimal, Null]):
         """The number with all of its places, which lie between those that can be stored."""
         if value is None:
             return None
-        try:
+        with self.refusing(value):
             number = self._exact(value)
-        except (ValueError, ArithmeticError) as error:
-            raise self.refuse(value) from error
-        values.split_number(number, path=self.name)
+            values.split_number(number, path=self.name)
         return number
 
     @property
@@ -291,7 +289,10 @@ class DecimalAttribute(Attribute[Decimal, Null]):
 
     def operand(self, value: object) -> dict[str, object]:
         """A number of any digits: more than ``max_digits`` are above or below all that are stored."""
-        return {"NULL": True} if value is None else {"N": self.encode(finite_number(self, value))}
+        if value is None:
+            return {"NULL": True}
+        with self.refusing(value):
+            return {"N": self.encode(finite_number(self, value))}
 
     def placed(self, value: object) -> Decimal:
         """Return a number inside a document with the declared places, of however many digits."""
@@ -304,7 +305,7 @@ class DecimalAttribute(Attribute[Decimal, Null]):
 
     def _too_many_digits(self, number: Decimal) -> TooManyDigits:
         return TooManyDigits(
-            f"{self.name}: {shown(number)} has more than {self.max_digits} digits with its "
+            f"{self.name}: {self.shown(number)} has more than {self.max_digits} digits with its "
             f"{self.field_options['decimal_places']} decimal places. Nothing was written. Store a smaller number, or "
             "declare a larger max_digits.",
             words=words_at(self.name, _("This number has more than %(most)d digits."), most=self.max_digits),
@@ -316,7 +317,8 @@ class DecimalAttribute(Attribute[Decimal, Null]):
 
     def to_text(self, value: object) -> str:
         """The shortest text of the number, so that equal numbers have one ``pk``."""
-        return values.number_to_text(self.clean(value), path=self.name)
+        prepared: Any = self.prepare(value)
+        return values.number_to_text(prepared, path=self.name)
 
     def encode(self, value: Decimal) -> str:
         """DynamoDB's number text."""

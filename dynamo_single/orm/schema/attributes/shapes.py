@@ -7,6 +7,7 @@ how or when items are written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from dynamo_single.orm.schema.attributes.base import NOT_PROVIDED, Attribute
 from dynamo_single.orm.schema.attributes.extracted import Steps
 from dynamo_single.orm.schema.attributes.scalars import DecimalAttribute, IntegerAttribute
 from dynamo_single.orm.schema.encoding import values
-from dynamo_single.orm.schema.encoding.secrets import Path, is_secret_name
+from dynamo_single.orm.schema.encoding.secrets import MASK, Path, is_secret_name
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.words import expecting, words_at
 
@@ -52,7 +53,8 @@ class Shape:
         """Raise ``InvalidValue`` for the first place that holds what it may not, ``MissingValue`` for one that lacks
         what it needs; ``said`` is what messages call the map."""
         if not isinstance(value, Mapping):
-            message = f"{said} is a map, and cannot be {type(value).__name__} {shown(value)}."
+            given = MASK if self.has_secrets() or is_secret_name(said) else shown(value)
+            message = f"{said} is a map, and cannot be {type(value).__name__} {given}."
             raise InvalidValue(message, words=words_at(said, _("This has to be a map.")))
         for name, member in self.members.items():
             _check(member, value.get(name), f"{said}__{name}")
@@ -68,6 +70,10 @@ class Shape:
         if not steps:
             return self
         return _within(self.members.get(str(steps[0])), steps[1:], said)
+
+    def has_secrets(self) -> bool:
+        """Return whether a declared place is a secret."""
+        return any(map(_has_secrets, self.members.values()))
 
     def hides(self, path: Path) -> bool:
         """Return whether a path inside the map leads to a secret: by the declared places, else by their names."""
@@ -109,7 +115,8 @@ class Elements:
         """Raise ``InvalidValue`` or ``MissingValue`` for the first element that is not as declared; ``said`` is what
         messages call the list."""
         if not isinstance(value, list | tuple):
-            message = f"{said} is a list, and cannot be {type(value).__name__} {shown(value)}."
+            given = MASK if self.has_secrets() or is_secret_name(said) else shown(value)
+            message = f"{said} is a list, and cannot be {type(value).__name__} {given}."
             raise InvalidValue(message, words=words_at(said, _("This has to be a list.")))
         for number, each in enumerate(value):
             self._check(each, f"{said}__{number}")
@@ -131,6 +138,10 @@ class Elements:
         if not isinstance(steps[0], int):
             raise InvalidValue(f"{said}: the places of a list are numbers from 0 up, not {steps[0]!r}.")
         return _within(self.member, steps[1:], said)
+
+    def has_secrets(self) -> bool:
+        """Return whether the elements are secrets, or contain one by their declaration."""
+        return _has_secrets(self.member)
 
     def hides(self, path: Path) -> bool:
         """Return whether a path inside the list leads to a secret: by the declared places, else by their names."""
@@ -163,6 +174,28 @@ def _placed(member: Attribute | Shape | Elements | None, value: object) -> objec
 def _has_decimals(member: Attribute | Shape) -> bool:
     within: Any = getattr(member, "shape", None) if isinstance(member, Attribute) else member
     return isinstance(member, DecimalAttribute) or (within is not None and bool(within.has_decimals))
+
+
+def _has_secrets(member: Attribute | Shape) -> bool:
+    if isinstance(member, Attribute) and member.is_secret():
+        return True
+    within: Any = getattr(member, "shape", None) if isinstance(member, Attribute) else member
+    return within is not None and bool(within.has_secrets())
+
+
+@contextmanager
+def hiding(is_secret: bool, said: str) -> Iterator[None]:
+    """Raise the ``InvalidValue`` of a secret without the value; ``said`` is what messages call it."""
+    try:
+        yield
+    except MissingValue:
+        raise
+    except InvalidValue as error:
+        if not is_secret:
+            raise
+        raise InvalidValue(
+            f"{said}: the value does not fit its declaration. The value of a secret is not shown.", words=error.words
+        ) from None
 
 
 def is_element(steps: Steps) -> bool:
@@ -247,6 +280,11 @@ def _check(member: Attribute | Shape, value: object, said: str) -> None:
     if isinstance(member, Shape):
         member.check({} if value is None else value, said)
         return
+    with hiding(member.is_secret() or is_secret_name(said), said):
+        _check_member(member, value, said)
+
+
+def _check_member(member: Attribute, value: object, said: str) -> None:
     if value is None:
         if not member.null:
             message = f"{said} is missing: it takes {member.expects}, or null=True."

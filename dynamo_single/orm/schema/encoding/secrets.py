@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from django.db.models import Expression
+
 #: The text that replaces a secret.
 MASK: Final = "•••"
 
@@ -145,9 +147,13 @@ def leave_out(value: object, hides: Callable[[Path], bool] = is_secret_path, pat
 
 
 def lookups_in(condition: Any) -> Iterator[str]:
-    """Yield the left sides of the lookups of a ``Q``, nested ones too; nothing for any other expression."""
+    """Yield the left sides of the lookups in a ``Q``, a pair, or an expression such as ``Case``, at any depth."""
+    if isinstance(condition, tuple) and len(condition) == 2:
+        yield str(condition[0])
+        yield from lookups_in(condition[1])
+        return
     for child in getattr(condition, "children", ()):
-        if isinstance(child, tuple):
-            yield child[0]
-        else:
-            yield from lookups_in(child)
+        yield from lookups_in(child)
+    if isinstance(condition, Expression):
+        for source in condition.get_source_expressions():
+            yield from lookups_in(source)

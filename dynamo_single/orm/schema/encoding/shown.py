@@ -1,7 +1,8 @@
-"""Values as messages show them.
+"""Show values in messages.
 
 A message never runs the ``__str__`` of a project's model: that may fail, and would replace the error that is to be
-reported, or read from the table. This module must not know attributes.
+reported, or read from the table. This module must not depend on attributes, so it cannot recognize all secrets: it
+shows conditions and expressions without their values.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import models
+from django.db.models.expressions import CombinedExpression
 
 from dynamo_single.orm.schema.encoding.secrets import MASK, hide, is_secret_name
 
@@ -16,23 +18,27 @@ from dynamo_single.orm.schema.encoding.secrets import MASK, hide, is_secret_name
 LONGEST = 100
 _MEMBERS = 5
 _LEVELS = 4
+_OMITTED = "..."
 _BRACKETS: dict[type, str] = {dict: "{}", list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
 
 
 def shown(value: object, longest: int = LONGEST) -> str:
-    """Any value in at most ``longest`` characters: an object of a model by its label and its ``pk``."""
+    """Return any value in at most ``longest`` characters: an object of a model by its label and its ``pk``.
+
+    A condition or an expression is shown without its values: ``Count(Q(name=...))``.
+    """
     text = _text(value, _LEVELS)
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def named(obj: models.Model) -> str:
-    """An object of a model: ``shop.Firm with pk 'f1'``."""
+    """Return an object of a model for a message: ``shop.Firm with pk 'f1'``."""
     try:
         parts = (getattr(type(obj), name, None) for name in getattr(obj, "_identity", ()))
         is_hidden = any(part.is_secret() for part in parts if part is not None)
         return f"{obj._meta.label} with pk {MASK if is_hidden else _plain(obj.pk)}"
     except Exception:
-        # A value of another type than the key's, as in an object that is only half made. This is the text of another
+        # The value has another type than the key's, as in an object that is only half made. This is the text of another
         # error, which has to be raised.
         return f"a {obj._meta.label}"
 
@@ -46,6 +52,8 @@ def _text(value: object, levels: int) -> str:
         return _condition(value, levels)
     if isinstance(value, models.Value):
         return f"Value({_text(value.value, levels)})"
+    if hasattr(value, "resolve_expression"):
+        return _expression(value, levels)
     brackets = _BRACKETS.get(type(value))
     if brackets is None or not levels:
         return _plain(value)
@@ -65,7 +73,7 @@ def _several(value: Any, brackets: str, levels: int) -> str:
 
 
 def _of(name: object, value: object, levels: int) -> str:
-    """A value with a name, masked if the name is one of a secret."""
+    """Return a value that has a name; it is masked if the name is that of a secret."""
     return MASK if isinstance(name, str) and is_secret_name(name) else _text(value, levels)
 
 
@@ -74,12 +82,25 @@ def _condition(condition: models.Q, levels: int) -> str:
         return "Q(...)"
     parts = []
     for child in condition.children:
-        if isinstance(child, tuple) and len(child) == 2:
-            parts.append(f"{child[0]}={_of(child[0], child[1], levels - 1)}")
-        else:
-            parts.append(_text(child, levels - 1))
+        parts.append(f"{child[0]}={_OMITTED}" if isinstance(child, tuple) else _text(child, levels - 1))
     joint = ", " if condition.connector == models.Q.AND else f" {condition.connector} "
     return f"{'~' if condition.negated else ''}Q({joint.join(parts)})"
+
+
+def _expression(expression: Any, levels: int) -> str:
+    if isinstance(expression, models.F):
+        return repr(expression)
+    if isinstance(expression, models.Value):
+        return f"Value({_OMITTED})"
+    sources: list[Any] = getattr(expression, "get_source_expressions", list)() if levels else []
+    texts = [_part(each, levels - 1) for each in sources if each is not None]
+    if isinstance(expression, CombinedExpression):
+        return f" {expression.connector} ".join(texts)
+    return f"{type(expression).__name__}({', '.join(texts) or _OMITTED})"
+
+
+def _part(source: Any, levels: int) -> str:
+    return _condition(source, levels) if isinstance(source, models.Q) else _expression(source, levels)
 
 
 def _plain(value: object) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.schema.encoding.secrets import MASK, is_secret_name
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.words import NESTED_TOO_DEEP, Words, words, words_at
 from dynamo_single.table.items import AttributeValue, StoredValue
@@ -102,7 +103,7 @@ def split_number(value: Number, *, path: str = "value") -> tuple[bool, str, int]
         text = str(value).lstrip("-")  # which spares the way over a Decimal
         return (value < 0, text.rstrip("0"), len(text) - 1) if value else (False, "", 0)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise InvalidValue(f"{path}: {shown(value)} is not a number; give an int, a float or a Decimal.")
+        raise InvalidValue(f"{path}: {_shown_at(path, value)} is not a number; give an int, a float or a Decimal.")
     if isinstance(value, int) and abs(value) >= 10 ** (MAX_EXPONENT + 1):
         # Checked before it is written out: Python refuses to print integers of thousands of digits.
         raise InvalidValue(
@@ -112,7 +113,7 @@ def split_number(value: Number, *, path: str = "value") -> tuple[bool, str, int]
     number = Decimal(repr(value)) if type(value) is float else Decimal(value)
     if not number.is_finite():
         raise InvalidValue(
-            f"{path}: {shown(value)} cannot be stored; DynamoDB has no NaN and no infinity. Use None.",
+            f"{path}: {_shown_at(path, value)} cannot be stored; DynamoDB has no NaN and no infinity. Use None.",
             words=words_at(path, _("This is no number that can be stored.")),
         )
     text = str(number)
@@ -123,7 +124,7 @@ def split_number(value: Number, *, path: str = "value") -> tuple[bool, str, int]
     exponent = number.adjusted()
     if len(digits) > MAX_DIGITS:
         raise InvalidValue(
-            f"{path}: {shown(value)} has {len(digits)} significant digits; DynamoDB stores {MAX_DIGITS}. "
+            f"{path}: {_shown_at(path, value)} has {len(digits)} significant digits; DynamoDB stores {MAX_DIGITS}. "
             "Round it first, or store it as text.",
             words=words_at(
                 path,
@@ -134,7 +135,8 @@ def split_number(value: Number, *, path: str = "value") -> tuple[bool, str, int]
         )
     if not MIN_EXPONENT <= exponent <= MAX_EXPONENT:
         raise InvalidValue(
-            f"{path}: {shown(value)} is out of range, which is 1E{MIN_EXPONENT} to 9.99E+{MAX_EXPONENT} and negatives.",
+            f"{path}: {_shown_at(path, value)} is out of range, which is 1E{MIN_EXPONENT} to 9.99E+{MAX_EXPONENT} and "
+            "negatives.",
             words=_out_of_range(path),
         )
     return number.is_signed(), digits, exponent
@@ -166,11 +168,15 @@ def checked_text(value: str, *, path: str = "value") -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise InvalidValue(
-            f"{path}: {text!r} has a lone surrogate at position {error.start}, which has no UTF-8 form. "
+            f"{path}: {_shown_at(path, text)} has a lone surrogate at position {error.start}, which has no UTF-8 form. "
             "Decode the text properly, or store it as bytes.",
             words=words_at(path, _("Character %(number)d of this text cannot be stored."), number=error.start + 1),
-        ) from error
+        ) from (None if is_secret_name(path) else error)  # the cause contains the text
     return text
+
+
+def _shown_at(path: str, value: object) -> str:
+    return MASK if is_secret_name(path) else shown(value)
 
 
 def item_size(item: Mapping[str, StoredValue]) -> int:
@@ -247,7 +253,7 @@ def _to_attribute_value(value: object, path: str, depth: int) -> AttributeValue:
         elements = enumerate(value)
         return {"L": [_to_attribute_value(element, f"{path}[{i}]", depth + 1) for i, element in elements]}
     raise InvalidValue(
-        f"{path}: {type(value).__name__} {shown(value)} cannot be stored in a document; "
+        f"{path}: {type(value).__name__} {_shown_at(path, value)} cannot be stored in a document; "
         "it holds None, bool, numbers, text, bytes, lists, dicts and sets. Convert it to one of these first."
     )
 
@@ -256,7 +262,9 @@ def _map(value: Mapping[object, object], path: str, depth: int) -> dict[str, Att
     entries = {}
     for name, element in value.items():
         if not isinstance(name, str):
-            raise InvalidValue(f"{path}: the key {shown(name)} is not text; DynamoDB's maps have text keys only.")
+            raise InvalidValue(
+                f"{path}: the key {_shown_at(path, name)} is not text; DynamoDB's maps have text keys only."
+            )
         if not name:
             raise InvalidValue(
                 f"{path}: a map has an empty key, which DynamoDB refuses; give it a name.",

@@ -23,6 +23,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.schema.encoding.keys import join_identity, split_identity
+from dynamo_single.orm.schema.encoding.secrets import MASK
 from dynamo_single.orm.schema.fields.binary import BinaryFormField
 from dynamo_single.orm.schema.fields.columns import column_of
 from dynamo_single.orm.schema.fields.fetching import ForwardDescriptor, is_known
@@ -34,7 +35,7 @@ from dynamo_single.orm.schema.fields.forms import (
     shown_once_stored,
     whole_or_float,
 )
-from dynamo_single.orm.schema.fields.hiding import HidingField
+from dynamo_single.orm.schema.fields.hiding import HidingField, hide_errors, hiding
 from dynamo_single.orm.schema.fields.lookups import AttributeType, Canonical, Size
 from dynamo_single.orm.schema.fields.relations import ReverseDescriptor
 from dynamo_single.orm.schema.kinds import ModelField
@@ -80,6 +81,7 @@ class DynamoField(HidingField):
         """Django's form field, which a form of a stored object only shows if the attribute is immutable."""
         return shown_once_stored(self, super().formfield(**kwargs))
 
+    @hiding
     def validate(self, value: object, model_instance: Any) -> None:
         """Django's validation, and then what the attribute can store."""
         super().validate(value, model_instance)
@@ -148,6 +150,7 @@ for _bound in (models.lookups.GreaterThanOrEqual, models.lookups.LessThan):
 class NumberField(DynamoField, models.FloatField):  # type: ignore[type-arg]  # not generic at run time
     """A number, whole or not."""
 
+    @hiding
     def to_python(self, value: Any) -> Any:
         """A whole number stays one, of however many digits; Django's would make a ``float`` of it."""
         found = super().to_python(value)
@@ -215,6 +218,7 @@ class DocumentField(DynamoField, models.JSONField):
         """As it is: a lookup by a path compares with a part of the document."""
         return value
 
+    @hiding
     def validate(self, value: object, model_instance: Any) -> None:
         """Without JSONField's own, which knows neither decimals nor sets."""
         models.Field.validate(self, value, model_instance)
@@ -225,8 +229,9 @@ class DocumentField(DynamoField, models.JSONField):
         given = {"form_class": DocumentFormField, **kwargs}
         if given["form_class"] is DocumentFormField:
             given = {"holds": {"M": dict, "L": list}.get(self.attribute.attr_type), **given}
-        return shown_once_stored(self, models.Field.formfield(self, **given))
+        return shown_once_stored(self, hide_errors(self, models.Field.formfield(self, **given)))
 
+    @hiding
     def to_python(self, value: object) -> object:
         """The document, also from a fixture."""
         return from_fixture(self.attribute, value)
@@ -264,6 +269,7 @@ class SetField(DynamoField):
         """One member a line."""
         return super().formfield(**{"form_class": SetFormField, "member": self.member, **kwargs})
 
+    @hiding
     def to_python(self, value: object) -> Any:
         """A ``set``, from any iterable but text."""
         value = from_fixture(self.attribute, value)
@@ -289,6 +295,7 @@ class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[
         """The other object's ``pk`` in its stored form."""
         return self.attribute.prepare(value)
 
+    @hiding
     def validate(self, value: object, model_instance: Any) -> None:
         """Django's, which reads the other object; not where a form has just read it."""
         if value is None or not is_known(model_instance, self, value):
@@ -318,6 +325,7 @@ class CopiedField(DynamoField):
         """The source's parts."""
         return self.source.get_transform(lookup_name)
 
+    @hiding
     def to_python(self, value: object) -> Any:
         """As the source's."""
         return self.source.to_python(value)
@@ -363,13 +371,19 @@ class IdentityField(TextField):
         return join_identity([attribute.to_text(value) for attribute, value in pairs])
 
     def split(self, text: str) -> dict[str, Any]:
-        """Each attribute's value; raises ``InvalidValue`` if the text is not an identity of this model."""
-        found, texts = {}, split_identity(text, len(self.names))
-        for name, attribute, part in zip(self.names, self.attributes, texts, strict=True):
-            found[name] = attribute.from_text(part)
-            if (spelled := attribute.to_text(found[name])) != part:
-                # Two spellings of one identity would be two URLs, and two cache entries, of one object.
-                raise InvalidValue(f"{text!r} is not a pk: {part!r} is spelled {spelled!r}.")
+        """Return each attribute's value; raise ``InvalidValue`` if the text is not an identity of this model."""
+        found = {}
+        try:
+            texts = split_identity(text, len(self.names))
+            for name, attribute, part in zip(self.names, self.attributes, texts, strict=True):
+                found[name] = attribute.from_text(part)
+                if (spelled := attribute.to_text(found[name])) != part:
+                    # Two spellings of one identity would be two URLs, and two cache entries, of one object.
+                    raise InvalidValue(f"{text!r} is not a pk: {part!r} is spelled {spelled!r}.")
+        except InvalidValue:
+            if not any(attribute.is_secret() for attribute in self.attributes):
+                raise
+            raise InvalidValue(f"{MASK} is not a pk of {self.model._meta.label}, or is spelled differently.") from None
         return found
 
 
