@@ -41,6 +41,7 @@ __all__ = [
     "rebuild",
     "restore",
     "save_twice",
+    "scanned",
     "send_to_trash",
     "upload",
     "write_as_before",

@@ -56,6 +56,45 @@ class one_to_one(Capability):
             yield Expected(text, by_seat.get(seat), consistent=True)
 
 
+class followed(Capability):
+    """Parts of a thing, in its own partition, which are deleted permanently when it is."""
+
+    title = "followed by other objects"
+    covers = ("CASCADE", "ReferenceAttribute")
+    keeps = MappingProxyType({"pynamodb": NotSupported})
+    parts = ("p1", "p2")
+
+    def add(self, family: Family) -> None:
+        part = Draft("Part", ("PARTS#{thing_id}", "PART#{part_id}"))
+        part.attributes = {
+            "thing": "models.ReferenceAttribute(Thing, on_delete=models.CASCADE)",
+            "part_id": "models.UnicodeAttribute()",
+        }
+        family.after.append(part)
+
+    def found(self, world: World) -> set[tuple[str, str]]:
+        """The parts of what is there."""
+        found: set[tuple[str, str]] = world.more.setdefault("parts", set())
+        found -= {each for each in found if each[0] not in world.things}
+        return found
+
+    def acts(self, chance: random.Random, world: World) -> Iterator[Act]:
+        found = self.found(world)
+        pk, part_id = some(chance, world.live), chance.choice(self.parts)
+        if pk is None:
+            return
+        if (pk, part_id) in found:
+            text = f"Part.objects.consistent().get(thing_id={pk!r}, part_id={part_id!r}).delete()"
+            yield Act(text, lambda world: self.found(world).discard((pk, part_id)))
+        else:
+            text = f"Part.objects.create(thing_id={pk!r}, part_id={part_id!r})"
+            yield Act(text, lambda world: self.found(world).add((pk, part_id)))
+
+    def expected(self, world: World) -> Iterator[Expected]:
+        text = "sorted((part.thing_id, part.part_id) for part in scanned(Part.objects))"
+        yield Expected(text, sorted(self.found(world)), consistent=True)
+
+
 class many_to_many(Capability):
     """`ManyToMany`: edges between things and tags."""
 
@@ -66,7 +105,7 @@ class many_to_many(Capability):
 
     def add(self, family: Family) -> None:
         tag = Draft("Tag", ("TAG#{tag_id}", "#METADATA"))
-        tag.attributes = {"tag_id": "models.UnicodeAttribute()"}
+        tag.attributes = {"tag_id": "models.UnicodeAttribute()", "word": "models.UnicodeAttribute(default='')"}
         family.before.append(tag)
         family.thing.attributes["tags"] = "models.ManyToMany(Tag, related_name='things')"
         family.begin += [f"Tag.objects.create(tag_id={tag_id!r})" for tag_id in self.tags]
@@ -81,10 +120,20 @@ class many_to_many(Capability):
         self.edges(world)  # of what is gone there are none, whatever comes in its place
         pk, tag = some(chance, world.live), chance.choice(self.tags)
         if pk is not None:
-            add = f"loaded(Thing, {pk!r}).tags.add({tag!r})"
-            yield Act(add, lambda world: self.edges(world).add((pk, tag)))
-            remove = f"loaded(Thing, {pk!r}).tags.remove({tag!r})"
-            yield Act(remove, lambda world: self.edges(world).discard((pk, tag)))
+            every = {(pk, each) for each in self.tags}
+            own, other = f"loaded(Thing, {pk!r}).tags", f"loaded(Tag, {tag!r}).things"
+            for text in (f"{own}.add({tag!r})", *(() if world.hides("tags", tag) else (f"{other}.add({pk!r})",))):
+                yield Act(text, lambda world: self.edges(world).add((pk, tag)))
+            yield Act(f"{own}.remove({tag!r})", lambda world: self.edges(world).discard((pk, tag)))
+            yield Act(f"{own}.clear()", lambda world: self.edges(world).difference_update(every), settled=True)
+            only = f"{own}.set([{tag!r}])"
+            if not any(world.hides("tags", each) for each in self.tags):
+
+                def set_to(world: World) -> None:
+                    self.edges(world).difference_update(every)
+                    self.edges(world).add((pk, tag))
+
+                yield Act(only, set_to, settled=True)
         yield from to_and_fro(world, "Tag", "tags", self.tags)
 
     def expected(self, world: World) -> Iterator[Expected]:
@@ -115,6 +164,7 @@ class through(many_to_many):
         edge.attributes = {
             "thing": "models.ReferenceAttribute(Thing, on_delete=models.DO_NOTHING)",
             "tag": "models.ReferenceAttribute(Tag, on_delete=models.CASCADE)",
+            "word": "models.CopiedAttribute('tag', 'word')",
         }
         edge.keys["by_tag"] = "models.IndexKey('gs1', 'TAGGED#{tag_id}', '{thing_id}')"
         family.after.append(edge)
@@ -122,3 +172,19 @@ class through(many_to_many):
     def edges(self, world: World) -> set[tuple[str, str]]:
         found: set[tuple[str, str]] = world.more.setdefault("edges", set())
         return found
+
+    def acts(self, chance: random.Random, world: World) -> Iterator[Act]:
+        yield from super().acts(chance, world)
+        tag, word = chance.choice(self.tags), chance.choice(("red", "blue"))
+
+        def rename(world: World) -> None:
+            world.more.setdefault("words", {})[tag] = word
+
+        yield Act(f"every(Tag).consistent().filter(pk={tag!r}).update(word={word!r})", rename, settled=True)
+
+    def expected(self, world: World) -> Iterator[Expected]:
+        yield from super().expected(world)
+        words = world.more.get("words", {})
+        found = {(thing, tag, words.get(tag, "")) for thing, tag in self.edges(world)}
+        text = "sorted((edge.thing_id, edge.tag_id, edge.word) for edge in scanned(Edge.objects))"
+        yield Expected(text, sorted(found), consistent=True)

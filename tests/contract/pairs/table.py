@@ -60,6 +60,9 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal("sharded_primary", "derived", "E024", "keys on indexes alone", ("shards", "derived")),
     Refusal("sharded_primary", "derived_expiring", "E024", "keys on indexes alone", ("shards", "derived_expiring")),
     Refusal("expiry", "derived", "E037", "Declare expires = models.TTLAttribute", ("expiry", "derived_expiring")),
+    Refusal("purged", "followed", "E030", "on_delete", ("purged", "through")),
+    Refusal("expiry", "followed", "E030", "on_delete", ("expiry", "through")),
+    Refusal("sharded_primary", "followed", "E024", "keys on indexes alone", ("shards", "followed")),
     Refusal("set_null", "nested", "E030", "would change what never changes", ("cascade", "nested")),
     Refusal("set_default", "nested", "E030", "would change what never changes", ("cascade", "nested")),
 )
