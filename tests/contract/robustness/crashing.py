@@ -32,6 +32,8 @@ Step = Callable[[], Any]
 ROOM = examples(15, MAX_ACTIONS)
 #: More holders, or children, than one transaction takes.
 MANY = examples(20, 130)
+#: How many of the requests of one write a process ends after, in turn.
+ENDS = examples(8, 1000)
 
 
 def lower_limits(patch: pytest.MonkeyPatch) -> None:
@@ -40,6 +42,13 @@ def lower_limits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(cascade, "MAX_ACTIONS", ROOM)
     patch.setattr(spreading, "MAX_ACTIONS", ROOM)
     patch.setattr(spreading, "MAX_ALONG", ROOM - along)
+
+
+def ends_of(requests: int) -> list[int]:
+    """Return after how many requests of a write to end: all numbers, or ``ENDS`` from the first to the last."""
+    if requests <= ENDS:
+        return list(range(requests))
+    return [number * (requests - 1) // (ENDS - 1) for number in range(ENDS)]
 
 
 class Crash(BaseException):

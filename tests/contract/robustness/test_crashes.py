@@ -28,6 +28,7 @@ from tests.contract.robustness.crashing import (
     Step,
     Verifier,
     crash_behind,
+    ends_of,
     member,
     put_back,
     saved,
@@ -197,7 +198,7 @@ def completed(case: Case, before: Items, wanted: Items, table: Table) -> None:
 @pytest.mark.filterwarnings("ignore::dynamo_single.exceptions.NotRolledBackWarning")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_a_crash_leaves_is_completed_by_the_same_write(table: Table, case: Case) -> None:
-    """Behind whichever request the process ends, doing it again leaves what one undisturbed write leaves."""
+    """Wherever the process ends, doing it again leaves what one undisturbed write leaves."""
     case.make()
     findings = Verifier()
     stored = items_of(table)
@@ -207,7 +208,7 @@ def test_what_a_crash_leaves_is_completed_by_the_same_write(table: Table, case: 
     wanted = timeless(there := items_of(table))
     assert wanted != before
     assert findings(there) == []
-    for number in range(len(asked)):
+    for number in ends_of(len(asked)):
         put_back(stored)
         with pytest.raises(Crash), crash_behind(number):
             case.write()
@@ -229,7 +230,7 @@ def test_what_a_crash_leaves_of_copies_is_completed_by_a_command(table: Table, c
     with crash_behind(None) as asked:
         case.write()
     wanted = timeless(items_of(table))
-    for number in range(len(asked)):
+    for number in ends_of(len(asked)):
         put_back(stored)
         with pytest.raises(Crash), crash_behind(number):
             case.write()
