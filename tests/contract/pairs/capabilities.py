@@ -256,10 +256,12 @@ class conditional(Capability):
         return {"state": chance.choice(("open", "done"))}
 
     def expected(self, world: World) -> Iterator[Expected]:
-        yield Expected(
-            "pks(Thing.objects.using_index('open').filter(state='open'))",
-            listed(world, state="open"),
-        )
+        asked = {"state": "open"}
+        if "owner_name" in world.family.thing.attributes:
+            asked["owner_name"] = "Ann"
+        rows = world.listed()
+        found = sorted(pk for pk, row in rows.items() if all(row[name] == value for name, value in asked.items()))
+        yield Expected(f"pks(Thing.objects.using_index('open').filter(**{asked!r}))", found)
 
 
 class extracted(Capability):
@@ -318,7 +320,9 @@ class derived(Capability):
         )
 
     def expected(self, world: World) -> Iterator[Expected]:
-        said = {pk: row["note"] for pk, row in world.live.items() if row["note"] != "two"}
+        rows = {pk: row for pk, row in world.listed().items() if row["note"] != "two"}
+        is_copied = "owner_name" in world.family.thing.attributes
+        said = {pk: f"{row['note']} {row['owner_name']}" if is_copied else row["note"] for pk, row in rows.items()}
         yield Expected(
             "{mark.pk: mark.said for mark in Mark.objects.consistent().in_bulk(PKS).values()}", said, consistent=True
         )

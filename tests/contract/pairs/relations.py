@@ -83,6 +83,14 @@ class Relation(Capability):
             yield from departures(world, owner)
 
 
+#: The texts of other rows, and what they are where things have a copy.
+FROM_COPIES = (
+    ("derived_from = ('note',)", "derived_from = ('note', 'owner_name')"),
+    ("said=self.note", "said=f'{self.note} {self.owner_name}'"),
+    ("Q(state='open')", "Q(state='open', owner_name='Ann')"),
+)
+
+
 class copies(Relation):
     """`CopiedAttribute`: an owner's name with each of its things."""
 
@@ -95,6 +103,10 @@ class copies(Relation):
         super().add(family)
         family.thing.attributes["owner_name"] = "models.CopiedAttribute('owner', 'name')"
         family.shown.append("owner_name")
+        # What follows from a thing follows from the copy, too.
+        for before, after in FROM_COPIES:
+            family.thing.code = [text.replace(before, after) for text in family.thing.code]
+            family.thing.keys = {name: key.replace(before, after) for name, key in family.thing.keys.items()}
 
     def shown(self, world: World, pk: str) -> Row:
         owner = world.things[pk].values["owner_id"]
@@ -152,8 +164,12 @@ class counters(Relation):
         family.owner.attributes |= {
             "things": "models.Children('Thing', field='owner')",
             "thing_count": "models.CounterAttribute('things')",
-            "twos": "models.CounterAttribute('things', condition=Q(note='two'))",
+            "twos": f"models.CounterAttribute('things', condition=Q({self.condition(family)}))",
         }
+
+    def condition(self, family: Family) -> str:
+        """What the second number asks: a copy, if there is one."""
+        return "owner_name='Ann'" if "owner_name" in family.thing.attributes else "note='two'"
 
     def refusals(self, world: World, pk: str, after: Row | None, way: str) -> Errors:
         """An owner that is gone can lose things, but for within a block, and get none."""
@@ -161,19 +177,27 @@ class counters(Relation):
         for row, step in ((world.live.get(pk), -1), (after, 1)):
             if row is not None and row["owner_id"] is not None:
                 changes[row["owner_id"], "things"] += step
-                changes[row["owner_id"], "twos"] += step * (row["note"] == "two")
+                changes[row["owner_id"], "twos"] += step * self.meets(world, row)
         of_gone = [number for (owner, _), number in changes.items() if owner not in world.owners]
         refused = any(number > 0 or (number and way == "atomic") for number in of_gone)
         return frozenset({MissingReference}) if refused else NO_ERRORS
+
+    def meets(self, world: World, row: Row) -> bool:
+        """Return whether the second number counts a thing."""
+        if "owner_name" not in world.family.thing.attributes:
+            return bool(row["note"] == "two")
+        names = {**world.more.get("names", {}), **{pk: each["name"] for pk, each in world.owners.items()}}
+        return names.get(row["owner_id"]) == "Ann"
 
     def own(self, family: Family) -> list[Any]:
         return [family.references["owner"]]
 
     def expected(self, world: World) -> Iterator[Expected]:
         mine = {
-            owner: [row["note"] for row in world.live.values() if row["owner_id"] == owner] for owner in world.owners
+            owner: [self.meets(world, row) for row in world.live.values() if row["owner_id"] == owner]
+            for owner in world.owners
         }
-        counted = {owner: (len(notes), notes.count("two")) for owner, notes in mine.items()}
+        counted = {owner: (len(found), sum(found)) for owner, found in mine.items()}
         text = "{each.pk: (each.thing_count, each.twos) for each in every(Owner).consistent().in_bulk(OWNERS).values()}"
         yield Expected(text, counted, consistent=True)
 

@@ -16,6 +16,7 @@ from tests.contract.pairs.oracle import Act
 from tests.contract.pairs.runner import History, Play
 from tests.contract.pairs.seeds import SEED
 from tests.contract.pairs.table import CAPABILITIES, readers_of
+from tests.contract.pairs.writers import WRITERS, Refused
 from tests.deep import deep
 from tests.histories.app import history
 
@@ -48,7 +49,7 @@ class OpenPlay(Play):
             return
         if self.is_paused and "Thing" in act.text:
             raise self.history.failed(f"{act.text} has to wait until the migration is finished.")
-        if act.errors and not isinstance(error, tuple(act.errors)):
+        if act.errors and not isinstance(error, (*act.errors, Refused)):
             raise self.history.failed(f"{act.text} has to end in one of {act.errors}, not in {error!r}.")
         if error is not None and not act.errors:
             raise self.history.failed(f"{act.text} has to be carried out: {error!r}") from error
@@ -71,7 +72,8 @@ def stored(before: History, values: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", [pytest.param(name, marks=deep) for name in ADDED])
 def test_capability_is_added_while_things_are_written(table: Table, tmp_path: Path, name: str) -> None:
     capability = CAPABILITIES[name]()
-    ways = ["save", "update", "bulk", "atomic"]
+    # PynamoDB asks for no migrations, and jobs are of users, who are not there beside the app.
+    ways = [way for way in WRITERS if way not in {"pynamodb", "jobs"}]
     values = {**capability.earlier}
     with history(tmp_path) as app:
         before = History(SEED, [capability], of_table=False, is_prior=True)
