@@ -19,6 +19,7 @@ from dynamo_single import models
 from dynamo_single.admin import changes, content_types
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.table.names import LOG_OF_OBJECT
 
 
 def _second_index() -> str | None:
@@ -87,7 +88,7 @@ class LogEntry(models.Model):
 
     class Keys:
         primary = models.Key("LOG#USER#{user_id}", "{action_time}#{entry_id}")
-        by_object = models.IndexKey("gs1", "LOG#OBJECT#{object_type}#{object_id}", "{action_time}#{entry_id}")
+        by_object = models.IndexKey("gs1", f"{LOG_OF_OBJECT}#{{object_type}}#{{object_id}}", "{action_time}#{entry_id}")
         if TIME_INDEX is not None:
             by_time = models.IndexKey(TIME_INDEX, "LOG", "{action_time}#{entry_id}")
 

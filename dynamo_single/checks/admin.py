@@ -87,7 +87,8 @@ def check_inlines(app_configs: Sequence[AppConfig] | None = None, **kwargs: obje
         for site in all_sites
         for model_admin in site._registry.values()
         for inline in model_admin.inlines
-        if isinstance(inline, type) and is_stored_in_dynamodb(getattr(inline, "model", object))
+        # Django's own check reports what is no inline, and an inline without a model.
+        if isinstance(model := getattr(inline, "model", None), type) and is_stored_in_dynamodb(model)
         for what, hint in _shown_by(inline, model_admin)
     ]
 

@@ -57,6 +57,10 @@ class Masks:
         """Return a sort key of a partition without the secrets in it."""
         return secrecy.masked_key(alias, partition, sort, self._also)[1]
 
+    def log_key(self, partition: str) -> str:
+        """Return a partition key without the ``pk`` of an object whose log it leads to, if that contains a secret."""
+        return secrecy.masked_log(partition, self._also)
+
     def _inside(self, model: type[DynamoModel] | None, path: Path, value: StoredValue) -> dict[str, object]:
         ((kind, held),) = value.items()
         if kind == "S":

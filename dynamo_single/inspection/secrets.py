@@ -28,7 +28,7 @@ def masked_text(alias: str, partition: str, masks: Masks) -> str:
     for template in _secret_templates(masks):
         if template.matches(partition):
             return template.head + MASK
-    return partition
+    return masks.log_key(partition)
 
 
 def asks_for_secret(alias: str, prefix: str, masks: Masks) -> bool:
@@ -37,7 +37,7 @@ def asks_for_secret(alias: str, prefix: str, masks: Masks) -> bool:
         return MASK in masked_cache_key(prefix) and not prefix.endswith("#")
     if prefix.startswith(_CLAIM):
         return prefix.count("#") > 2 and is_secret_claim(alias, prefix, masks)
-    return any(
+    return masks.log_key(prefix) != prefix or any(
         prefix.startswith(template.head) and prefix != template.head and template.could_start_with(prefix)
         for template in _secret_templates(masks)
     )

@@ -152,7 +152,7 @@ def keys_of(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Ite
         key = _made_by(own, index, partition, sort)
         # A key that no template makes may hold anything that the model's keys hold.
         suspicious = bool(secret) and key is None and any(secret.intersection(each.variables) for each in own)
-        seen = (MASK, MASK) if suspicious else masked_key(key, secret, partition, sort)
+        seen = (MASK, MASK) if suspicious else masked_key(key, secret, masks.log_key(partition), sort)
         if item_type in CACHE_TYPES:
             seen = masked_cache_key(partition), sort
         elif item_type == names.CLAIM_ITEM_TYPE and is_secret_claim(alias, partition, masks):

@@ -47,6 +47,8 @@ APPLIED_AT = "appliedAt"
 
 TRASH_PREFIX = "TRASH"
 UNIQUE_PREFIX = "UNIQUE"
+#: The beginning of the partition with the history of one object in the admin: its model's label and its pk follow.
+LOG_OF_OBJECT = "LOG#OBJECT"
 
 
 def _index_partition(index: str) -> str:

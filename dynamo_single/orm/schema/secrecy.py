@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+from django.apps import apps
+
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
@@ -20,6 +22,7 @@ from dynamo_single.orm.schema.layout import AccessKey
 from dynamo_single.table import masking, names
 
 _CLAIM: Final = f"{names.UNIQUE_PREFIX}#"
+_LOG: Final = f"{names.LOG_OF_OBJECT}#"
 
 
 def is_secret(model: type[Any] | None, name: str, also: AlsoSecret | None = None) -> bool:
@@ -107,7 +110,7 @@ def masked_key(alias: str | None, partition: str, sort: str, also: AlsoSecret | 
         if not owners or any(is_secret(model, part, also) for model in owners for part in parts[2:]):
             partition = "#".join([*parts[:3], MASK])
         return partition, sort
-    shown = partition, sort
+    shown = masked_log(partition, also), sort
     for model in _models(alias):
         if not (secret := secrets_of(model, also)):
             continue
@@ -115,6 +118,21 @@ def masked_key(alias: str | None, partition: str, sort: str, also: AlsoSecret | 
             if key.has_partition(partition):
                 shown = _masked_by(key, secret, shown)
     return shown
+
+
+def masked_log(partition: str, also: AlsoSecret | None = None) -> str:
+    """Return a partition key, or the beginning of one, without the ``pk`` of an object whose log it leads to.
+
+    The ``pk`` is masked if it contains a secret, or if the object's model is not installed. Other keys are unchanged.
+    """
+    label, _separator, pk = partition.removeprefix(_LOG).partition("#")
+    if not partition.startswith(_LOG) or not pk:
+        return partition
+    try:
+        model = apps.get_model(label)
+    except (LookupError, ValueError):
+        return f"{_LOG}{label}#{MASK}"
+    return f"{_LOG}{label}#{MASK}" if is_secret(model, "pk", also) else partition
 
 
 def _models(alias: str | None) -> list[type[DynamoModel]]:

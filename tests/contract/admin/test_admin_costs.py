@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
+from dynamo_single import models
+from dynamo_single.admin.log import LogEntry
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
-from tests.contract.conftest import Pages, text_of
+from tests.contract.conftest import Pages, Registering, text_of
+from tests.unit.declaring import declare, forgotten
 
 COSTS = "dynamo_single.view_costs"
 
@@ -54,6 +57,31 @@ def test_session_keys_are_masked(pages: Pages) -> None:
     content = pages.get("").content.decode()
     assert "SESSIONHASH#•••" in content
     assert str(pages.client.session.session_key) not in content
+
+
+@pytest.fixture
+def vault() -> Iterator[Any]:
+    """A model whose primary key contains a secret."""
+    with forgotten():
+        yield declare("Vault", ("VAULT#{token}", "#METADATA"), token=models.UnicodeAttribute())
+
+
+def test_key_of_log_masks_secret_pk(registered: Registering, vault: Any) -> None:
+    """The history of an object reads the partition that contains its ``pk``."""
+    vault.objects.create(token="open-sesame")
+    shown = panel_of(registered(vault).get("catalog/vault/open-sesame/history/"))
+    assert "LOG#OBJECT#catalog.vault#•••" in shown
+    assert "sesame" not in shown
+
+
+@pytest.mark.parametrize(("label", "hides"), [("catalog.vault", True), ("directory.company", False), ("gone.x", True)])
+def test_log_is_not_searched_by_secret_pk(pages: Pages, vault: Any, label: str, hides: bool) -> None:
+    """What begins with a part of it would find the rest, letter by letter."""
+    key = f"LOG#OBJECT#{label}#open".replace("#", "%23")
+    assert [pages.get(f"dynamodb/table/?{asked}={key}").status_code == 400 for asked in ("begins", "pk")] == [hides] * 2
+    assert pages.get(f"dynamodb/table/?begins=LOG%23OBJECT%23{label}%23").status_code == 200
+    text = LogEntry.objects.filter(object_type=label, object_id="open").explain()
+    assert (f"LOG#OBJECT#{label}#•••" in text) == hides
 
 
 def test_keys_are_left_out_where_the_settings_say_so(pages: Pages) -> None:
