@@ -134,8 +134,8 @@ def test_stopped_batch_logs_nothing_of_another_user(pages: Pages, action: str) -
     assert (theirs, logged(pages, flag)) == (keys[:1], dict.fromkeys(keys[1:], 1))
 
 
-#: Killed before every request, or before every third one.
-EVERY = examples(3, 1)
+#: Killed before every request, or before every fourth one.
+EVERY = examples(4, 1)
 
 
 class KilledBefore:
