@@ -226,7 +226,7 @@ class Play:
         text = f"{writer.__name__}.create(Thing, {arguments(values)})"
         if not (writer.trusts and MissingReference in errors):
             errors = self.refused(writer, values) or errors
-            yield Act(text, lambda world: world.write(pk, values), errors, settled=writer.shows)
+            yield Act(text, lambda world: world.write(pk, values), errors, settled=self.waits(writer))
 
     def change(self, writer: type[Writer]) -> Iterator[Act]:
         """Other values of one or several attributes."""
@@ -247,8 +247,7 @@ class Play:
         errors = self.world.refusals(pk, after, writer.__name__)
         if not (writer.trusts and MissingReference in errors):
             errors = self.refused(writer, changed) or errors
-            settled = writer.shows or (writer.dumps and "tags" in self.history.family.thing.attributes)
-            yield Act(text, lambda world: world.write(pk, after), errors, settled=settled)
+            yield Act(text, lambda world: world.write(pk, after), errors, settled=self.waits(writer))
 
     def change_many(self) -> Iterator[Act]:
         """Another note for all things that an index lists with one; nothing where one of them would be refused."""
@@ -263,6 +262,10 @@ class Play:
 
         update = f"Thing.objects.filter(note={before!r}).update(note={note!r}) == {len(after)}"
         yield Act(f"assert {update}", write, settled=True)
+
+    def waits(self, writer: type[Writer]) -> bool:
+        """Return whether a way to write reads what it writes, which may be late."""
+        return writer.shows or (writer.dumps and "tags" in self.history.family.thing.attributes)
 
     def refused(self, writer: type[Writer], values: Row | None = None) -> Errors:
         """The errors by which a way to write refuses models with one of the capabilities, or what it does not show."""
