@@ -1,4 +1,4 @@
-"""Which inlines a page's form has: those whose rows it can show, and send back in one request.
+"""Leave inlines out of a form if the page cannot show their rows and submit them in one request.
 
 Django shows a form for each child. A page with more inputs than ``DATA_UPLOAD_MAX_NUMBER_FIELDS`` is answered with a
 400 when it is sent, after everything was entered:
@@ -22,22 +22,22 @@ from dynamo_single.admin.choices import read_by_pages
 from dynamo_single.admin.viewing.rows import VisibleRows, all_rows
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 
-#: What a page says in the place of rows.
+#: The template that replaces the rows.
 TEMPLATE = "dynamo_single/admin/left_out.html"
-#: The end of the name of the hidden input that says of a form that was sent that it had no rows to send.
+#: The suffix of the hidden input by which a submitted form tells that it did not show the rows.
 _MARK = "LEFT_OUT"
-#: Inputs that a form has besides those of its fields: of a formset, and for the buttons and the token of the page.
+#: The additional inputs of a form: the management form of a formset, or the buttons and the token of the page.
 _BESIDE = 5
 
 
 def limit_of(inline: object) -> int | None:
-    """How many rows an inline shows at most; ``None`` for one that is not ours, and for one without a bound."""
+    """Return the most rows that an inline shows; ``None`` for Django's inlines, and for one without a bound."""
     found: int | None = getattr(inline, "max_rows", None)
     return found
 
 
 def read_rows(formset: Any, inline: object) -> None:
-    """Read the rows of a formset that is shown, one more than the inline shows at most: a Query for each megabyte."""
+    """Read up to one row more than the inline shows, for a formset that is shown: a Query for each megabyte."""
     limit, queryset = limit_of(inline), all_rows(formset)
     if limit is None or formset.is_bound or not is_stored_in_dynamodb(formset.model):
         return
@@ -52,10 +52,10 @@ def _give(formset: Any, rows: list[Any]) -> None:
 
 
 def leave_out(request: HttpRequest, form: Any, shown: Iterable[object], obj: Any) -> None:
-    """Show a sentence in the place of inlines with too many rows; ``shown`` are Django's ``InlineAdminFormSet``.
+    """Replace inlines that have too many rows with a sentence; ``shown`` contains Django's ``InlineAdminFormSet``.
 
-    Of those that are too large together, the largest ones. What was left out when the form was shown still is when it
-    comes back with errors. Sends nothing.
+    If several inlines are too large together, the largest ones are replaced. They remain replaced if the form is shown
+    again with errors. Does not send a request.
     """
     sizes: dict[int, int] = {}
     left: list[Any] = []
@@ -83,7 +83,7 @@ def _leave_out(request: HttpRequest, shown: Any, obj: Any) -> None:
     if not shown.formset.is_bound:
         shown.formset.extra = shown.formset.min_num = 0
         _give(shown.formset, [])
-    # An inline and what it shows are made for one request.
+    # An inline and its formset are created for one request.
     shown.opts.template = TEMPLATE
     shown.dynamo_mark = _mark_of(shown.formset)
     shown.dynamo_list_url = _list_url(request, shown, obj)
@@ -94,7 +94,7 @@ def _mark_of(formset: Any) -> str:
 
 
 def _list_url(request: HttpRequest, shown: Any, obj: Any) -> str:
-    """Where the children are listed; empty where no such list is, or not for this user, or only the trash has them."""
+    """Return the address of the list of the children; empty without such a list for this user, and in the trash."""
     meta, site = shown.opts.opts, shown.opts.admin_site
     if trash.is_deleted(obj) or not site.is_registered(shown.opts.model):
         return ""
@@ -108,7 +108,7 @@ def _list_url(request: HttpRequest, shown: Any, obj: Any) -> str:
 
 
 def _inputs_of_row(shown: Any) -> int:
-    """How many inputs a row has; of one that can only be looked at, its keys."""
+    """Return how many inputs a row has; a read-only row has those of its keys."""
     return _inputs(shown.formset.empty_form) if shown.has_change_permission else 2
 
 

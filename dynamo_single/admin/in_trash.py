@@ -1,6 +1,6 @@
-"""What the admin says of objects in the trash: who deleted them, when, with what, until when, and what comes back.
+"""Show who deleted the objects in the trash, when, with which object, until when they are kept, and what returns.
 
-A list of the trash has columns of its own for that; an object's page says all of it.
+The list of the trash has additional columns; the page of an object shows everything.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 else:
     _Base = object
 
-#: Objects that the page of one in the trash names.
+#: The most children that the page of an object in the trash names.
 _NAMED = 100
-#: Where an object keeps the name of what it went to the trash with, once that is read.
+#: The name, in an object's ``__dict__``, of the object that it went to the trash with, once that has been read.
 _TAKEN_WITH = "_dynamo_taken_with"
 
 
 class ChecksOfLists(ModelAdminChecks):
-    """Django's checks of a ``ModelAdmin``, with that of ``list_display_links``, although the trash has more columns."""
+    """Django's checks of a ``ModelAdmin``, with that of ``list_display_links`` in spite of additional columns."""
 
     def _check_list_display_links(self, obj: Any) -> list[CheckMessage]:
         links, django = obj.list_display_links, cast("Any", super())
         if type(obj).get_list_display is not ShowsTrash.get_list_display or not isinstance(links, list | tuple):
             return cast("list[CheckMessage]", django._check_list_display_links(obj))
-        # Django leaves this out where get_list_display() is another one, which may give anything. Ours adds columns.
+        # Django skips this check if get_list_display() is overridden. Ours only adds columns.
         return [
             error
             for place, name in enumerate(links)
@@ -54,18 +54,18 @@ class ChecksOfLists(ModelAdminChecks):
 
 
 class ShowsTrash(_Base):
-    """A ``ModelAdmin`` whose list of the trash says when rows went there, with what, and until when it keeps them."""
+    """A ``ModelAdmin`` whose trash shows when objects were deleted, with which object, and until when they are kept."""
 
     checks_class = ChecksOfLists
 
     def get_list_filter(self, request: HttpRequest) -> Any:
-        """The declared filters, and the trash where the model has soft delete."""
+        """Return the declared filters, and that of the trash if the model has soft delete."""
         declared = super().get_list_filter(request)
         model: Any = self.model
         return (*declared, TrashFilter) if trash.has_trash(model) else declared
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """The declared columns; in the trash those that only objects there have besides."""
+        """Return the declared columns; in the trash also those that only deleted objects have."""
         declared = super().get_list_display(request)
         model: Any = self.model
         if not trash.has_trash(model) or not shows_trash(request):
@@ -73,7 +73,7 @@ class ShowsTrash(_Base):
         return (*declared, *marks_of(model, without=declared))
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
-        """Django's; of the trash one BatchGetItem besides for what the rows went there with, if any did."""
+        """Return Django's list; in the trash, name what the rows were deleted with: a BatchGetItem for each model."""
         changelist: Any = super().get_changelist_instance(request)
         if taken_with in changelist.list_display:
             name_what_took(self, request, changelist.result_list)
@@ -81,28 +81,28 @@ class ShowsTrash(_Base):
 
 
 def marks_of(model: Any, *, without: Sequence[object] = ()) -> list[object]:
-    """What there is to show of a model's objects in the trash: names of fields, and what shows the object's name."""
+    """Return the columns of the trash that a model has: names of fields, and a callable for ``deleted_with``."""
     fields = {field.name for field in model._meta.concrete_fields}
     return named([name for name in trash.MARKS if name in fields and name not in without])
 
 
 def named(fields: Iterable[str]) -> list[object]:
-    """Names of fields; in the place of an object's mark what shows the name of what that stands for."""
+    """Return names of fields, with a callable that shows the object's name instead of ``deleted_with``."""
     return [taken_with if name == "deleted_with" else name for name in fields]
 
 
 @display(description=_("deleted with"))
 def taken_with(obj: DynamoModel) -> str | None:
-    """The object that another one went to the trash with, by its kind and name; by its key where it was not read."""
+    """Return the kind and name of the object that this one was deleted with; its key if it was not read."""
     if not getattr(obj, "deleted_with", None):
         return None
     return str(obj.__dict__.get(_TAKEN_WITH) or _by_key(obj))
 
 
 def name_what_took(modeladmin: Any, request: HttpRequest, objects: Iterable[DynamoModel]) -> None:
-    """Read what objects in the trash went there with, and keep its name: one BatchGetItem for each kind of it.
+    """Read and name the objects that others went to the trash with: one BatchGetItem for each model.
 
-    Of what the user may not view only the kind is named.
+    A hidden object is named by its kind.
     """
     marked: list[Any] = [obj for obj in objects if getattr(obj, "deleted_with", None)]
     roots = _roots(marked)
@@ -113,7 +113,7 @@ def name_what_took(modeladmin: Any, request: HttpRequest, objects: Iterable[Dyna
 
 
 def _roots(objects: Sequence[Any]) -> dict[str, Any]:
-    """What deletions of these objects began with, by its mark; what is gone for good is left out."""
+    """Return the objects that the deletions began with, by their markers, without those that are gone permanently."""
     wanted: dict[Any, dict[str, str]] = {}
     for obj in objects:
         model, pk = _marked(obj)
@@ -127,10 +127,10 @@ def _roots(objects: Sequence[Any]) -> dict[str, Any]:
 
 
 def _marked(obj: Any) -> tuple[Any, str]:
-    """The model and the ``pk`` that an object's mark names; no model if it is not installed any more."""
+    """Return the model and the ``pk`` that an object's marker names; ``None`` for a model that is not installed."""
     mark, alias = obj.deleted_with, type(obj)._options.alias
     for position, letter in enumerate(mark):
-        # An item type may have the sign in it, too.
+        # An item type may contain the separator too.
         if letter == "#" and (model := model_of_type(alias, mark[:position])) is not None:
             return model, mark[position + 1 :]
     return None, mark
@@ -142,7 +142,7 @@ def _by_key(obj: DynamoModel) -> str:
 
 
 class InTrash(Struct, frozen=True):
-    """What the page of an object in the trash says; who deleted it is only known of deletions in the admin."""
+    """What the page of an object in the trash shows; ``deleted_by`` is only known for deletions in the admin."""
 
     returning: tuple[str, ...]
     unnamed: int
@@ -153,19 +153,19 @@ class InTrash(Struct, frozen=True):
 
 
 def show(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: DynamoModel, response: Any) -> None:
-    """Make the page of an object one of what is in the trash: with a button to restore it, and none to save it."""
+    """Turn the page of an object into the page of an object in the trash: it can be restored, and cannot be saved."""
     response.template_name = "dynamo_single/admin/in_trash.html"
-    # Django's actions work on what a list shows, where an object in the trash is not.
+    # Django's actions work on the objects of a list, which does not contain those in the trash.
     response.context_data.pop("action_form", None)
     response.context_data["may_restore"] = modeladmin.has_restore_permission(request, obj)
     response.context_data["in_trash"] = described(modeladmin, request, obj)
 
 
 def described(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: Any) -> InTrash:
-    """A Query for each kind of children that go along with the object, one of the log, and a GetItem of the user.
+    """Return what the page shows, without hidden children.
 
-    An object that went along with another one has the other's name, and who deleted that: one GetItem more. Children
-    that the user may not view are left out.
+    Sends a Query for each model of cascading children, a Query of the log and a GetItem of the user. If the object was
+    deleted with another one, sends a GetItem for that one, which the page names with the user who deleted it.
     """
     found = run(coming_back_with(obj))
     seen = [each for each in found if may_view(modeladmin.admin_site, request, each)]

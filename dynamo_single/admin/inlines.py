@@ -21,24 +21,24 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 
 
 class _Children(HidesSecrets, MergesEdits, HasRows, KnowsReferences):
-    """What the two kinds of inlines share."""
+    """The common base of both kinds of inlines."""
 
     formset = KeyInlineFormSet
     extra = 0
-    #: How many children a page shows at most; of more, or of more inputs than a request may have, it says so instead.
+    #: The most children that a page shows. A sentence replaces more children, or more inputs than a request may have.
     max_rows = 200
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """As in Django; nothing is added to what is in the trash."""
+        """Return what Django does; nothing can be added to an object in the trash."""
         inline: Any = super()
         return not trash.is_deleted(obj) and bool(inline.has_add_permission(request, obj))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """As in Django; what belongs to an object in the trash can only be looked at."""
+        """Return what Django does; children of an object in the trash are read-only."""
         return not trash.is_deleted(obj) and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """As in Django; not on the page of an object in the trash."""
+        """Return what Django does; ``False`` on the page of an object in the trash."""
         return not trash.is_deleted(obj) and super().has_delete_permission(request, obj)
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: object) -> Any:
@@ -48,25 +48,25 @@ class _Children(HidesSecrets, MergesEdits, HasRows, KnowsReferences):
 
 
 class DynamoTabularInline(_Children, TabularInline):  # type: ignore[type-arg, misc]  # not generic at run time
-    """Children as rows of a table; reading them is one Query, which several inlines share if a partition holds them."""
+    """Children as rows of a table: one Query, which several inlines share if their rows are in one partition."""
 
 
 class DynamoStackedInline(_Children, StackedInline):  # type: ignore[type-arg, misc]  # not generic at run time
-    """Children one below the other; reading them is one Query, as for ``DynamoTabularInline``."""
+    """Children below each other: one Query, as for ``DynamoTabularInline``."""
 
 
 def of_parent(queryset: Any, obj: DynamoModel) -> Any:
-    """What an inline shows below an object: of one in the trash, the children that went there with it."""
+    """Return the children to show below an object: for one in the trash, those that were deleted with it."""
     if not trash.is_deleted(obj) or not is_stored_in_dynamodb(queryset.model) or not trash.has_trash(queryset.model):
         return queryset
     return trash.went_along(queryset, obj)
 
 
 class ReadsInlinesTogether(ExtendsForm):
-    """A ``ModelAdmin`` whose pages read the children of several inlines by one Query, where one gives them."""
+    """A ``ModelAdmin`` whose pages read the children of several inlines with one Query if they are adjacent."""
 
     def get_formsets_with_inlines(self, request: HttpRequest, obj: Any = None) -> Iterator[tuple[Any, Any]]:
-        """Django's; where a page only shows children, they are read here, as Django reads them one kind at a time."""
+        """Return Django's formsets; the rows of a read-only page are read together, which Django reads one by one."""
         django: Any = super()
         found = list(django.get_formsets_with_inlines(request, obj))
         is_shown = obj is not None and request.method != "POST" and len(found) > 1
@@ -102,10 +102,10 @@ def _showing(formset: Any, rows: Sequence[DynamoModel]) -> type:
 
 
 def _read_together(formsets: Sequence[Any]) -> None:
-    # Of a form that was sent, only what it holds is looked up.
+    # A submitted form only needs the rows that it contains.
     shown = [formset for formset in formsets if not formset.is_bound or formset.initial_form_count()]
     querysets = [all_rows(formset) for formset in shown if is_stored_in_dynamodb(formset.model)]
-    # Those of forms that were looked at already are lists.
+    # The rows of formsets that have been evaluated are lists.
     unread = [queryset for queryset in querysets if getattr(queryset, "_result_cache", ()) is None]
     if len(unread) > 1:
         unread[0]._fetch_with(unread[1:])

@@ -1,6 +1,6 @@
-"""The list page: what a key answers is read by it, page by page; the rest is answered of rows that are held in memory.
+"""The list page: keys serve what they can, page by page; the rest is computed from rows that are held in memory.
 
-Past ``list_max_in_memory`` rows nothing is held: the page shows what keys answer, and says what they do not.
+Past ``list_max_in_memory`` rows nothing is held: the page shows what keys support, and names what it leaves out.
 """
 
 from __future__ import annotations
@@ -29,21 +29,20 @@ from dynamo_single.exceptions import DynamoSingleError, NotSupported, TooManyMat
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
 
-#: The parameter that holds the columns of an order, which is Django's.
+#: Django's parameter with the columns of the order.
 ORDER_VAR = "o"
-#: How many rows a page has, one of ``list_page_sizes``.
+#: The parameter with the size of a page, one of ``list_page_sizes``.
 SIZE_VAR = "size"
-#: Where a page of a large list begins.
+#: The parameter with the cursor where a page of a large list begins.
 CURSOR_VAR = "cursor"
 
 
 class KeyChangeList(ChangeList):
-    """Django's list. Keys answer what they express; the rest is worked out of held rows, if there are few enough.
+    """Django's list. Keys serve what they can; the rest is computed from held rows, if there are few enough.
 
-    ``held_rows`` says of how many rows the list was made in memory, ``costs`` what reading it took, ``left_out`` what
-    the page does without, ``missing_keys`` for developers which key would answer that, ``is_counted`` whether it is
-    known how many rows there are, ``is_complete`` whether keys found all that a search asks for, and ``progress`` how
-    far somebody looked through the list.
+    ``held_rows`` is the number of rows that were held in memory, ``costs`` the cost of reading them. ``left_out`` names
+    what the page leaves out, ``missing_keys`` proposes keys for that to developers. ``is_counted`` is set if the number
+    of rows is known, ``is_complete`` if keys found all matches of a search. ``progress`` is that of a scan.
     """
 
     held_rows: int | None = None
@@ -53,7 +52,7 @@ class KeyChangeList(ChangeList):
     progress_text = ""
     missing_keys: Sequence[tuple[str, str]] = ()
     _filters: Any = None
-    #: Whether it is known that there are more rows than may be held, so that nobody counts them.
+    #: Whether there are known to be more rows than may be held, so that they are not counted.
     _is_large = False
     costs = Costs()
     found_by_keys = ""
@@ -76,7 +75,7 @@ class KeyChangeList(ChangeList):
         hide_in_list(self, request)
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
-        """The rows' queryset."""
+        """Return the queryset of the rows."""
         for name in (CURSOR_VAR, scanning.SCAN_VAR):
             self.params.pop(name, None)
             self.filter_params.pop(name, None)
@@ -84,21 +83,21 @@ class KeyChangeList(ChangeList):
         try:
             queryset = super().get_queryset(request, exclude_parameters)
         except IncorrectLookupParameters as error:
-            # Django would show the whole list in the place of a filter that is wrong; the page says what is wrong.
+            # Django would show the whole list instead of reporting a wrong filter.
             if error.args and isinstance(error.args[0], DynamoSingleError):
                 raise error.args[0] from error
             raise
         return queryset
 
     def get_filters_params(self, params: Any = None) -> dict[str, object]:
-        """Django's, without the page's size, which is no filter."""
+        """Return Django's parameters without the page's size, which is not a filter."""
         found: dict[str, Any] = super().get_filters_params(params)
         found.pop(SIZE_VAR, None)
         return found
 
     @property
     def sizes(self) -> list[tuple[int, str]]:
-        """The sizes that a page may have and their addresses, where that makes a difference."""
+        """The sizes that a page may have and their addresses, if the list is longer than the smallest one."""
         admin: Any = self.model_admin
         offered = sorted({*admin.list_page_sizes, admin.list_per_page})
         if self.is_counted and self.result_count <= offered[0]:
@@ -106,7 +105,7 @@ class KeyChangeList(ChangeList):
         return [(size, self.get_query_string({SIZE_VAR: size})) for size in offered]
 
     def get_filters(self, request: HttpRequest) -> Any:
-        """Django's, made once: a reference's choices are read for them, and facets ask for the rows again and again."""
+        """Return Django's filters, created once: they read choices, and facets ask for them repeatedly."""
         if self._filters is None:
             self._filters = super().get_filters(request)
         specs, has_filters, params, *others = self._filters
@@ -143,7 +142,7 @@ class KeyChangeList(ChangeList):
         return None if secrets.is_secret(self.model_admin, found) else found
 
     def get_ordering(self, request: HttpRequest, queryset: Any) -> list[Any]:
-        """As in Django without secrets; a large list has no order that nobody clicked on and no key serves."""
+        """Return Django's order without secrets; a large list leaves out a declared order that no key serves."""
         ordering = secrets.without_secrets(self.model_admin, super().get_ordering(request, queryset))
         if not ordering or self.params.get(ORDER_VAR) or not holding.is_given_up(request):
             return ordering
@@ -153,17 +152,17 @@ class KeyChangeList(ChangeList):
         return []
 
     def _get_deterministic_ordering(self, ordering: Any) -> list[str]:
-        # Django adds "-pk", which few keys serve; a key's own order is total already (private to Django).
+        # Django adds "-pk", which few keys serve; the order of a key is total already (private to Django).
         return list(ordering)
 
     @property
     def left_out(self) -> list[str]:
-        """What the page does without."""
+        """The parts that the page leaves out."""
         return [each.what for each in self.lacking]
 
     @property
     def is_too_large(self) -> bool:
-        """Whether it is for the number of rows that the page does without something; else no key lists them all."""
+        """Whether the page leaves something out because of the number of rows; otherwise no key lists them all."""
         return not self.is_counted or holding.is_given_up(self.request) or holding.is_exceeded(self.request)
 
     def _leave_out(self, what: Any, asked: Any = None, *, is_counted: bool = False) -> None:
@@ -176,13 +175,13 @@ class KeyChangeList(ChangeList):
         return lacking.filtered(f"{name}__{operator}", found)
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the page: by a key one Query, and one that counts if there is more than one page; else the held rows."""
+        """Read the page by a key, one Query and one that counts if there are more pages, or use the held rows."""
         self.show_full_result_count = False
         admin: Any = self.model_admin
         offered = {str(size): size for size in admin.list_page_sizes}
         self.list_per_page = offered.get(request.GET.get(SIZE_VAR, ""), self.list_per_page)
         if _is_action(request):
-            # An action works on its own queryset and answers with a redirect or a page without this list.
+            # An action has its own queryset, and returns a redirect or a page without this list.
             self.result_list: Any = []
             self.result_count = 0
             return
@@ -192,7 +191,7 @@ class KeyChangeList(ChangeList):
         if self._cursor is not None:
             self._read_by_keys(request)
             return
-        # What the page is made of in any case answers the list as well; of too many rows keys do.
+        # Rows that the page needs in any case also serve the list; if there are too many, keys do.
         asks_all = self.date_hierarchy or self.add_facets or any(map(_asks_rows, self.filter_specs))
         if asks_all and not self._is_held() and holding.is_exceeded_by(self.root_queryset):
             self._is_large = not self.query and not self.get_filters_params()
@@ -217,12 +216,12 @@ class KeyChangeList(ChangeList):
         self._read(request)
 
     def without_search(self) -> Any:
-        """The rows that the filters leave."""
+        """Return the rows that the filters leave."""
         before, self.query = dict(self.__dict__), ""
         try:
             return self.get_queryset(self.request)
         finally:
-            self.__dict__.update(before)  # what the page shows of its filters is decided already
+            self.__dict__.update(before)  # the page has decided already what it shows of its filters
 
     def _look_through(self, before: scanning.Progress) -> None:
         self.is_counted = False
@@ -260,7 +259,7 @@ class KeyChangeList(ChangeList):
         if self._is_large:
             self._give_pages(page)
             return len(self.result_list)
-        known = self.paginator.__dict__  # which holds the count where the page tells it
+        known = self.paginator.__dict__  # which contains the count if the page knows it
         try:
             if "count" not in known:
                 known["count"] = holding.count(self.model_admin, self.queryset)
@@ -272,7 +271,7 @@ class KeyChangeList(ChangeList):
             return len(self.result_list)
 
     def _give_pages(self, page: Any) -> None:
-        """The first page of a list that nobody counts: where it ends, the next one begins."""
+        """Prepare the first page of a list that is not counted: the next page begins at its end."""
         if self.page_num != 1:
             raise EmptyPage
         self.is_counted = False
@@ -291,22 +290,22 @@ class KeyChangeList(ChangeList):
 
     @property
     def next_link(self) -> str | None:
-        """The address of the page after this one, of a list that nobody counts."""
+        """The address of the next page of a list that is not counted."""
         return self.get_query_string({CURSOR_VAR: self.next_cursor}) if self.next_cursor else None
 
     @property
     def previous_link(self) -> str | None:
-        """The address of the page before this one, of a list that nobody counts."""
+        """The address of the previous page of a list that is not counted."""
         return self.get_query_string({CURSOR_VAR: self.previous_cursor}) if self.previous_cursor else None
 
     @property
     def scan_budget(self) -> int:
-        """How many items looking through the list reads at most."""
+        """The most items that a scan of the list reads."""
         return scanning.budget_of(self.model_admin)
 
     @property
     def scan_link(self) -> str | None:
-        """The address of the next step through the list, or of the first one where keys did not answer all of it."""
+        """The address of the next step of a scan, or of the first one if keys did not find every match."""
         if self.progress is None:
             is_asked = self.scan_budget and (self.query or self.has_active_filters) and not self.is_complete
             begin = {scanning.SCAN_VAR: scanning.place(self.request), ORDER_VAR: None}
@@ -316,11 +315,11 @@ class KeyChangeList(ChangeList):
 
     @property
     def goes_on(self) -> bool:
-        """Whether the page asks for the next steps by itself: not where somebody followed a link from elsewhere."""
+        """Whether the page requests the next steps by itself: not if a user followed a link from another site."""
         return bool(self._scan)
 
     def _ask_filters(self, request: HttpRequest) -> None:
-        """Ask now what the template will ask: what cannot be answered is left out of the page, and said."""
+        """Evaluate what the template will show; parts that are not supported are left out, and named."""
         if self.date_hierarchy and not self._is_held():
             self._leave_out(_("the dates"), self._example(self.date_hierarchy, "gte"), is_counted=True)
             self.date_hierarchy = None
@@ -344,7 +343,7 @@ class KeyChangeList(ChangeList):
         self.has_filters = bool(shown)
 
     def _is_held(self) -> bool:
-        """Whether all rows that the list is made of are in memory; reads them if they may be."""
+        """Return whether all rows of the list are in memory; read them if they may be."""
         if not self.is_counted or not holding.of(self.root_queryset):
             return False
         try:
@@ -361,12 +360,12 @@ class KeyChangeList(ChangeList):
         self.sortable_by = [name for name in sortable if self._is_served(unordered, name)]
         self.unserved = [name for name in sortable if name not in self.sortable_by]
         self.list_max_in_memory = limit
-        # To others the figures would tell how many rows are hidden.
+        # The figures would tell other users how many rows are hidden.
         is_costed = sees_all(self.model_admin.admin_site, request, self.model)
         self.held_rows = holding.rows_held(request) if is_costed else None
         self.can_show_all = self.is_counted and self.result_count <= self.list_max_show_all
         self.multi_page = self.is_counted and self.result_count > self.list_per_page
-        # Where nothing narrows the list the two counts are one; elsewhere the template says "Show all".
+        # Without a filter or a search the two counts are equal; otherwise the template shows "Show all".
         is_narrowed = self.progress is None and (self.query or self.has_active_filters)
         self.full_result_count = None if is_narrowed else self.result_count
         self.show_admin_actions = bool(self.result_list)
@@ -380,7 +379,7 @@ def _is_action(request: HttpRequest) -> bool:
 
 
 def _asks_rows(spec: object) -> bool:
-    """Whether a filter's choices are what the rows have."""
+    """Return whether the choices of a filter are values of the rows."""
     return isinstance(spec, AllValuesFieldListFilter | MembersListFilter)
 
 

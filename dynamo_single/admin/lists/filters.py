@@ -1,4 +1,4 @@
-"""Filters of a list: the trash, references whose objects are listed within a bound, and the members of sets."""
+"""The filters of a list: the trash, references to a bounded number of objects, and members of sets."""
 
 from __future__ import annotations
 
@@ -30,40 +30,40 @@ if TYPE_CHECKING:
 
 
 class TrashFilter(SimpleListFilter):
-    """Live objects, or the ones in the trash."""
+    """Filter by live objects or by objects in the trash."""
 
     title = _("state")
     parameter_name = "trash"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, Any]]:
-        """The one state beside the live ones."""
+        """Return the one state besides live objects."""
         return [("yes", _("In the trash"))]
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
-        """The live ones are shown unless the trash is asked for."""
+        """Yield the live objects, which are the default, then the trash."""
         everything, *states = super().choices(changelist)
         yield {**everything, "display": _("Live")}
         yield from states
 
     def get_facet_queryset(self, changelist: Any) -> dict[str, int]:
-        """How many objects are in the trash: one Query with Select=COUNT."""
+        """Count the objects in the trash: one Query with Select=COUNT."""
         listed = changelist.get_queryset(self.request, exclude_parameters=self.expected_parameters())
         return {"0__c": listed.with_visibility("deleted").count()}
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        """The trash is read by its own key: one Query."""
+        """Return the objects of the chosen state; the trash has its own key, which is one Query."""
         return queryset.with_visibility("deleted") if self.value() else queryset
 
 
 def shows_trash(request: HttpRequest) -> bool:
-    """Whether the list page shows the trash."""
+    """Return whether the list page shows the trash."""
     return bool(request.GET.get(TrashFilter.parameter_name))
 
 
 def count_choices(spec: Any, changelist: ChangeList) -> dict[str, int]:
-    """How many rows each choice of a ``SimpleListFilter`` leaves, each counted by itself.
+    """Count the rows that each choice of a ``SimpleListFilter`` leaves, one choice at a time.
 
-    Django counts the rows whose keys are among those of each choice, by a subquery.
+    Django counts the rows of each choice with a subquery.
     """
     listed = changelist.get_queryset(spec.request, exclude_parameters=spec.expected_parameters())
     chosen = spec.used_parameters.get(spec.parameter_name)
@@ -78,16 +78,16 @@ def count_choices(spec: Any, changelist: ChangeList) -> dict[str, int]:
 
 
 def count_values(spec: Any, changelist: KeyChangeList) -> dict[str, int]:
-    """How many rows have each value of an ``AllValuesFieldListFilter``, grouped by value.
+    """Count the rows for each value of an ``AllValuesFieldListFilter``, grouped by value.
 
-    Django has a condition for each value, which would be looked at for each row.
+    Django builds a condition for each value, which would be evaluated for each row.
     """
     counts = _by_value(spec, changelist, spec.field_path)
     return {f"{number}__c": counts[value] for number, value in enumerate(spec.lookup_choices)}
 
 
 def count_references(spec: Any, changelist: Any) -> dict[str, int]:
-    """How many rows refer to each object, and to none."""
+    """Count the rows that refer to each object, and those without a reference."""
     counts = _by_value(spec, changelist, spec.field.attname)
     found = {f"{key}__c": counts[key] for key, _title in spec.lookup_choices}
     return {**found, "__c": counts[None]} if spec.include_empty_choice else found
@@ -103,7 +103,7 @@ def _by_value(spec: FieldListFilter, changelist: KeyChangeList, name: str) -> Co
 
 
 def counter_of(spec: Any) -> Callable[[Any, Any], dict[str, int]] | None:
-    """What counts the rows of each choice in the place of Django's own way; ``None`` where that is as good."""
+    """Return the function that counts the rows of each choice instead of Django; ``None`` if Django's way works."""
     if counts_by_subquery(spec):
         return count_choices
     kinds = {AllValuesFieldListFilter: count_values, RelatedOnlyFieldListFilter: count_references}
@@ -111,13 +111,13 @@ def counter_of(spec: Any) -> Callable[[Any, Any], dict[str, int]] | None:
 
 
 def _own_names(spec: FieldListFilter) -> set[str]:
-    """The names of the fields of the listed model, as opposed to paths over references."""
+    """Return the names of the listed model's own fields, without paths along references."""
     field: Any = getattr(spec, "field", None)
     return set() if field is None else {each.name for each in field.model._meta.concrete_fields}
 
 
 def counts_by_subquery(spec: FieldListFilter) -> bool:
-    """Whether a filter counts its choices as Django's ``SimpleListFilter`` does."""
+    """Return whether a filter counts its choices like Django's ``SimpleListFilter``."""
     own = type(spec)
     return (
         isinstance(spec, SimpleListFilter)
@@ -127,10 +127,10 @@ def counts_by_subquery(spec: FieldListFilter) -> bool:
 
 
 class ReferenceListFilter(RelatedFieldListFilter):
-    """The objects that a reference can lead to, if a key lists them and they are no more than the list's bound."""
+    """Filter by the objects of a reference, if a key lists them and the list's bound is not exceeded."""
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
-        """One Query; no choices, and so no filter, where that is not enough."""
+        """Return the objects that the user may see: one Query. There are none without a key, or past the bound."""
         model = field.remote_field.model
         own = narrowed(model_admin.admin_site, request, model)
         queryset = model._default_manager.all() if own is None else own
@@ -147,16 +147,16 @@ class ReferenceListFilter(RelatedFieldListFilter):
         return [(getattr(each, attribute), str(each)) for each in seen]
 
     def get_facet_queryset(self, changelist: ChangeList) -> dict[str, int]:
-        """How many rows refer to each object, and to none."""
+        """Count the rows that refer to each object, and those without a reference."""
         return count_references(self, changelist)
 
     def has_output(self) -> bool:
-        """Whether there is a choice; what an address asks for is asked without one as well."""
+        """Return whether the page shows the filter; a filter in the address applies even without choices."""
         return super().has_output() or bool(self.used_parameters)
 
 
 class MembersListFilter(FieldListFilter):
-    """The texts that the sets of the objects have as members; sets of anything else have no filter."""
+    """Filter by the members of sets of strings; other sets have no filter."""
 
     def __init__(
         self, field: Any, request: HttpRequest, params: Any, model: Any, model_admin: Any, field_path: str
@@ -167,23 +167,23 @@ class MembersListFilter(FieldListFilter):
         super().__init__(field, request, params, model, model_admin, field_path)
 
     def has_output(self) -> bool:
-        """Whether the members are texts, as parameters of an address are; what one asks for is asked in any case."""
+        """Return whether the members are strings, like parameters; a filter in the address applies in any case."""
         return self.field.member is str or bool(self.used_parameters)  # type: ignore[attr-defined]  # a SetField's
 
     def expected_parameters(self) -> list[str | None]:
-        """What the set contains."""
+        """Return the parameter that contains the member."""
         return [self.lookup_kwarg]
 
     def _members(self) -> list[str]:
         return sorted({member for members in self._sets for member in members or ()})
 
     def get_facet_queryset(self, changelist: Any) -> dict[str, int]:
-        """How many objects have each member."""
+        """Count the objects with each member."""
         counts = _by_value(self, changelist, str(self.field_path))
         return {f"{number}__c": counts[member] for number, member in enumerate(self._members())}
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
-        """All, and each member."""
+        """Yield "All", then each member."""
         counts = self.get_facet_queryset(changelist) if changelist.add_facets else None
         everything = changelist.get_query_string(remove=[self.lookup_kwarg])
         yield {"selected": self.lookup_val is None, "query_string": everything, "display": _("All")}

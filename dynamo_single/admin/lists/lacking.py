@@ -1,4 +1,4 @@
-"""The keys that would answer what the page of a large list does without: for developers. Sends nothing."""
+"""Propose keys for what the page of a large list leaves out, for developers. Does not send requests."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Rows = QuerySet[DynamoModel]
 
 
 class Lacking(Struct, frozen=True):
-    """Something that a page does without: what it is called, and the question that a key would have to answer.
+    """A part that a page leaves out: its name, and the query that a key would have to support.
 
-    What is ``counted`` is worked out of all rows, key or no key.
+    ``is_counted`` is set if the part is computed from all rows, with or without a key.
     """
 
     what: str
@@ -35,7 +35,7 @@ class Lacking(Struct, frozen=True):
 
 
 def advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
-    """What a page does without, and what a developer can do about it; nothing of what is held in memory."""
+    """Return what a page leaves out and how a developer can fix it; does not use the rows that are held in memory."""
     rows = holding.detached(changelist.without_search()).order_by()
     limit = holding.limit_of(changelist.model_admin)
     found = []
@@ -51,7 +51,7 @@ def advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
 
 
 def key_for(asked: Callable[[Rows], Rows], rows: Rows) -> str:
-    """The key that answers a question, the one that would, or that none can."""
+    """Describe the key that supports a query, or propose one; if no key can support it, say so."""
     try:
         queryset = asked(rows)
         state = state_of(queryset)
@@ -70,23 +70,23 @@ def key_for(asked: Callable[[Rows], Rows], rows: Rows) -> str:
 
 
 def ordered(*names: object) -> Callable[[Rows], Rows]:
-    """The question for rows in an order."""
+    """Return a function that orders rows."""
     return lambda rows: rows.order_by(*names)
 
 
 def filtered(lookup: str, value: object) -> Callable[[Rows], Rows]:
-    """The question for rows with a value; of a value that is none, for those without one."""
+    """Return a function that filters rows by a value, or by its absence if the value is ``None``."""
     name, _separator, operator = lookup.rpartition("__")
     return lambda rows: rows.filter(**({f"{name}__isnull": True} if value is None else {f"{name}__{operator}": value}))
 
 
 def value_in(rows: Any, name: str) -> Any:
-    """A value of an attribute that a row of the page was read with, as an example; ``None`` if none was."""
+    """Return a value of an attribute from the rows of the page as an example; ``None`` if no row has one."""
     return next((found for row in rows if (found := row.__dict__.get(name)) is not None), None)
 
 
 def _searched(changelist: KeyChangeList, rows: Rows) -> Iterator[Lacking]:
-    """The fields of a search that no key looks through."""
+    """Yield the search fields that no key supports."""
     text = changelist.query.strip()
     fields = changelist.search_fields if text else ()
     for name in map(str, fields):
@@ -97,7 +97,7 @@ def _searched(changelist: KeyChangeList, rows: Rows) -> Iterator[Lacking]:
 
 
 def _columns(changelist: KeyChangeList) -> Iterator[Lacking]:
-    """The columns that cannot be clicked on, as no key has their order."""
+    """Yield the columns that cannot be sorted because no key has their order."""
     for name in changelist.unserved:
         shown = label_for_field(name, changelist.model, changelist.model_admin)
         yield Lacking(_("the order by %(column)s") % {"column": shown}, ordered(changelist.get_ordering_field(name)))

@@ -1,8 +1,8 @@
-"""Looking through a large list for what no key answers: step by step, by those who ask for it, within a budget.
+"""Scan a large list for a filter that no key supports: step by step, at the user's request, within a budget.
 
-A step reads what the list's own key gives from where the last one ended, or the table where no key lists the model, and
-compares in Python. Where it ended, and what was read so far, goes along in the address, signed for the user: nothing is
-stored, so that whoever stops asking has stopped it, and nobody can make others go on.
+A step continues where the previous one ended. It reads the key that lists the model, or the table if no key does, and
+compares the rows in Python. The address contains the position and the totals so far, signed for the user. Nothing is
+stored: the scan stops when the user stops requesting steps, and no other user can continue it.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import related
 from dynamo_single.orm.schema.kinds import DynamoModel
 
-#: The parameter that says where a step begins; empty for the first one.
+#: The parameter that contains the position where a step begins; empty for the first step.
 SCAN_VAR = "scan"
-#: How many rows are read at a time, and at most how many requests that takes.
+#: The number of rows that are read at a time, and the most requests that this takes.
 _CHUNK = 250
 _MAX_REQUESTS = 5
 _SALT = "dynamo_single.admin.scanning"
 
 
 class Progress(Struct, frozen=True):
-    """Where a look through a list is: the next step's cursor, what was read, found and paid so far.
+    """The progress of a scan: the cursor of the next step, and what was read, found and consumed so far.
 
-    ``is_over`` says why it ended: there is nothing left, or the budget is used up.
+    ``is_over`` is set if there are no more rows, or if the budget is used up.
     """
 
     cursor: str = ""
@@ -52,21 +52,21 @@ class Progress(Struct, frozen=True):
 
     @property
     def is_at_the_end(self) -> bool:
-        """Whether everything was looked at."""
+        """Whether the scan has read everything."""
         return self.is_over and not self.cursor
 
 
 def place(request: HttpRequest, progress: Progress | None = None) -> str:
-    """The progress as it stands in an address, signed for the user; without one, the place to begin at."""
+    """Return the progress for an address, signed for the user; without a progress, the beginning."""
     values = progress or Progress()
     found = [values.cursor, values.read, values.found, values.requests, values.units]
     return signing.dumps(found, salt=_salt(request))
 
 
 def begun(request: HttpRequest, text: str) -> Progress:
-    """The progress that an address holds; one that was changed, or given to another user, is a wrong request.
+    """Return the progress that an address contains; raise ``SuspiciousOperation`` if it is forged or another user's.
 
-    Without one it is the first step, which anybody can link to. Only a place of ours goes on by itself.
+    An empty text is the first step, which any page can link to. Only a signed position continues by itself.
     """
     if not text:
         return Progress()
@@ -81,14 +81,14 @@ def _salt(request: HttpRequest) -> str:
 
 
 def budget_of(model_admin: Any) -> int:
-    """How many items one look through a list reads at most; 0 if there is none."""
+    """Return the most items that a scan of a list reads; 0 if the admin does not offer scans."""
     return int(getattr(model_admin, "list_scan_budget", None) or 0)
 
 
 def step(changelist: KeyChangeList, wanted: int, before: Progress) -> tuple[list[Any], Progress]:
-    """The next rows, ``wanted`` or a few more if there are so many, and how far that went.
+    """Return the next rows, ``wanted`` or a few more if there are that many, and the progress after them.
 
-    It reads as many items as a list may hold, or a few more, or what is left of the budget.
+    Reads about as many items as a list may hold in memory, and no more than the rest of the budget and one chunk.
     """
     queryset, limit = changelist.queryset, holding.limit_of(changelist.model_admin) or _CHUNK
     budget = budget_of(changelist.model_admin)
@@ -100,7 +100,7 @@ def step(changelist: KeyChangeList, wanted: int, before: Progress) -> tuple[list
             page = source.page(_CHUNK, cursor or None, max_requests=_MAX_REQUESTS)
             found += [row for row in page if matches(condition, form_of(type(row)).upgraded(row._stored))]
             cursor, looked = page.next_cursor or "", looked + len(page)
-            # Of a whole table, what other models have there is looked through as well.
+            # A scan of the whole table also reads the items of other models.
             read = before.read + (looked if is_listed else costs.items_read)
             if not cursor or len(found) >= wanted or read - before.read >= limit or read >= budget:
                 break
@@ -118,10 +118,7 @@ def step(changelist: KeyChangeList, wanted: int, before: Progress) -> tuple[list
 
 
 def _source(changelist: Any) -> tuple[Any, bool]:
-    """What is looked through: the rows that the filters leave, if a key answers these; else all, by a key or the table.
-
-    The second value says whether a key lists them.
-    """
+    """Return the rows to scan, narrowed by the filters that a key supports, and whether a key lists them."""
     filtered = changelist.without_search()
     everything = changelist.root_queryset.with_visibility(filtered._asked.visibility)
     for queryset in (filtered, everything):
@@ -137,7 +134,7 @@ def _condition(queryset: QuerySet[DynamoModel]) -> Condition:
 
 
 def words_for(progress: Progress, name: object, *, is_costed: bool) -> str:
-    """How far it is, for those who wait; what was read and what that cost is for users who see every row."""
+    """Describe the progress; only users who see every row are told what was read and what it cost."""
     if not is_costed:
         return _("%(found)d %(name)s found.") % {"found": progress.found, "name": name}
     looked = _("%(read)d items looked through, of at most %(budget)d: %(found)d %(name)s found.")

@@ -10,6 +10,7 @@ from django.contrib import admin
 from dynamo_single.admin.log import LogEntry
 from project.directory.models import Company, Person
 from project.service.models import Beneficiary, User
+from tests.contract.admin.test_admin_merging import form_of
 from tests.contract.conftest import Pages, text_of
 
 pytestmark = pytest.mark.urls("project.urls")
@@ -44,6 +45,29 @@ def test_hidden_reference_stays_when_saved(pages: Pages, ines: User) -> None:
     assert '<option value="h" selected>Beneficiary</option>' in shown.content.decode()
     assert pages.post("service/user/u/change/", sent("h")).status_code == 302
     found = User.objects.get(pk=ines.pk)
+    assert (found.beneficiary_id, found.first_name) == ("h", "Ines")
+
+
+@pytest.mark.parametrize("option", ["raw_id_fields", "autocomplete_fields"])
+def test_hidden_reference_stays_with_other_widgets(
+    pages: Pages, ines: User, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.setattr(admin.site.get_model_admin(User), option, ("beneficiary",))
+    assert "Hidden School" not in text_of(pages.get("service/user/u/change/"))
+    assert pages.post("service/user/u/change/", sent("h")).status_code == 302
+    found: Any = User.objects.get(pk=ines.pk)
+    assert (found.beneficiary_id, found.first_name) == ("h", "Ines")
+
+
+def test_hidden_reference_stays_in_editable_list(pages: Pages, ines: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    users = admin.site.get_model_admin(User)
+    monkeypatch.setattr(users, "list_editable", ("first_name", "beneficiary"))
+    page = pages.get("service/user/")
+    assert "Hidden School" not in text_of(page)
+    form = {**form_of(page), "form-0-first_name": "Ines", "_save": "Save"}
+    assert form["form-0-beneficiary"] == "h"
+    assert pages.post("service/user/", form).status_code == 302
+    found: Any = User.objects.get(pk=ines.pk)
     assert (found.beneficiary_id, found.first_name) == ("h", "Ines")
 
 
