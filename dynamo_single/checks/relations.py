@@ -1,8 +1,8 @@
-"""E030: references whose ``on_delete`` could not be carried out; E035: references without one.
+"""Check references and many-to-many relations.
 
-E031: many-to-many relations without edges to ask.
-
-W911: a partition that is written as that of another model's objects, but for the format of a value.
+E030 reports an ``on_delete`` that could not be executed, E035 a reference without one, and E031 a many-to-many relation
+whose edges could not be queried. E037 reports derived objects that expire with their sources. W911 reports a partition
+that differs from the partition of a referenced object only in the format of a value.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 
 
 def check_on_delete(model: type[DynamoModel]) -> Iterator[Error]:
-    """What is wrong with the references of a model."""
+    """Yield E030 for each reference whose ``on_delete`` could not be executed."""
     for field in references(model):
         try:
             layout = registry.layout_of(model)
             found = list(_problems(field, layout, field.remote_field.on_delete))
         except ConfigurationError:
-            continue  # E003 says so
+            continue  # reported by E003
         for message, hint in found:
             name = field.remote_field.on_delete.__name__
             yield Error(f"{field.name}: on_delete={name} {message}", hint=hint, obj=model, id="dynamo_single.E030")
 
 
 def check_says_on_delete(model: type[DynamoModel]) -> Iterator[Error]:
-    """E035: a reference without an ``on_delete``, with the line to write, which changes no deletion.
+    """Yield E035 for each reference without an ``on_delete``; the hint is a line that does not change any deletion.
 
-    A check rather than an error of ``__init__()``, so that models which old migrations name can still be imported.
+    This is a check rather than an error of ``__init__()``, so models that old migrations name can still be imported.
     """
     fields: list[Any] = [] if model._meta.proxy else [each for each in model._meta.concrete_fields if each.is_relation]
     for field in fields:
@@ -54,12 +54,12 @@ def check_says_on_delete(model: type[DynamoModel]) -> Iterator[Error]:
             layout = registry.layout_of(model)
             hint = _line_of(field, layout)
         except ConfigurationError:
-            continue  # E003 says so
+            continue  # reported by E003
         yield Error(f"{field.name} has no on_delete.", hint=hint, obj=model, id="dynamo_single.E035")
 
 
 def _line_of(field: Any, layout: ModelLayout) -> str:
-    """Return the line that says what a deletion does today, and what else has to be written with it."""
+    """Return the line that keeps what a deletion does today, and what else has to be changed with it."""
     target = field.related_model
     children = [each for each in children_of(target) if each.problem() is None and each.field == field]
     following = next((each for each in children if each.cascades), None)
@@ -69,17 +69,17 @@ def _line_of(field: Any, layout: ModelLayout) -> str:
     arguments.append(f"on_delete=models.{'CASCADE' if takes_along else 'DO_NOTHING'}")
     line = f"Write {field.name} = models.{type(field.attribute).__name__}({', '.join(arguments)})"
     if following is None:
-        return f"{line} for what a deletion does today: nothing. Or another on_delete, as in Django."
+        return f"{line} to keep what a deletion does today: nothing. Any other on_delete works as in Django."
     label = f"{target._meta.object_name}.{following.name}"
     if takes_along:
-        return f"{line}: {label} takes these objects along."
+        return f"{line}: {label} deletes these objects with their parent."
     if following.cascade:
-        return f"{line}: {label} says cascade=True already."
-    return f"{line}, and cascade=True in {label} = models.Children(...), which takes these objects along."
+        return f"{line}: {label} has cascade=True already."
+    return f"{line}, and cascade=True in {label} = models.Children(...), which deletes these objects with their parent."
 
 
 def check_derived_expiry(model: type[DynamoModel]) -> Iterator[Error]:
-    """E037: objects that follow from others which expire, and would be read until DynamoDB deletes their items."""
+    """Yield E037 for derived objects whose sources expire: they would be read until DynamoDB deletes their items."""
     if not model.derived_by:
         return
     try:
@@ -89,21 +89,21 @@ def check_derived_expiry(model: type[DynamoModel]) -> Iterator[Error]:
         if not expires or registry.layout_of(model).expires is not None:
             return
     except (ConfigurationError, FieldDoesNotExist, AttributeError):
-        return  # E003 says so
+        return  # reported by E003
     yield Error(
-        f"{target._meta.label} objects expire, and {model._meta.label} objects follow from them ({model.derived_by}): "
-        "without a TTLAttribute, an expired one is read until DynamoDB deletes its item.",
-        hint="Declare expires = models.TTLAttribute(null=True): each write of the other object sets it.",
+        f"{target._meta.label} objects expire, and {model._meta.label} objects are derived from them "
+        f"({model.derived_by}). Without a TTLAttribute, an expired object is read until DynamoDB deletes its item.",
+        hint="Declare expires = models.TTLAttribute(null=True). Each write of the other object sets it.",
         obj=model,
         id="dynamo_single.E037",
     )
 
 
 def check_many_to_many(model: type[DynamoModel]) -> Iterator[Error]:
-    """What is wrong with the many-to-many relations of a model."""
+    """Yield E031 for each many-to-many relation whose edges could not be queried."""
     relations: list[Any] = list(model._meta.local_many_to_many)
     for relation in relations:
-        # Django's own are E008; its checks report edges that are no model, or have no references.
+        # E008 reports Django's own relations. Django's checks report edges that are not a model or have no references.
         if hasattr(relation, "makes_edges") and not isinstance(relation.remote_field.through, str):
             for message, hint in _edge_problems(relation):
                 text = f"{relation.name}: {message}"
@@ -111,9 +111,9 @@ def check_many_to_many(model: type[DynamoModel]) -> Iterator[Error]:
 
 
 def check_partitions(model: type[DynamoModel]) -> Iterator[Warning]:
-    """W911: a partition that is the one of what a reference leads to, but for the format of a value.
+    """Yield W911 for a partition that differs from the partition of a referenced object only in the format of a value.
 
-    Both keys work, so that nothing else would say that the objects lie elsewhere.
+    Both keys work, so nothing else would report that the objects are stored in different partitions.
     """
     fields: list[Any] = [field for field in model._meta.concrete_fields if field.is_relation]
     for field in fields:
@@ -123,25 +123,25 @@ def check_partitions(model: type[DynamoModel]) -> Iterator[Warning]:
                 continue
             target = registry.layout_of(field.related_model)
         except ConfigurationError:
-            continue  # E003 says so
+            continue  # reported by E003
         own, theirs = layout.primary.partition, target.primary.partition
         differing = _differing(own, theirs, field, len(target.identity) == 1) if layout.alias == target.alias else []
         if differing:
             written = " and ".join(_written(part, other.spec) for part, other in differing)
             yield Warning(
                 f"The partition {own.source!r} is not that of {target.label}, {theirs.source!r}: the formats differ, "
-                f"so that objects of {layout.label} do not lie beside their {field.name}.",
-                hint=f"Write {written} for one partition, or another literal for a partition of their own. Stored "
-                "objects move by a migration.",
+                f"so objects of {layout.label} are not stored next to their {field.name}.",
+                hint=f"Write {written} to share the partition, or another literal for a separate partition. A "
+                "migration moves stored objects.",
                 obj=model,
                 id="dynamo_single.W911",
             )
 
 
 def _differing(own: Template, theirs: Template, field: ReferenceField, alone: bool) -> list[tuple[KeyPart, KeyPart]]:
-    """The values that two templates write in different formats; none unless all else is the same.
+    """Return the values that two templates write in different formats; none unless everything else is equal.
 
-    ``alone`` says that a single value is the whole identity of what the reference leads to.
+    ``alone`` is whether a single value is the whole identity of the referenced object.
     """
     if own.pattern != theirs.pattern:
         return []
@@ -152,12 +152,12 @@ def _differing(own: Template, theirs: Template, field: ReferenceField, alone: bo
 
 
 def _is_of(part: KeyPart, other: KeyPart, alone: bool) -> bool:
-    """Whether a part of a reference has the value that another has in the keys of what it leads to."""
+    """Return whether a part of a reference has the value that another part has in the referenced object's key."""
     return _steps(part.path) == _steps((other.name, *other.path)) if part.path else alone
 
 
 def _steps(names: Iterable[str]) -> list[str]:
-    """A path in which each reference is called by its name, whether it is written so or by what it stores."""
+    """Return a path with each reference under its name, even if the path has the attribute that it stores."""
     return [name.removesuffix("_id") for name in names]
 
 
@@ -169,7 +169,7 @@ def _edge_problems(relation: Any) -> Iterator[tuple[str, str]]:
     through, target = relation.remote_field.through, relation.remote_field.model
     for each in (through, target):
         if not is_stored_in_dynamodb(each):
-            yield f"{each._meta.label} is not stored in DynamoDB.", "Keep both sides and the edges in one place."
+            yield f"{each._meta.label} is not stored in DynamoDB.", "Store both sides and the edges in DynamoDB."
             return
     label = through._meta.label
     references = (relation.m2m_field_name(), relation.m2m_reverse_field_name())
@@ -179,22 +179,22 @@ def _edge_problems(relation: Any) -> Iterator[tuple[str, str]]:
     try:
         layout = registry.layout_of(through)
     except ConfigurationError:
-        return  # E003 says so
+        return  # reported by E003
     if {*layout.identity} != ends:
         both = "".join(f"#{{{name}}}" for name in sorted(ends))
         yield (
-            f"the primary key of {label} is not its two references and nothing else, so that it could not be told "
-            "whether an edge is there.",
-            f"Declare it so: models.Key and its templates name {both.lstrip('#')}.",
+            f"the primary key of {label} does not consist of exactly its two references, so it does not identify an "
+            "edge.",
+            f"Name {both.lstrip('#')} in the templates of its models.Key, and nothing else.",
         )
     yield from _unchecked(relation, references)
     if layout.soft_delete:
-        yield f"{label} has a trash, where an edge would stay that is not added again.", "Derive it from models.Model."
+        yield f"{label} has a trash, which would keep each removed edge.", "Derive it from models.Model."
     for name in sorted(ends):
         by_table = {*layout.primary.partition.variables} == {name}
         if not by_table and not any(lists(key, layout, name) for key in layout.indexes):
             key = f'models.IndexKey("gs1", "{label.rpartition(".")[2].upper()}#{{{name}}}", ...)'
-            yield f"no key of {label} lists the edges of one {name}.", f"Declare one, such as {key}."
+            yield f"no key of {label} lists the edges of one {name}.", f"Declare a key, such as {key}."
 
 
 def _unchecked(relation: Any, references: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -205,7 +205,7 @@ def _unchecked(relation: Any, references: Iterable[str]) -> Iterator[tuple[str, 
             yield (
                 f"it is checked, and {through._meta.label}.{name} is not: an edge could be created to an object that "
                 "is deleted at the same time.",
-                f"Write it there: {name} = models.ReferenceAttribute(..., on_delete=models.CASCADE, checked=True).",
+                f"Write {name} = models.ReferenceAttribute(..., on_delete=models.CASCADE, checked=True) there.",
             )
 
 
@@ -213,16 +213,16 @@ def _problems(field: Any, layout: ModelLayout, on_delete: object) -> Iterator[tu
     target = field.related_model
     label = target._meta.label
     if not is_stored_in_dynamodb(target):
-        yield f"is about {label}, which is in an SQL database: nothing here hears of its deletions.", _LEAVE_OUT
+        yield f"refers to {label}, which is in an SQL database: this app is not notified of its deletions.", _LEAVE_OUT
         return
     if target._options.alias != layout.alias:
-        yield f"is about {label}, which is in another table: one transaction has one table here.", _LEAVE_OUT
+        yield f"refers to {label}, which is in another table: a transaction of this app has one table.", _LEAVE_OUT
         return
     if target._options.purge_after is not None or _expires(target):
         made = field.model._meta.auto_created
-        hint = f"Name a model of the edges, through=..., whose {field.name} has on_delete=models.DO_NOTHING."
+        hint = f"Declare a model of the edges, through=..., whose {field.name} has on_delete=models.DO_NOTHING."
         yield (
-            f"is about {label}, whose objects expire: DynamoDB deletes them, and nobody hears of it.",
+            f"refers to {label}, whose objects expire: DynamoDB deletes them and does not notify the app.",
             (hint if made else _LEAVE_OUT),
         )
     for children in children_of(target):
@@ -233,39 +233,39 @@ def _problems(field: Any, layout: ModelLayout, on_delete: object) -> Iterator[tu
         ):
             yield (
                 f"and {label}.{children.name} = Children(..., cascade={children.cascade}) contradict each other.",
-                "Say it in one of the two places.",
+                "Remove one of the two.",
             )
     if on_delete in (SET_NULL, SET_DEFAULT) and (field.attname in layout.identity or field.attribute.immutable):
-        yield "would change what never changes: it is a part of the primary key, or immutable.", "Take another one."
+        yield "would change a reference that is immutable or part of the primary key.", "Choose another on_delete."
     if field.attribute.checked and layout.expires is not None:
-        yield "is checked, and the objects with it expire: nobody counts what DynamoDB deletes.", "Leave checked out."
+        yield "is checked, and its objects expire: the app cannot count what DynamoDB deletes.", "Remove checked=True."
     if field.attribute.checked and target.derived_by:
         yield (
-            f"is checked, and {label} objects follow from others: they are written whole whenever those change, and do "
-            "not keep who refers to them.",
-            "Leave checked out, or refer to the object that they follow from.",
+            f"is checked, and {label} objects are derived from others: each change of those replaces them, with the "
+            "number of objects that refer to them.",
+            "Remove checked=True, or refer to the object that they are derived from.",
         )
     yield from _key_problems(field, layout)
 
 
 def _expires(model: Any) -> bool:
-    """Whether objects expire to which others refer."""
+    """Return whether the objects of a model expire."""
     name = registry.layout_of(model).expires
     return name is not None and not model._meta.get_field(name).attribute.provisional
 
 
-_LEAVE_OUT = "Write on_delete=models.DO_NOTHING, and decide in code of your own what becomes of the reference."
+_LEAVE_OUT = "Write on_delete=models.DO_NOTHING, and handle the reference in your own code."
 
 
 def _key_problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:
-    """What keeps the objects that refer to one from being found."""
+    """Yield why the objects that refer to one object could not be found."""
     if Referrers(field.related_model, field).is_by_table:
         return
     short, reference = field.model._meta.object_name, field.attname
     if not any(lists(key, layout, reference) for key in layout.indexes):
         yield (
             f"needs the objects that refer to one, and no key of {layout.label} lists them.",
-            f'Declare one, such as models.IndexKey("gs1", "{short.upper()}#{{{reference}}}", ...).',
+            f'Declare a key, such as models.IndexKey("gs1", "{short.upper()}#{{{reference}}}", ...).',
         )
     if layout.soft_delete and layout.trash is None:
         yield (
@@ -275,7 +275,7 @@ def _key_problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:
 
 
 def lists(key: AccessKey, layout: ModelLayout, reference: str) -> bool:
-    """Whether a key of an index has all objects with one reference in one partition."""
+    """Return whether a key of an index has all objects with the same reference in one partition."""
     rest = {*key.variables} - {reference}
     whole = {*key.partition.variables} <= {reference} and all(layout.attributes[name].required for name in rest)
     return whole and key.condition is None

@@ -1,9 +1,9 @@
-"""Which items this process has written to the test tables, and whether anything else may have written to them.
+"""Record the items that this process writes to the test tables, and whether anything else may have written to them.
 
-The guard notes every request of the process, of all threads. Python's audit events (PEP 578,
-https://docs.python.org/3/library/audit_events.html) report processes that are started and connections that other
-clients open: their writes are in no record, so that only a Scan finds them. This module sends no requests, and does not
-depend on models or on Django's tests.
+The guard records every request of all threads of the process. Python's audit events (PEP 578,
+https://docs.python.org/3/library/audit_events.html) report new processes and the connections of other clients. Their
+writes are not recorded, so only a Scan finds them. This module does not send requests, and does not depend on models or
+on Django's tests.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from dynamo_single.table import redirects, single_key
 from dynamo_single.table.items import Parameters
 from dynamo_single.table.request import READS
 
-#: The primary keys of the items that were written, by the table's name.
+#: The primary keys of the written items, by the name of the table.
 Written = Mapping[str, Set[tuple[str, str]]]
 
 _WRITES: Final = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
-#: What begins the names of the other operations that change nothing.
+#: The prefixes of other operations that do not change items.
 _HARMLESS: Final = ("Describe", "List")
 _PROCESSES: Final = frozenset(
     {"os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.startfile", "os.system", "subprocess.Popen"}
 )
-#: The modules that connect to an engine, or start one, for the app itself.
+#: The modules with which the app itself connects to an engine or starts one.
 _OURS: Final = ("dynamo_single.table.", "dynamo_single.engines")
-#: How many frames are searched for them.
+#: The number of frames to search for these modules.
 _DEPTH: Final = 60
 
 
 class Level(IntEnum):
-    """How long a process or a client may go on writing: until the end of the run, of the test class, or of the test."""
+    """How long another process or client may keep writing: until the run, the test class or the test ends."""
 
     RUN = 0
     CLASS = 1
@@ -47,20 +47,20 @@ class Level(IntEnum):
 
 
 class _Record:
-    """What this process has written since ``take()``, and since when something else may have written."""
+    """The items that this process has written since ``take()``, and whether something else may have written."""
 
     def __init__(self) -> None:
         self.is_kept = False
         self.begin()
 
     def begin(self) -> None:
-        """Forget everything."""
+        """Reset the record."""
         self.written: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         self.level = Level.RUN
         self.strangers: Level | None = None
 
     def disturb(self, level: Level) -> None:
-        """Note that something else may write until the end of a level."""
+        """Record that something else may write until a level ends."""
         self.strangers = level if self.strangers is None else min(level, self.strangers)
 
 
@@ -70,7 +70,7 @@ _installed: Final[set[str]] = set()
 
 
 def start() -> None:
-    """Keep a record from now on.
+    """Start recording.
 
     Python keeps the audit hook until the process ends; after ``stop()`` the hook does nothing.
     """
@@ -82,13 +82,13 @@ def start() -> None:
 
 
 def stop() -> None:
-    """Keep no record any more."""
+    """Stop recording."""
     _record.begin()
     _record.is_kept = False
 
 
 def note(operation: str, params: Parameters) -> None:
-    """Note the items that a request writes. Of a write without keys, such as PartiQL's, only a Scan finds the items."""
+    """Record the items that a request writes; only a Scan finds those of a write without keys, such as PartiQL's."""
     if not _record.is_kept or _paused.get() or operation in READS or operation.startswith(_HARMLESS):
         return
     if operation not in _WRITES:
@@ -99,13 +99,13 @@ def note(operation: str, params: Parameters) -> None:
 
 
 def take() -> Written:
-    """Return what was written since the last call, and begin again."""
+    """Return the items that were written since the last call, and reset them."""
     written, _record.written = _record.written, defaultdict(set)
     return written
 
 
 def is_complete() -> bool:
-    """Return whether the record has all that can have been written: nothing else could write."""
+    """Return whether the record is complete: nothing but the recorded requests can have written."""
     return _record.is_kept and _record.strangers is None
 
 
@@ -121,7 +121,7 @@ def is_paused() -> bool:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Leave out of the record what the block itself sends; other threads are noted."""
+    """Do not record the requests of the block; those of other threads are recorded."""
     token = _paused.set(True)
     try:
         yield
@@ -130,12 +130,12 @@ def paused() -> Iterator[None]:
 
 
 def enter(level: Level) -> None:
-    """Begin a test class, or a test."""
+    """Enter a test class or a test."""
     _record.level = level
 
 
 def leave(level: Level) -> None:
-    """End a test class, or a test: what was started in it writes no more."""
+    """Leave a test class or a test: processes that it started no longer write."""
     _record.level = Level(level - 1) if level else Level.RUN
     if _record.strangers is not None and _record.strangers >= level:
         _record.strangers = None
@@ -146,7 +146,7 @@ def _audit(event: str, arguments: tuple[object, ...]) -> None:
         return
     if _is_ours(sys._getframe(1)):
         return
-    # A client may keep its connection to an engine, so that no later use of it is heard.
+    # A client may keep its connection to an engine, and later requests on it cause no event.
     kept = event == "socket.connect" and _port(arguments[1]) in _engine_ports()
     _record.disturb(Level.RUN if kept else _record.level)
 

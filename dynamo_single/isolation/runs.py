@@ -1,7 +1,7 @@
-"""The run that a test table belongs to: its identifier in the table's name, and whether that run still goes on.
+"""Identify the run that a test table belongs to, and detect whether that run has ended.
 
-Each run holds a lock on a file of its own for as long as its process lives, so that a run which was killed is known to
-have ended. This module must not know tables.
+The table's name contains the identifier of its run. Each run holds a lock on a separate file until its process ends,
+which also detects a run that was killed. This module must not depend on tables.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import IO, Final
 
 from django.core.files import locks
 
-#: After this many seconds a table is left over if this machine has no lock file of its run, as for one of a container.
+#: Seconds after which a table is left over if this machine has no lock file of its run, such as a container's run.
 LEFT_OVER_AFTER: Final = 24 * 3600.0
 
 _NAME: Final = re.compile(r"\Atest_.*_run([0-9a-f]{8})(?:_\w+)?\Z")
@@ -35,7 +35,7 @@ _run: Final = _Run()
 
 
 def named(suffix: str) -> str:
-    """Return the end of a test table's name in this run, after the worker's; the first call begins the run."""
+    """Return the suffix of the names of this run's test tables, after the worker's; the first call starts the run."""
     if _run.lock is None:
         _run.identifier = secrets.token_hex(4)
         _run.lock = _lock_file(_run.identifier).open("w")
@@ -44,7 +44,7 @@ def named(suffix: str) -> str:
 
 
 def end() -> None:
-    """End the run of this process, whose test tables are removed or kept."""
+    """End the run of this process after its test tables were removed or kept."""
     if _run.lock is not None:
         _lock_file(_run.identifier).unlink(missing_ok=True)
         _run.lock.close()

@@ -1,7 +1,7 @@
-"""How long a request may take in all its attempts, and how long one HTTP request may wait for DynamoDB.
+"""Limit the time of a request in all its attempts, and the time that a view may wait for DynamoDB.
 
-A ``Deadline`` belongs to one request; a ``Budget`` to whatever sends several, such as a view: a context variable
-carries it into threads and tasks. This module must not know HTTP, botocore or connections.
+A ``Deadline`` belongs to one request. A ``Budget`` belongs to code that sends several, such as a view; a context
+variable passes it to threads and tasks. This module must not depend on HTTP, botocore or connections.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from msgspec import Struct
 
 from dynamo_single.conf import TableSettings
 
-#: Seconds of each request that are not charged to a budget: a view may send many requests that are answered at once.
+#: Seconds of each request that are not charged to a budget, so a view may send many fast requests.
 USUAL = 0.25
 
 
 class Deadline(Struct, frozen=True):
-    """When a request ends at the latest, by ``time.monotonic()``; ``reason`` says which setting that is of."""
+    """The latest end of a request, by ``time.monotonic()``; ``reason`` names the setting and its value."""
 
     at: float
     reason: str
@@ -33,25 +33,25 @@ class Deadline(Struct, frozen=True):
         return self.at - monotonic()
 
     def within(self, seconds: float) -> float:
-        """The given seconds, or those that are left if they are fewer; raises ``TimeoutError`` if none are."""
+        """Return ``seconds``, or the seconds that are left if they are fewer; raise ``TimeoutError`` if none are."""
         left = self.at - monotonic()
         if left <= 0:
             raise TimeoutError(self.reason)
         return min(left, seconds)
 
     def sooner(self, seconds: float) -> Deadline:
-        """One in so many seconds, if that is before this one."""
+        """Return a deadline in ``seconds``, or this one if it is earlier."""
         return Deadline(min(self.at, monotonic() + seconds), self.reason)
 
 
 class BudgetSpent(Exception):
-    """A request is not sent any more: those before it have waited as long as all of them may. The text says so."""
+    """A request was not sent, because earlier requests have used up the budget; the text names the setting."""
 
 
 class Budget:
     """The seconds that the requests of a block may take together beyond ``USUAL`` each; threads may share it.
 
-    When they are spent, the request that is under way is cut off, and no other one is sent.
+    When they are used up, the current request is interrupted, and no further request is sent.
     """
 
     def __init__(self, seconds: float, setting: str) -> None:
@@ -60,14 +60,14 @@ class Budget:
         self._lock = threading.Lock()
 
     def charge(self, seconds: float) -> None:
-        """Take off what a request, or a pause, took."""
+        """Subtract the seconds that a request or a pause took."""
         if seconds > 0:
             with self._lock:
                 self.left -= seconds
 
     @property
     def reason(self) -> str:
-        """What a message says of the bound."""
+        """The setting and its value, for messages."""
         return f"{self.setting} is {self.seconds:g} seconds"
 
 
@@ -76,10 +76,9 @@ BUDGET: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 @contextmanager
 def budget(seconds: float | None, setting: str) -> Iterator[None]:
-    """Within the block requests may wait for DynamoDB for so many seconds together; ``None`` is no bound.
+    """Limit the seconds that the requests of a block may wait for DynamoDB together; ``None`` sets no limit.
 
-    A block within another one has that one's budget. Tasks that were started in the block and go on after it have no
-    such bound from then on.
+    A nested block shares the budget of the outer one. Tasks that continue after the block have no limit from then on.
     """
     if seconds is None or BUDGET.get() is not None:
         yield
@@ -94,13 +93,13 @@ def budget(seconds: float | None, setting: str) -> Iterator[None]:
 
 
 def is_spent() -> bool:
-    """Whether no further request of this block would be sent."""
+    """Return whether no further request of this block would be sent."""
     found = BUDGET.get()
     return found is not None and found.left <= 0
 
 
 def charged(seconds: float) -> float:
-    """As much of a pause as the budget of this block has left, which is taken off it."""
+    """Return the part of a pause that the budget of this block allows, and subtract it from the budget."""
     found = BUDGET.get()
     if found is None:
         return seconds
@@ -110,7 +109,7 @@ def charged(seconds: float) -> float:
 
 
 def deadline_of(settings: TableSettings, spent: Budget | None) -> Deadline:
-    """When a request that begins now ends at the latest; raises ``BudgetSpent`` where it may not begin."""
+    """Return the deadline of a request that starts now; raise ``BudgetSpent`` if the budget is used up."""
     now = monotonic()
     at, reason = now + settings.total_timeout, f"TOTAL_TIMEOUT is {settings.total_timeout:g} seconds"
     if spent is None:

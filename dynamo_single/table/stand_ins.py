@@ -1,7 +1,7 @@
-"""Whether a library stands in for AWS inside botocore, as moto's ``mock_aws`` does: botocore then has to send.
+"""Detect a library that replaces AWS inside botocore, as moto's ``mock_aws`` does. botocore then sends the requests.
 
-moto answers in botocore's event ``before-send``, by a handler that is on all the time and says by ``enabled`` whether a
-test wants it. This module must not import moto, and knows no client.
+moto responds in botocore's event ``before-send``. Its handler is always registered, and its attribute ``enabled`` is
+``True`` while a test uses it. This module must not import moto, and is independent of clients.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _AWS = ".amazonaws.com"
 
 
 class _Known(Struct):
-    """The handlers that may answer in the place of AWS, of how many handlers: others may be added at any time."""
+    """The handlers that can respond instead of AWS, and the number of handlers when they were collected."""
 
     of: int = 0
     found: tuple[Callable[..., object], ...] = ()
@@ -27,7 +27,7 @@ _known = _Known()
 
 
 def is_active() -> bool:
-    """Whether one of them answers at present. What only listens to botocore, or wraps its methods, changes nothing."""
+    """Return whether a handler currently responds instead of AWS; handlers that only observe requests do not count."""
     if _known.of != len(BUILTIN_HANDLERS):
         _known.of = len(BUILTIN_HANDLERS)
         events = [(each[0], each[1]) for each in BUILTIN_HANDLERS]
@@ -38,5 +38,5 @@ def is_active() -> bool:
 
 
 def answers_for(endpoint_url: str | None) -> bool:
-    """Whether one of them answers what is sent to an endpoint: it does so for AWS, and lets the rest pass."""
+    """Return whether a handler responds to requests to an endpoint: it does for endpoints of AWS only."""
     return is_active() and (endpoint_url is None or (urlsplit(endpoint_url).hostname or "").endswith(_AWS))

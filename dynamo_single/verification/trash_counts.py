@@ -1,4 +1,4 @@
-"""The number of an object in the trash: how many items that an index lists went there with it and are there still."""
+"""Verify how many items went to the trash with an object, as far as an index lists them, and are still there."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from dynamo_single.verification.findings import Finding, Subject
 
 
 def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
-    """Count what went to the trash with an object, if its number differs: a Query for each kind of children, twice.
+    """Yield a finding if the number of items that went to the trash with an object is wrong.
 
-    The two are a second apart, after which an index shows a write. A number that is too high keeps an object from being
-    restored; it is wrong where something else has deleted items.
+    Counting sends a Query for each kind of children. If the number differs, they are counted again a second later, when
+    the index shows all writes. The number is too high if something else has deleted items, and the object can then not
+    be restored.
     """
     number = trash_counts.number_of(subject.item)
     if number is None or names.DELETED_AT not in subject.item or not trash_counts.has_number(subject.model):
@@ -38,7 +39,7 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
     if run(trash.counted_with(obj)) != found:
         return
     said = sentence(
-        _("%(name)s is %(held)s, and there are %(number)s in the trash that went there with it."),
+        _("%(name)s is %(held)s, but the trash contains %(number)s items that were deleted with it."),
         name=names.DELETED_ALONG,
         held=number,
         number=found,

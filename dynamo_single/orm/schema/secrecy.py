@@ -1,7 +1,7 @@
-"""Decide which attributes of a model are secrets: the one rule for whatever is read or asked by other people than code.
+"""Decide which attributes of a model are secrets: the one rule for everything that people can read or query.
 
-The option ``secret`` decides, then what an attribute is made of, then its names. A site can add to the secrets
-(``also``), and cannot remove any. This module sends nothing.
+The option ``secret`` decides first, then the attributes that a value is derived from, then its names. A site can add
+secrets (``also``) but cannot remove any. This module does not send requests.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _LOG: Final = f"{names.LOG_OF_OBJECT}#"
 
 
 def is_secret(model: type[Any] | None, name: str, also: AlsoSecret | None = None) -> bool:
-    """Return whether an attribute is a secret, by its Python name, its field's name or its name in the item.
+    """Return whether an attribute is a secret; ``name`` is its Python name, its field's name or its name in the item.
 
-    ``pk`` is one if a part of it is. Any other name, and one of no model, is decided by its words.
+    ``pk`` is a secret if a part of it is. The words of the name decide for an unknown name, or without a model.
     """
     return hides(model, (name,), also)
 
@@ -46,12 +46,12 @@ def _secrets_of(model: type[DynamoModel], generation: int) -> frozenset[str]:
 
 
 def lookup_hides(model: type[Any], lookup: str, also: AlsoSecret | None = None) -> bool:
-    """Return whether a lookup or an order compares with a secret: ``-phone_secret``, ``user__password__gte``."""
+    """Return whether a lookup or an ordering names a secret, such as ``-phone_secret`` or ``user__password__gte``."""
     return hides(model, tuple(lookup.lstrip("-").split("__")), also)
 
 
 def hides(model: type[Any] | None, path: Path, also: AlsoSecret | None = None) -> bool:
-    """Return whether a path of names, over relations and into documents, leads to a secret or passes one."""
+    """Return whether a path, over relations and into documents, leads to a secret or through one."""
     for number, step in enumerate(path):
         attribute, related = _found(model, str(step))
         if attribute is None and related is None:
@@ -67,14 +67,14 @@ def hides(model: type[Any] | None, path: Path, also: AlsoSecret | None = None) -
 
 
 def has(model: type[Any], name: str) -> bool:
-    """Return whether a name is that of an attribute or a relation of a model, or ``pk``."""
-    # An attribute is not compared: that makes a condition of PynamoDB's.
+    """Return whether a model has an attribute or a relation of this name; ``pk`` counts."""
+    # Comparing an attribute with == would create a condition of PynamoDB.
     is_found = any(each is not None for each in _found(model, name))
     return is_found or name == "pk" or name in {field.name for field in model._meta.fields}
 
 
 def hide(model: type[Any], name: str, value: object, also: AlsoSecret | None = None) -> object:
-    """Return the value of an attribute as others may read it: a secret is masked, and so are the secrets inside it."""
+    """Return the value of an attribute for people: masked if it is a secret, else with the secrets in it masked."""
     if value in (None, "") or not is_secret(model, name, also):
         attribute, _related = _found(model, name)
         if attribute is None:
@@ -84,12 +84,12 @@ def hide(model: type[Any], name: str, value: object, also: AlsoSecret | None = N
 
 
 def shown(model: type[Any], value: object, *names: str) -> str:
-    """Return the value of attributes, by default of ``pk``, for a message: masked if one of them is a secret."""
+    """Return the value of attributes, by default of ``pk``, for a message; it is masked if one of them is a secret."""
     return MASK if any(is_secret(model, name) for name in names or ("pk",)) else repr(value)
 
 
 def named(model: type[Any], pk: object) -> str:
-    """Return what messages call an object: ``shop.Firm with pk 'f1'``."""
+    """Return the name of an object for a message: ``shop.Firm with pk 'f1'``."""
     return f"{model._meta.label} with pk {shown(model, pk)}"
 
 
@@ -99,10 +99,10 @@ def worded(model: type[Any], names: Sequence[str], values: Sequence[object]) -> 
 
 
 def masked_key(alias: str | None, partition: str, sort: str, also: AlsoSecret | None = None) -> tuple[str, str]:
-    """Return a key of a table or an index as others may read it, which keeps what stands in front of its secrets.
+    """Return a key of a table or an index with its secrets masked; the literal text before a secret is kept.
 
-    Without an alias the keys of all tables count. The sort key may be the beginning of one. Of a claim the names are
-    kept, and its values if none of them is a secret.
+    Without an alias, the keys of the models in all tables apply. ``sort`` may be the beginning of a sort key. The names
+    in the key of a claim are kept, and so are the values unless one of them is a secret.
     """
     if partition.startswith(_CLAIM):
         parts = partition.split("#")
@@ -142,7 +142,7 @@ def _models(alias: str | None) -> list[type[DynamoModel]]:
 def _keys_with(model: type[DynamoModel], secret: frozenset[str]) -> list[AccessKey]:
     try:
         layout = registry.layout_of(model)
-    except ConfigurationError:  # which a check reports, and which may be what a message is about
+    except ConfigurationError:  # a check reports it, and the message may be about it
         return []
     return [key for key in (layout.primary, *layout.index_keys) if not secret.isdisjoint(key.variables)]
 
@@ -157,7 +157,7 @@ def _masked_by(key: AccessKey, secret: frozenset[str], shown: tuple[str, str]) -
 
 
 def _found(model: type[Any] | None, name: str) -> tuple[Attribute | None, type[Any] | None]:
-    """Return the attribute of this name, if it is one, and the model that it leads to, if it is a relation."""
+    """Return the attribute of this name, if there is one, and the related model of a relation."""
     for field in () if model is None else model._meta.get_fields(include_hidden=True):
         attribute: Attribute | None = getattr(field, "attribute", None)
         if name not in (field.name, getattr(field, "attname", field.name), getattr(attribute, "attr_name", None)):

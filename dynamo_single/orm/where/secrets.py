@@ -1,7 +1,7 @@
-"""Refuse conditions, orders and columns that name a secret, on querysets that ``without_secrets()`` returned.
+"""Reject conditions, orderings and columns that name a secret, for querysets after ``without_secrets()``.
 
-Whether a name is a secret is decided by ``schema.secrecy``. This module must not depend on querysets, and does not send
-any requests.
+``schema.secrecy`` decides which names are secrets. This module must not depend on querysets, and does not send any
+requests.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 def check(model: type[DynamoModel], annotations: Mapping[str, object], given: Iterable[object]) -> None:
     """Raise ``DisallowedLookup`` if a name, a condition or an expression names a secret.
 
-    A string is a name, possibly with a lookup or a ``-`` in front. A pair is a lookup and its value. The name of
-    one of the query's ``annotations`` stands for its expression. Conditions must not be nested deeper than
+    A string is a name, with or without a lookup at its end or a ``-`` at its beginning. A pair is a lookup and its
+    value. The name of an annotation stands for the annotation's expression. Conditions must not be nested deeper than
     ``MAX_NESTING``.
     """
     for each in given:
@@ -40,7 +40,7 @@ def _paths(given: Any, annotations: Mapping[str, object]) -> Iterator[tuple[str,
     if isinstance(given, str | F):
         name = given.lstrip("-") if isinstance(given, str) else str(given.name)  # type: ignore[attr-defined]  # the stubs lack it
         path = tuple(name.split("__"))
-        # Django refuses an annotation with the name of a field.
+        # Django rejects an annotation that has the name of a field.
         yield from _paths(annotations[path[0]], annotations) if path[0] in annotations else (path,)
     elif isinstance(given, tuple | list):
         lookup, value = given if len(given) == 2 else ("", None)

@@ -1,6 +1,6 @@
-"""What the objects of one deletion have in common in the trash, and what is written of each to put it there or back.
+"""Write the attributes that put an object into the trash or restore it; the objects of one deletion share their values.
 
-This module must not know which objects go along, or what follows where others are faster.
+This module must not depend on how the objects of a deletion are found, or on how a concurrent change is handled.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from dynamo_single.orm.write.cascade import Listing, Step
 from dynamo_single.orm.write.save import assign, remember
 from dynamo_single.table import names
 
-#: What an object that is brought back loses, as far as it has it.
+#: The attributes that a restored object loses, if it has them.
 MARKS = (registry.DELETED_AT, registry.DELETED_WITH, registry.PURGE_AT)
 
 
 class Batch(Struct, frozen=True):
-    """What the objects of one deletion have in common; ``mark`` names the one that the others went along with."""
+    """The values that the objects of one deletion share; ``mark`` identifies the object that was deleted itself."""
 
     mark: str
     moment: datetime
@@ -50,48 +50,48 @@ class Batch(Struct, frozen=True):
 
     @classmethod
     def begun_with(cls, obj: DynamoModel) -> Batch:
-        """The batch of an object that is deleted now."""
+        """Return the batch of an object that is deleted now."""
         moment, after = clock.instant(), type(obj)._options.purge_after
-        # In whole seconds, as time to live counts.
+        # Time to live has a resolution of seconds.
         purge_at = None if after is None else (moment + after + timedelta(seconds=1)).replace(microsecond=0)
         return cls(_mark(obj), moment, purge_at)
 
     @classmethod
     def of(cls, obj: Any) -> Batch:
-        """The batch that an object in the trash belongs to, as it is stored."""
+        """Return the batch of an object in the trash, from its stored values."""
         values = hydration.values_of(type(obj), obj._stored)
         mark = values[registry.DELETED_WITH] or _mark(obj)
         return cls(mark, values[registry.DELETED_AT], values.get(registry.PURGE_AT))
 
     def changes(self, obj: DynamoModel, *, follows: bool) -> Values:
-        """What the trash is entered with."""
+        """Return the values that put an object into the trash."""
         changes = {registry.DELETED_AT: self.moment, registry.DELETED_WITH: self.mark if follows else None}
         return changes | ({registry.PURGE_AT: self.purge_at} if _purges(obj) else {})
 
     def guard(self, obj: DynamoModel) -> Entry:
-        """What holds the deletion of children to their parent's being in the trash with this batch."""
+        """Return the check that the parent is in the trash with this batch, for a deletion of its children."""
         name = Subject(obj).name
         moment = registry.attributes_of(type(obj))[registry.DELETED_AT].to_attribute_value(self.moment)
         check = Check(key_of(obj._stored), Stored(names.DELETED_AT, "=", (moment,)))
         return cascade.guard(name, check, partial(_restored_meanwhile, name))
 
     def listings(self, children: Children) -> list[Listing]:
-        """The children that are in the trash with this batch."""
+        """Return the listings of the children that are in the trash with this batch."""
         conditions = {registry.DELETED_WITH: self.mark, registry.DELETED_AT: self.moment}
         return [Listing(children, "deleted", conditions, is_in_trash)]
 
 
 class Assignment(Step):
-    """Setting the marks of the trash on one object of several, or taking them away."""
+    """Set or remove the trash attributes of one object of several."""
 
     def __init__(self, obj: DynamoModel, values: Values, terms: Terms = NO_TERMS, held: Item | None = None) -> None:
         super().__init__(obj, terms)
         self.values = values
-        #: The counts of what refers to the object by checked references have to be as in this item.
+        #: The item whose counts of checked references the write is conditional on.
         self.held = held
 
     async def send(self, pending: Block | None) -> bool:
-        """Set them by themselves, or within a block."""
+        """Send the write alone, or within a block."""
         write = None if self.held is None else await self.compose(pending)
         if write is None:
             await assign(self.obj, self.values, self.terms, pending)
@@ -100,7 +100,7 @@ class Assignment(Step):
         return True
 
     async def compose(self, pending: Block | None) -> Write | None:
-        """The object's write, among those of the others."""
+        """Return the object's write, for a transaction with the other objects."""
         draft = assigned(self.obj, self.values)
         if self.held is not None:
             counts = [as_stored(self.held, name) for name, _ in checked(type(self.obj))]
@@ -109,26 +109,29 @@ class Assignment(Step):
         return await compose(self.obj, effects, draft, self.terms, pending=pending, absent=self.absent)
 
     async def remember(self, write: Write, stored: Item) -> None:
-        """The object has them now."""
+        """Update the object with what was stored."""
         await remember(self.obj, write, stored)
 
 
 class Return(Assignment):
-    """Taking the marks from an object after all that went to the trash with it: its number has to be as it was read,
-    but for what left the trash before it, so that nothing is left there that another deletion put in."""
+    """Remove the trash attributes of an object after all objects that were deleted with it.
+
+    The write is conditional on the number of those objects, less the ones restored before it. So it does not leave an
+    object in the trash that another deletion put there in the meantime.
+    """
 
     def __init__(self, obj: DynamoModel, values: Values, terms: Terms) -> None:
         super().__init__(obj, values, terms)
         self.read: Item = obj._stored
 
     def held_to(self, entry: Entry, added: Sums) -> Entry:
-        """See ``Step``."""
+        """Add the condition on the number to the entry; see ``Step``."""
         key = key_of(self.read)
         condition = cascade.as_counted(self.read, names.DELETED_ALONG, added.get(key, {}).get(names.DELETED_ALONG, 0))
         return replace(entry, actions=tuple(_with(action, key, condition) for action in entry.actions))
 
     async def send(self, pending: Block | None) -> bool:
-        """Take them by itself, or within a block."""
+        """Send the write alone, or within a block; return ``False`` if there is nothing to write."""
         write = await self.compose(pending)
         if write is None:
             return False
@@ -138,7 +141,7 @@ class Return(Assignment):
         return True
 
     async def remember(self, write: Write, stored: Item) -> None:
-        """The object is out of the trash, and has no number any more."""
+        """Update the object, which is no longer in the trash and has no number."""
         await super().remember(write, {name: value for name, value in stored.items() if name != names.DELETED_ALONG})
 
 
@@ -149,19 +152,19 @@ def _with(action: Action, key: ItemKey, condition: Condition) -> Action:
 
 
 def restored(obj: DynamoModel) -> Values:
-    """The values that take an object out of the trash."""
+    """Return the values that take an object out of the trash."""
     return {name: None for name in MARKS if name != registry.PURGE_AT or _purges(obj)}
 
 
 def _restored_meanwhile(name: str, action: Action, found: Item | None) -> StaleObject:
     return StaleObject(
-        f"{name} was {'restored' if found else 'deleted for good'} while it was deleted: what belongs to it was not "
-        "put into the trash any more."
+        f"Cannot delete all children of {name}: it was {'restored' if found else 'permanently deleted'} while it was "
+        "deleted. The remaining children were not moved to the trash. Read it again and retry."
     )
 
 
 def is_in_trash(obj: DynamoModel) -> bool:
-    """Whether an object is in the trash, as far as it knows."""
+    """Return whether an object was in the trash when it was read or written last."""
     return names.DELETED_AT in obj._stored
 
 

@@ -1,12 +1,12 @@
-"""A request path of our own for what the app sends: connections, signatures and retries, without botocore's events.
+"""Send the app's requests without botocore's events: connections, signatures and retries.
 
-Each module is one step; ``client`` puts them together. Raises botocore's own exceptions, so that whoever sends need not
-know which of the two request paths it was.
+Each module implements one step, and ``client`` combines them. All errors are botocore's exceptions, so callers do not
+depend on which of the two request paths sent a request.
 """
 
 from botocore.exceptions import NoCredentialsError
 
-#: What this request path sends: all that the app itself sends. What a project sends besides is botocore's.
+#: The operations of this request path: all that the app itself sends. botocore sends a project's other operations.
 OPERATIONS = frozenset(
     {
         "BatchGetItem",
@@ -31,6 +31,6 @@ OPERATIONS = frozenset(
 
 
 class UnsendableCredentials(NoCredentialsError):
-    """Credentials have a character that no header can hold; it says which of them and whose, and not what they are."""
+    """Credentials contain a character that a header cannot have; the error names them and their source."""
 
     fmt = "The {names} from {source} has a line break, another control character, or a letter beyond Latin-1"

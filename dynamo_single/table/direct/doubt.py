@@ -1,4 +1,4 @@
-"""Whether a write may have been executed although the request failed: one rule for both request paths.
+"""Decide whether a failed request may have executed its write: one rule for both request paths.
 
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html: after an HTTP status 500 a
 write may have succeeded or failed. The same holds if a connection breaks after the request was sent.
@@ -17,11 +17,11 @@ from dynamo_single.table.request import only_reads
 
 
 class Doubt:
-    """The first attempt of one request that may have executed a write; later failures do not undo it.
+    """Record the first attempt of a request that may have executed the write; later failures do not undo it.
 
-    All attempts run within a block of it. Any error that leaves the block is replaced by that of the recorded attempt,
-    except an error of the write's own condition: its ``retried`` tells the caller that an earlier attempt may be the
-    reason. All transactions that the app sends have a token, by which DynamoDB executes them once.
+    All attempts run inside this context manager. It replaces an error that leaves the block with the error of the
+    recorded attempt, unless the write's own condition failed: the ``retried`` of that error tells the caller that an
+    earlier attempt may be the reason. Every transaction of the app has a token, so DynamoDB executes it once.
     """
 
     __slots__ = ("_error", "_operation")
@@ -38,10 +38,10 @@ class Doubt:
     def refused(self, answer: Answer) -> None:
         """Record a response that was damaged, or has a status of 300 or more."""
         if not refusals.is_whole(answer):
-            self._record(HTTPClientError(error="the answer was damaged on the way"))
+            self._record(HTTPClientError(error="the response was damaged in transit"))
             return
         code = refusals.failure_of(answer).code
-        # A status without a code is another server's.
+        # A status without a code comes from another server.
         if answer.status in TRANSIENT_STATUS and (code.isdigit() or code == "InternalServerError"):
             self._record(refusals.error_of(self._operation, answer, retries=0))
 

@@ -1,4 +1,4 @@
-"""An answer by which DynamoDB refuses a request, as botocore's ``ClientError``, and as a failure that may pass.
+"""Turn a response by which DynamoDB rejects a request into botocore's ``ClientError`` or a failure to retry.
 
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
 """
@@ -17,35 +17,35 @@ from dynamo_single.table.direct.connections import Answer
 from dynamo_single.table.direct.retries import Failure
 from dynamo_single.table.shapes import ITEM
 
-#: Milliseconds to a second, in ``x-amz-retry-after``.
+#: Milliseconds in a second, the unit of ``x-amz-retry-after``.
 _MILLISECONDS = 1000
 _WISH = re.compile("[0-9]{1,9}")
 
 
 def is_whole(answer: Answer) -> bool:
-    """Whether the checksum of an answer fits, where there is one: DynamoDB sends it with refusals, too."""
+    """Return whether the body matches its checksum, if there is one; DynamoDB also sends it with errors."""
     checksum = answer.headers.get("x-amz-crc32")
     return checksum is None or checksum == str(crc32(answer.body))
 
 
 def failure_of(answer: Answer) -> Failure:
-    """How an attempt failed that was refused."""
+    """Return how an attempt failed that DynamoDB rejected."""
     wish = answer.headers.get("x-amz-retry-after", "")
     retry_after = int(wish) / _MILLISECONDS if _WISH.fullmatch(wish) else None
     return Failure(_code(answer, _content(answer)), answer.status, retry_after)
 
 
 def error_of(operation: str, answer: Answer, *, retries: int) -> ClientError:
-    """The error that botocore raises for this answer, after some further attempts."""
+    """Return the error that botocore raises for this response; ``retries`` is the number of further attempts."""
     response = response_of(answer)
     response["ResponseMetadata"]["RetryAttempts"] = retries
     return ClientError(response, operation)  # type: ignore[arg-type]  # a plain dict, as botocore's own parser makes it
 
 
 def response_of(answer: Answer) -> dict[str, Any]:
-    """What botocore's own parser makes of a refusal, but for members of another type than DynamoDB's: it has none.
+    """Return an error response as botocore's parser does, without members whose type differs from DynamoDB's.
 
-    The code of what is no refusal of DynamoDB, or arrived damaged, is the HTTP status.
+    If the response was damaged or is not from DynamoDB, its code is the HTTP status.
     """
     content = _content(answer)
     message = content.get("message", content.get("Message", ""))
@@ -65,7 +65,7 @@ def response_of(answer: Answer) -> dict[str, Any]:
 
 
 def _item(value: object) -> object:
-    """An item with its binary values as bytes; ``None`` for what is none."""
+    """Return an item with its binary values as bytes; ``None`` if the value is not an item."""
     try:
         return ITEM.decoded(value) if ITEM.fits(value) else None
     except (AttributeError, TypeError, ValueError):
@@ -73,7 +73,7 @@ def _item(value: object) -> object:
 
 
 def _reasons(value: object) -> list[dict[str, object]] | None:
-    """One reason for each action, without what is null; ``None`` if one of them is none of DynamoDB's."""
+    """Return a reason for each action, without null members; ``None`` if one does not match DynamoDB's schema."""
     if not isinstance(value, list) or not all(isinstance(reason, dict) for reason in value):
         return None
     reasons = [{name: found for name, found in reason.items() if found is not None} for reason in value]
@@ -96,6 +96,6 @@ def _content(answer: Answer) -> Mapping[str, object]:
 
 
 def _code(answer: Answer, content: Mapping[str, object]) -> str:
-    """The code without its namespace, such as ``ValidationException``; the status where nobody named one."""
+    """Return the code without its namespace, such as ``ValidationException``; the HTTP status if there is no code."""
     code = content.get("__type")
     return code.split(":", 1)[0].rsplit("#", 1)[-1] if isinstance(code, str) else str(answer.status)

@@ -63,8 +63,8 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal("purged", "followed", "E030", "on_delete", ("purged", "through")),
     Refusal("expiry", "followed", "E030", "on_delete", ("expiry", "through")),
     Refusal("sharded_primary", "followed", "E024", "keys on indexes alone", ("shards", "followed")),
-    Refusal("set_null", "nested", "E030", "would change what never changes", ("cascade", "nested")),
-    Refusal("set_default", "nested", "E030", "would change what never changes", ("cascade", "nested")),
+    Refusal("set_null", "nested", "E030", "would change a reference that is immutable", ("cascade", "nested")),
+    Refusal("set_default", "nested", "E030", "would change a reference that is immutable", ("cascade", "nested")),
 )
 
 

@@ -34,7 +34,7 @@ def derived(source: dict[str, Any], **attributes: Any) -> Any:
 def test_derived_model_of_an_expiring_one_needs_a_ttl() -> None:
     ((check, message),) = messages(derived({"expires": models.TTLAttribute(null=True)}))
     assert check == "dynamo_single.E037"
-    assert "an expired one is read until DynamoDB deletes its item" in message
+    assert "an expired object is read until DynamoDB deletes its item" in message
 
 
 def test_derived_model_with_a_ttl_is_accepted() -> None:

@@ -84,12 +84,12 @@ def test_edges_with_keys_for_both_sides_are_fine() -> None:
         ({"keys": {}}, "cats: no key of catalog.Stay lists the edges of one cat_id."),
         (
             {"primary": ("STAY#{stay_id}", "#METADATA"), "stay_id": models.IdAttribute(), "keys": BY_CAT},
-            "cats: the primary key of catalog.Stay is not its two references and nothing else, so that it could not be "
-            "told whether an edge is there.",
+            "cats: the primary key of catalog.Stay does not consist of exactly its two references, so it does not "
+            "identify an edge.",
         ),
         (
             {"bases": (models.SoftDeleteModel,)},
-            "cats: catalog.Stay has a trash, where an edge would stay that is not added again.",
+            "cats: catalog.Stay has a trash, which would keep each removed edge.",
         ),
     ],
 )

@@ -103,7 +103,7 @@ def test_a_many_to_many_relation_to_users_needs_no_edge_model() -> None:
         ),
         (
             {"target": {"expires_at": models.TTLAttribute()}},
-            "is about catalog.Owner, whose objects expire: DynamoDB deletes them, and nobody hears of it.",
+            "refers to catalog.Owner, whose objects expire: DynamoDB deletes them and does not notify the app.",
         ),
         (
             {
@@ -113,11 +113,11 @@ def test_a_many_to_many_relation_to_users_needs_no_edge_model() -> None:
                     "keys": {"listed": models.IndexKey("gs1", "OWNER", "{owner_id}")},
                 }
             },
-            "is about catalog.Owner, whose objects expire: DynamoDB deletes them, and nobody hears of it.",
+            "refers to catalog.Owner, whose objects expire: DynamoDB deletes them and does not notify the app.",
         ),
         (
             {"options": {"table": "kinds"}},
-            "is about catalog.Owner, which is in another table: one transaction has one table here.",
+            "refers to catalog.Owner, which is in another table: a transaction of this app has one table.",
         ),
         (
             {"target": {"shirts": models.Children("catalog.Shirt", cascade=True)}},
@@ -129,12 +129,12 @@ def test_a_many_to_many_relation_to_users_needs_no_edge_model() -> None:
         ),
         (
             {"target": derived(), "checked": True},
-            "is checked, and catalog.Owner objects follow from others: they are written whole whenever those change, "
-            "and do not keep who refers to them.",
+            "is checked, and catalog.Owner objects are derived from others: each change of those replaces them, with "
+            "the number of objects that refer to them.",
         ),
         (
             {"on_delete": models.SET_NULL, "null": True, "immutable": True},
-            "would change what never changes: it is a part of the primary key, or immutable.",
+            "would change a reference that is immutable or part of the primary key.",
         ),
     ],
 )

@@ -52,7 +52,7 @@ def test_the_message_names_both_partitions() -> None:
     """It says which two templates were compared, and what follows."""
     assert messages(task("T#{project.tenant}#P#{project.code}"))[0][1] == (
         "The partition 'T#{project.tenant}#P#{project.code}' is not that of catalog.Quarry, "
-        "'T#{tenant}#P#{code:08d}': the formats differ, so that objects of catalog.Errand do not lie beside their "
+        "'T#{tenant}#P#{code:08d}': the formats differ, so objects of catalog.Errand are not stored next to their "
         "project."
     )
 

@@ -103,7 +103,7 @@ def test_hint_keeps_the_options_of_the_reference() -> None:
     (found,) = reported(*pair(unsaid, soft=True))
     assert found.hint == (
         "Write shelf = models.ReferenceAttribute(Plank, related_name='+', attr_name='shelfId', "
-        "on_delete=models.CASCADE): Plank.books takes these objects along."
+        "on_delete=models.CASCADE): Plank.books deletes these objects with their parent."
     )
 
 
