@@ -22,7 +22,7 @@ from dynamo_single.orm.conditions.terms import (
     Stored,
     StoredPair,
 )
-from dynamo_single.orm.conditions.wording import hides, word
+from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON, hides, word
 from dynamo_single.orm.schema.encoding.codecs import canonical
 from dynamo_single.orm.schema.encoding.values import to_attribute_value
 from dynamo_single.orm.schema.layout import AttributeInfo, ModelLayout
@@ -31,6 +31,8 @@ from dynamo_single.table.items import AttributeValue, StoredValue
 NULL: AttributeValue = {"NULL": True}
 
 
+#: A condition of a write has no such alternative.
+_IN_A_QUERYSET = f"Of a queryset, {FILTER_IN_PYTHON}."
 _ORDERINGS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 
 
@@ -163,7 +165,8 @@ def _lower_range(compare: Compare, info: AttributeInfo) -> Condition:
 def _lower_startswith(compare: Compare, info: AttributeInfo) -> Condition:
     if not isinstance(compare.value, str | bytes) or (not compare.path and info.type not in ("S", "B")):
         raise NotSupported(
-            f"{word(compare, info)}: only text and binary can start with something; {info.name} is {info.type}."
+            f"{word(compare, info)}: only text and binary can start with something; {info.name} is {info.type}. "
+            f"{_IN_A_QUERYSET}"
         )
     return Stored(info.stored, "begins_with", (_in_document(compare, info, compare.value),), compare.path)
 
@@ -174,11 +177,13 @@ def _lower_contains(compare: Compare, info: AttributeInfo) -> Condition:
     member = _SET_MEMBERS.get(info.type, info.type)
     if not compare.path and info.type != "L" and member != kind:
         raise NotSupported(
-            f"{word(compare, info)}: {info.name} is stored as {info.type}, which cannot contain a value of {kind}."
+            f"{word(compare, info)}: {info.name} is stored as {info.type}, which cannot contain a value of {kind}. "
+            f"{_IN_A_QUERYSET}"
         )
     if not compare.path and info.type in ("N", "M", "BOOL", "NULL"):
         raise NotSupported(
-            f"{word(compare, info)}: {info.name} is stored as {info.type}; text, sets and lists can contain."
+            f"{word(compare, info)}: {info.name} is stored as {info.type}; text, sets and lists can contain. "
+            f"{_IN_A_QUERYSET}"
         )
     return Stored(info.stored, "contains", (part,), compare.path)
 
@@ -237,6 +242,7 @@ def _ordered_operand(compare: Compare, info: AttributeInfo, value: object) -> At
     (kind,) = given
     if kind not in ORDERED_TYPES:
         raise NotSupported(
-            f"{word(compare, info)}: DynamoDB orders text, numbers and binary, not values stored as {kind}."
+            f"{word(compare, info)}: DynamoDB orders text, numbers and binary, not values stored as {kind}. "
+            f"{_IN_A_QUERYSET}"
         )
     return given

@@ -23,6 +23,22 @@ from dynamo_single.orm.schema.encoding.secrets import MASK, Path, is_secret_name
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.layout import AttributeInfo, ModelLayout
 
+#: Alternatives that errors name; ``queryset`` is the one without what was refused.
+FILTER_IN_PYTHON = "filter in Python: [each for each in queryset if ...]"
+SORT_IN_PYTHON = "sort in Python: sorted(queryset, key=...)"
+COMPUTE_IN_PYTHON = "compute it in Python: [... for each in queryset]"
+
+
+def extracted(place: str) -> str:
+    """Return the declarations that keep a value inside a document in an attribute: for texts, and for numbers."""
+    declared = f"models.ExtractedAttribute({place!r}"
+    return f"{declared}), for numbers {declared}, output=models.DecimalAttribute())"
+
+
+def sentence(text: str) -> str:
+    """Return a text that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
+
 
 def word(condition: Condition, layout: ModelLayout | AttributeInfo | None = None) -> str:
     """Return a condition as a Django developer would write it: ``company_id='1', name__startswith='A'``.

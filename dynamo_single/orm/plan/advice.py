@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern
 from dynamo_single.orm.conditions import indexes
 from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, IDENTITY, ITEM_TYPE, Compare
-from dynamo_single.orm.conditions.wording import word, word_order
+from dynamo_single.orm.conditions.wording import extracted, word, word_order
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.plan import Plan, Query, Rejection
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
@@ -106,7 +106,7 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: str | None) 
         name = place.rpartition("__")[2]
         yield (
             f"keep {place} in an attribute of its own as well, and name that in a key, as nested values have no index: "
-            f'{name} = models.ExtractedAttribute("{place}")'
+            f"{name} = {extracted(place)}"
         )
     if query.using_index is not None:
         yield f"leave using_index({query.using_index!r}) out, so that every key counts"

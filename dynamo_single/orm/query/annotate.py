@@ -15,6 +15,7 @@ from django.utils import timezone
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
+from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, sentence
 from dynamo_single.orm.query.planned import PlannedQuerySet, RowIterable
 from dynamo_single.orm.results import aggregates, periods
 from dynamo_single.orm.results.columns import Columns, Shape, as_value, columns
@@ -37,8 +38,8 @@ async def aggregate(
     computation = queryset._computation
     if computation is not None and computation.makes_rows:
         raise NotSupported(
-            f"{queryset.model._meta.label}: aggregate() of rows that are {computation} is not supported: compute it in "
-            "Python over the rows. Count('name', distinct=True) counts the values of an attribute."
+            f"{queryset.model._meta.label}: aggregate() of rows that are {computation} is not supported. "
+            f"{sentence(COMPUTE_IN_PYTHON)}. Count('name', distinct=True) counts the values of an attribute."
         )
     queryset._refuse_secrets((*args, *kwargs.values()))
     measures = [
@@ -56,11 +57,15 @@ def annotate(queryset: Q, args: Sequence[object], kwargs: Mapping[str, object]) 
     if before is None:
         before = Computation(groups=_groups(queryset))
     if before.dates is not None or (before.shape is not None and before.groups is None):
-        raise NotSupported("annotate() after dates(), or after values() of annotated objects, is not supported.")
+        raise NotSupported(
+            "annotate() after dates(), or after values() of annotated objects, is not supported. Call annotate() "
+            "before "
+            f"values(), or {COMPUTE_IN_PYTHON}."
+        )
     if before.groups is not None and queryset.query.is_sliced:
         raise NotSupported(
             "annotate() of a sliced values() is not supported, since the slice would be one of groups: annotate first, "
-            "and slice what that gives."
+            "and slice the result, queryset.annotate(...)[:100]."
         )
     clone = queryset._chain()
     measures = {measure.alias: measure for measure in before.measures}
@@ -117,9 +122,16 @@ def _measure(queryset: PlannedQuerySet[DynamoModel], alias: str, expression: obj
     if type(expression) is not Count or expression.distinct or expression.filter is not None or grouped:  # type: ignore[attr-defined]  # missing in the stubs
         raise NotSupported(
             f"{queryset.model._meta.label}: {alias}={shown(expression)} is not supported: of children there is "
-            f"Count({name!r}) for each object, without filter= and distinct=. Ask the children's model for more."
+            f"Count({name!r}) for each object, without filter= and distinct=. Otherwise "
+            f"{_of_children(queryset.model, name)}."
         )
     return Measure(alias, "Count", children=name)
+
+
+def _of_children(model: type[DynamoModel], name: str) -> str:
+    reference = getattr(model, name).field
+    grouped = f"values({reference.attname!r}).annotate(...)"
+    return f"group these: {reference.model._meta.object_name}.objects.allow_in_memory(limit=1000).order_by().{grouped}"
 
 
 def with_columns(
@@ -128,7 +140,10 @@ def with_columns(
     """``values()`` of what was computed ``before``: the names of the groups or of the objects, and the aliases."""
     model = queryset.model
     if before.dates is not None:
-        raise NotSupported("values() and values_list() after dates() and datetimes() are not supported.")
+        raise NotSupported(
+            "values() and values_list() after dates() and datetimes() are not supported. Call them alone: "
+            "queryset.values(...)."
+        )
     own = [name for name in fields if name not in before.aliases]
     read = queryset._asked.columns
     if before.groups is None:
@@ -170,7 +185,10 @@ def _dates(
             "Cannot use dates() or datetimes() once a slice has been taken: say .allow_in_memory(limit=...) instead."
         )
     if queryset._computation is not None:
-        raise NotSupported("dates() and datetimes() of rows or annotated objects are not supported: call them alone.")
+        raise NotSupported(
+            "dates() and datetimes() of rows or annotated objects are not supported: call them alone, before values() "
+            "and annotate()."
+        )
     fields = {key: field for field in queryset.model._meta.concrete_fields for key in (field.name, field.attname)}
     field = fields.get(name)
     if field is None:

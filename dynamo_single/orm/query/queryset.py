@@ -64,7 +64,7 @@ class QuerySet(AwaitedQuerySet[M]):
         items and capacity units that it took, those of ``select_related`` and ``prefetch_related`` too.
         """
         if format is not None or options:
-            raise NotSupported("explain() takes no format and no options but execute=True: it returns one text.")
+            raise NotSupported("explain() takes no format and no options but execute=True. Call explain().")
         state = state_of(self)
         plan = rows.plan(state)
         members = related.members_of(state, plan)
@@ -273,12 +273,16 @@ class QuerySet(AwaitedQuerySet[M]):
     def union(self, *other_qs: object, all: bool = False) -> Self:
         """What any of the querysets gives, each object once: the same as ``|``; ordered again by ``order_by()``."""
         if all:
-            raise NotSupported("union(all=True) is not supported: an object comes once. Chain lists in Python instead.")
+            raise NotSupported(
+                "union(all=True) is not supported: an object comes once. Chain the querysets in Python: "
+                "[*queryset, *other]."
+            )
         united: Any = self
         for other in other_qs:
             if getattr(other, "model", None) is not self.model:
                 raise NotSupported(
-                    f"union() joins querysets of one model, {self.model._meta.label}, not {shown(other)}."
+                    f"union() joins querysets of one model, {self.model._meta.label}, and got {shown(other)}. Chain "
+                    "them in Python: [*queryset, *other]."
                 )
             united = united | other
         united = united._chain()
@@ -288,14 +292,19 @@ class QuerySet(AwaitedQuerySet[M]):
 
     def __or__(self, other: Any) -> Self:
         if self.query.is_sliced or (hasattr(other, "query") and other.query.is_sliced):
-            raise NotSupported("A sliced queryset cannot be combined with another: slice what | and union() give.")
+            raise NotSupported(
+                "A sliced queryset cannot be combined with another. Combine the lists in Python: [*queryset, *other]."
+            )
         result: Self = super().__or__(other)
         return result
 
     def distinct(self, *field_names: object) -> Self:
         """The same objects, as no query gives one twice; of ``values()`` each row once: needs ``allow_in_memory()``."""
         if field_names:
-            raise NotSupported("distinct() over fields is not supported: values(...).distinct() gives each value once.")
+            raise NotSupported(
+                "distinct() over fields is not supported. To read each value once, call "
+                "allow_in_memory(limit=1000).values(...).distinct()."
+            )
         if self.query.is_sliced:
             raise TypeError("Cannot create distinct fields once a slice has been taken.")
         return self._asking(replace(self._asked, distinct=True))

@@ -85,8 +85,9 @@ class StatefulQuerySet(models.QuerySet[M]):
         """Accepted for Django's sake, for the aliases of ``DATABASES``; ``Meta.table`` chooses the table."""
         if alias is not None and alias not in connections:
             raise NotSupported(
-                f"using({alias!r}): there is no such database, and it would not choose a table of DynamoDB: "
-                f"{self.model._meta.label}.Meta.table does, by a name in DYNAMO_SINGLE."
+                f"using({alias!r}): there is no such database. Omit using(): {self.model._meta.label}.Meta.table "
+                "chooses "
+                "the table, by a name in DYNAMO_SINGLE."
             )
         found = super().using(alias)
         return cast(Self, alias.queryset_of(found)) if isinstance(alias, InKeyOrder) else found
@@ -162,8 +163,10 @@ class StatefulQuerySet(models.QuerySet[M]):
     def _merge_sanity_check(self, other: Any) -> None:
         if self._asked != other._asked or self._asked.computation is not None:
             raise NotSupported(
-                "Querysets of different kinds (live and deleted, values and objects, or one that has a queryset after "
-                "__in) cannot be combined."
+                "Querysets of different kinds (live and deleted, values and objects, with and without "
+                "allow_in_memory(), "
+                "or one that has a queryset after __in) cannot be combined. Call the same methods on both, or combine "
+                "them in Python: [*queryset, *other]."
             )
         check_nesting((self.query.where, other.query.where))
 
@@ -203,7 +206,11 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
         queryset = run(queryset._narrowed())
     model, asked, query = queryset.model, queryset._asked, queryset.query
     if query.combinator or query.extra or query.distinct_fields or (query.annotations and asked.computation is None):
-        raise NotSupported("Annotations, set operations and extra() cannot be answered by DynamoDB.")
+        raise NotSupported(
+            "DynamoDB cannot evaluate annotations, set operations and extra() that were added to queryset.query. Use "
+            "the "
+            "methods of the queryset."
+        )
     order_by = tuple(query.order_by)
     ordering = order_by or (tuple(model._meta.ordering) if query.default_ordering else ())
     return QueryState(

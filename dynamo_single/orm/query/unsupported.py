@@ -15,14 +15,16 @@ C = TypeVar("C", bound=type)
 
 #: Method name: why DynamoDB cannot, and the nearest thing that can.
 REFUSED = {
-    "alias": "DynamoDB filters and orders by what is stored. Keep the value in an attribute of its own, set in save(), "
-    "or compute it in Python over the objects: [each for each in queryset if ...] and sorted(queryset, key=...)",
-    "difference": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
-    "extra": "there is no SQL in DynamoDB",
-    "intersection": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
-    "raw": "there is no SQL in DynamoDB; PynamoDB's Model.query() takes keys and conditions as they are",
-    "select_for_update": "DynamoDB locks nothing; with a VersionAttribute, a save that would undo another's change "
-    "is refused with StaleObject",
+    "alias": "DynamoDB filters and orders by stored values. Keep the value in a separate attribute that save() sets, "
+    "or compute it in Python: [each for each in queryset if ...] and sorted(queryset, key=...)",
+    "difference": "DynamoDB has no set operations. Combine conditions, or compare in Python: "
+    "[each for each in queryset if each not in set(other)]",
+    "extra": "DynamoDB has no SQL. Use filter() and order_by(), or compute in Python: [... for each in queryset]",
+    "intersection": "DynamoDB has no set operations. Combine the querysets, queryset & other, or compare in Python: "
+    "[each for each in queryset if each in set(other)]",
+    "raw": "DynamoDB has no SQL. Use filter(), or PynamoDB's Model.query(), which takes keys and conditions",
+    "select_for_update": "DynamoDB has no locks. Write on the condition that no other process changed the value: "
+    "save(condition=Q(...)). With a VersionAttribute, every save() of a changed object raises StaleObject",
 }
 
 

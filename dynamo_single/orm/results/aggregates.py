@@ -21,7 +21,7 @@ from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Compare, Condition, Order
-from dynamo_single.orm.conditions.wording import word
+from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, extracted, sentence, word
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.hydration import Item
 from dynamo_single.orm.items.readers import absent_value, value_reader
@@ -38,6 +38,7 @@ from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.arguments import asking, check_lists, check_nesting
 from dynamo_single.orm.where.lookup import is_own
+from dynamo_single.orm.where.paths import measured_elsewhere
 from dynamo_single.orm.where.tree import read_where
 
 FUNCTIONS: dict[type[Any], Function] = {Count: "Count", Min: "Min", Max: "Max", Sum: "Sum", Avg: "Avg"}
@@ -67,8 +68,8 @@ def check_function(model: type[DynamoModel], alias: str, expression: Any) -> Non
     if type(expression) not in FUNCTIONS:
         raise NotSupported(
             f"{model._meta.label}: {alias}={shown(expression)} is not supported: there are "
-            f"{', '.join(FUNCTIONS.values())} of attributes. "
-            "Compute anything else in Python over the objects, or keep it in an attribute."
+            f"{', '.join(FUNCTIONS.values())} of attributes. For anything else, {COMPUTE_IN_PYTHON}. Or keep the value "
+            "in an attribute."
         )
     if "output_field" in vars(expression) or expression.extra:
         raise NotSupported(
@@ -128,21 +129,24 @@ def _field(model: type[DynamoModel], alias: str, expression: object, source: obj
         field: Any = source.target
         if isinstance(field, DynamoField) and is_own(model, source):
             return field
+        way_out = measured_elsewhere(model, field, f"{alias}={type(expression).__name__}")
         raise NotSupported(
-            f"{model._meta.label}: {alias}={shown(expression)} is about {field.model._meta.label}, and DynamoDB has no "
-            "joins. Ask that model, or count the members of a Children attribute by its name."
+            f"{model._meta.label}: {alias}={shown(expression)} needs {field.model._meta.label}, and DynamoDB has no "
+            f"joins. {way_out}."
         )
     if isinstance(source, Ref) or getattr(source, "contains_aggregate", False):
-        raise NotSupported(f"{model._meta.label}: {alias}={shown(expression)}: an aggregate of annotations is refused.")
+        raise NotSupported(
+            f"{model._meta.label}: {alias}={shown(expression)}: an aggregate of annotations is not supported. "
+            f"{sentence(COMPUTE_IN_PYTHON)}."
+        )
     if isinstance(source, KeyTransform):
         raise NotSupported(
-            f"{model._meta.label}: {alias}={shown(expression)}: a value inside a document cannot be aggregated. Keep "
-            f"it in an attribute of its own: models.ExtractedAttribute({_place(source)!r}), of numbers with "
-            "output=models.DecimalAttribute()."
+            f"{model._meta.label}: {alias}={shown(expression)}: a value inside a document cannot be aggregated. Either "
+            f"{COMPUTE_IN_PYTHON}. Or keep it in a separate attribute: {extracted(_place(source))}."
         )
     raise NotSupported(
         f"{model._meta.label}: {alias}={shown(expression)}: an aggregate takes an attribute's name, no other "
-        "expression."
+        f"expression. {sentence(COMPUTE_IN_PYTHON)}."
     )
 
 
@@ -158,14 +162,14 @@ def _check_attribute(model: type[DynamoModel], function: Function, field: Any) -
     if field is None or isinstance(field, IdentityField):
         raise NotSupported(
             f"{model._meta.label}: {function}() takes one attribute. The primary key is made of "
-            f"{', '.join(registry.layout_of(model).identity)}: name one of them."
+            f"{', '.join(registry.layout_of(model).identity)}: name one of them, or {COMPUTE_IN_PYTHON}."
         )
     if function in ("Min", "Max"):
         sorting.check_orderable(model, field.attname, f"{function}()")
     elif not isinstance(field.attribute, NUMBERS):
         raise NotSupported(
             f"{model._meta.label}: {function}() adds numbers, and {field.attname} is a "
-            f"{type(field.attribute).__name__}. There are Count(), Min() and Max() for it."
+            f"{type(field.attribute).__name__}. Use Count(), Min() or Max(), or {COMPUTE_IN_PYTHON}."
         )
 
 
@@ -176,7 +180,11 @@ def _default(function: Function, field: Any, expression: Any) -> object:
     if isinstance(default, Value):
         default = default.value
     if hasattr(default, "resolve_expression"):
-        raise NotSupported(f"{shown(expression)}: the default of an aggregate is a value; give no expression.")
+        raise NotSupported(
+            f"{shown(expression)}: the default of an aggregate is a value. Omit the expression, and replace None in "
+            "the "
+            "result."
+        )
     return checked_default(function, field.attribute, default)
 
 

@@ -12,6 +12,7 @@ from django.db.models.utils import create_namedtuple_class
 from msgspec import Struct
 
 from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, extracted
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.page_readers import PageReader, RowShape, rows_reader
 from dynamo_single.orm.items.readers import row_reader
@@ -38,8 +39,8 @@ class Columns(Struct, frozen=True):
         for number in self.places:
             raise NotSupported(
                 f"{model._meta.label}: values({self.names[number]!r}) leads into {self.attributes[number]}, and rows "
-                "that are grouped, distinct or annotated are made of whole attributes. Keep the value in one: "
-                f"models.ExtractedAttribute({self.names[number]!r})."
+                f"that are grouped, distinct or annotated consist of whole attributes. Either {COMPUTE_IN_PYTHON}. Or "
+                f"keep the value in an attribute: {extracted(self.names[number])}."
             )
         return self
 
@@ -101,7 +102,10 @@ def columns(
 ) -> Columns:
     """The columns that were asked for: all of them by their stored form's names, if none is named."""
     if expressions or any(not isinstance(field, str) for field in fields):
-        raise NotSupported("Expressions in values() are not supported: DynamoDB computes nothing while it reads.")
+        raise NotSupported(
+            "Expressions in values() are not supported: DynamoDB returns attributes as they are stored. Name "
+            f"attributes, or {COMPUTE_IN_PYTHON}."
+        )
     meta = model._meta
     attributes = {"pk": "pk"}
     attributes |= {name: f.attname for f in meta.concrete_fields for name in (f.name, f.attname)}

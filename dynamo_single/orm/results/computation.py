@@ -13,6 +13,7 @@ from django.db.models import Q
 from msgspec import Struct
 
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON, sentence
 from dynamo_single.orm.results.columns import Columns, Shape
 from dynamo_single.orm.results.measures import Measure
 from dynamo_single.orm.schema import registry
@@ -80,8 +81,9 @@ def check_conditions(model: type[DynamoModel], computation: Computation, conditi
             check_conditions(model, computation, condition.children)
         elif isinstance(condition, tuple) and str(condition[0]).partition("__")[0] in computation.aliases:
             raise NotSupported(
-                f"{model._meta.label}: filter({condition[0]}=...) is about what is only computed after reading. Filter "
-                "the results in Python."
+                f"{model._meta.label}: filter({condition[0]}=...) is about what is only computed after "
+                "reading. "
+                f"{sentence(FILTER_IN_PYTHON)}."
             )
 
 

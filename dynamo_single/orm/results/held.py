@@ -78,9 +78,9 @@ class Held:
         if known is None:
             self.is_exceeded = True
             raise TooManyMatches(
-                f"{reach.layout.label}: there are more than {self.limit} objects to read, which is as many as are held "
-                "in memory. Nothing was cut off, so there is no result. Ask for fewer objects, or allow more as "
-                "allow_in_memory(limit=...) does.",
+                f"{reach.layout.label}: there are more than {self.limit} objects to read, and no more are held in "
+                "memory. The result would be incomplete, so none is returned. Filter further, or allow more with "
+                ".allow_in_memory(limit=...).",
                 limit=self.limit,
             )
         return known

@@ -124,7 +124,7 @@ def plan_by_key(state: QueryState, *, ordered: bool = True) -> Plan:
     if not state.reversed or found.query.ordering:
         return found
     if "scan" in (found.kind, *(part.kind for part in found.parts)):
-        raise NotSupported("reverse() and last() are not supported after allow_scan(): a scan has no order.")
+        raise NotSupported("reverse() and last(): a scan has no order. Call allow_in_memory() and order_by() instead.")
     return found.backwards()
 
 
@@ -343,8 +343,7 @@ async def checked(state: QueryState, found: Pages[Item], limit: int | None) -> P
             yield page[: limit - first]
             raise TooManyMatches(
                 f"{state.label}: more than {limit} objects match, which is as many as allow_in_memory(limit={limit}) "
-                "allows. Nothing was cut off, so there is no result. Ask for fewer objects, allow more, or add a key "
-                "that answers this.",
+                "allows. Nothing was cut off, so there is no result. Allow more: .allow_in_memory(limit=...).",
                 limit=limit,
             )
 
@@ -386,7 +385,8 @@ async def _count_up_to(state: QueryState, plan: Plan, limit: int) -> int:
     """One Query with Select=COUNT of no more than is held."""
     seen = await plans.count(state.table, plan, skip=state.window.start, stop=limit + 1)
     if seen > limit:
-        raise TooManyMatches(f"{state.label}: there are more than {limit} objects to count.", limit=limit)
+        most = f"{state.label}: there are more than {limit} objects to count."
+        raise TooManyMatches(f"{most} Allow more: .allow_in_memory(limit=...)", limit=limit)
     return seen
 
 

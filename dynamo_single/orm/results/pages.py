@@ -116,7 +116,9 @@ def cursor_for(state: QueryState, obj: object, *, before: bool) -> str:
     """Make the cursor of an object; see ``QuerySet.cursor_for``."""
     plan = _plan(state, "cursor_for()")
     if before and plan.kind == "scan":
-        raise NotSupported("cursor_for(before=True): a scan can only be read forwards. Ask by a key instead.")
+        raise NotSupported(
+            "cursor_for(before=True): a scan can only be read forwards. Use a query that a key supports."
+        )
     if not isinstance(obj, state.model):
         raise InvalidValue(f"cursor_for() takes an object of {state.label}, not {shown(obj)}.")
     item: Item | None = obj._stored
@@ -124,7 +126,7 @@ def cursor_for(state: QueryState, obj: object, *, before: bool) -> str:
         raise InvalidValue(f"cursor_for({shown(obj)}): it is not stored, so that no query gives it. Save it first.")
     if isinstance(item, PartialItem):
         raise NotSupported(
-            f"cursor_for({shown(obj)}): only some of its attributes were read, so that its place is not known. "
+            f"cursor_for({shown(obj)}): only some attributes of the object were read, so its position is not known. "
             "Read the object without only() and defer()."
         )
     position = positions.find(plan, item)
@@ -141,19 +143,20 @@ def _plan(state: QueryState, asked: str) -> Plan:
         raise TypeError(f"Cannot use {asked} once a slice has been taken: a page has a size and a cursor of its own.")
     if state.computation is not None:
         raise NotSupported(
-            f"{asked} is not supported where results are computed: every match is read before the first of them is "
-            "known. Take pages of the objects and compute in Python, or slice the results."
+            f"{asked} is not supported where results are computed: every match is read before the first result is "
+            "known. "
+            "Page through the objects and compute in Python, or slice the results: queryset[:100]."
         )
     plan = objects.plan_with_keys(structs.replace(state, in_pages=True))
     if plan.in_memory is not None or plan.kind == "held":
         raise NotSupported(
-            f"{asked} is not supported after allow_in_memory(): everything is read before the first object is known, "
-            "so that there are no pages to read. Slice the list of all objects."
+            f"{asked} is not supported after allow_in_memory(): every match is read before the first object is known, "
+            "so there are no pages to read. Slice the list of all objects: queryset[:100]."
         )
     if plan.kind == "union" and not plan.merged_by and any(part.is_sharded for part in plan.parts):
         raise NotSupported(
-            f"{asked} is not supported where several ways to read a sharded key answer a query in no order: no place "
-            f'in them says where the next page begins. Give it an order, as order_by("{_order_of_shards(plan)}").'
+            f"{asked} is not supported if a query without an order is read from a sharded key in several ways: no "
+            f'position tells where the next page begins. Add an order: order_by("{_order_of_shards(plan)}").'
         )
     return plan
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.orm.conditions.wording import SORT_IN_PYTHON
 from dynamo_single.orm.items.hydration import Item
 from dynamo_single.orm.items.readers import value_reader
 from dynamo_single.orm.schema import registry
@@ -58,7 +59,7 @@ def ordered_reader(model: type[DynamoModel], name: str) -> Callable[[Item], obje
             if not kind or len(found) > 1:
                 raise NotSupported(
                     f"{model._meta.label}: order_by({name!r}) finds {' and '.join(found)} there, which have no order"
-                    f"{' among each other' if kind else ''}. Leave out what is of another kind, or sort in Python."
+                    f"{' among each other' if kind else ''}. Exclude values of another type, or {SORT_IN_PYTHON}."
                 )
         return given
 

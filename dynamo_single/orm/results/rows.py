@@ -15,6 +15,7 @@ from django.db.models import Model
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.wording import SORT_IN_PYTHON
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.hydration import Item
 from dynamo_single.orm.items.readers import value_reader
@@ -66,7 +67,9 @@ def _row_sorting(state: QueryState, computation: Computation) -> tuple[Sort, ...
     """The order of groups, by what they have: the default order of the model is one of objects."""
     if computation.dates is not None:
         if state.order_by:
-            raise NotSupported("order_by() after dates() and datetimes() is not supported: they take order='DESC'.")
+            raise NotSupported(
+                "order_by() after dates() and datetimes() is not supported. Pass order='ASC' or order='DESC' to these."
+            )
         return (Sort(computation.dates.attribute, computation.dates.descending),)
     columns = set(computation.groups.attributes) if computation.groups else set()
     found: list[Sort] = []
@@ -76,7 +79,7 @@ def _row_sorting(state: QueryState, computation: Computation) -> tuple[Sort, ...
                 known = ", ".join((*(computation.groups.names if computation.groups else ()), *computation.aliases))
                 raise NotSupported(
                     f"{state.label}: order_by({sort.attribute!r}) would divide the rows that are {computation}: "
-                    f"order by {known}."
+                    f"order by {known}, or {SORT_IN_PYTHON}."
                 )
             if alias is None:
                 sorting.check_orderable(state.model, sort.attribute, "order_by()")

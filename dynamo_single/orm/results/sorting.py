@@ -13,6 +13,7 @@ from django.db.models.expressions import Combinable, OrderBy
 
 from dynamo_single import clock
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, SORT_IN_PYTHON
 from dynamo_single.orm.plan.plan import InMemory, Sort
 from dynamo_single.orm.results.places import place_of
 from dynamo_single.orm.schema import registry
@@ -76,9 +77,10 @@ def check_orderable(model: type[DynamoModel], name: str, what: str) -> None:
         return  # what lies there is known when it is read
     attribute: Attribute = registry.attributes_of(model)[name]
     if isinstance(attribute, JSONAttribute) or attribute.attr_type not in _ORDERED_TYPES:
+        otherwise = SORT_IN_PYTHON if what == "order_by()" else COMPUTE_IN_PYTHON
         raise NotSupported(
             f"{model._meta.label}: {what} cannot take {name}, a {type(attribute).__name__}: its values have no order. "
-            "Keep what is to be compared in an attribute of its own."
+            f"Keep the value to compare in a separate attribute, or {otherwise}."
         )
 
 

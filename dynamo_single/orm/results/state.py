@@ -207,7 +207,10 @@ class QueryState(Struct, frozen=True):
         """What the planner is asked; ``NotSupported`` for what is computed, since its source has to be read first."""
         computation, asked = self.computation, self.asked
         if computation is not None:
-            raise NotSupported(f"This is not supported for what is {computation} in memory, after reading.")
+            raise NotSupported(
+                f"This is not supported for what is {computation} in memory, after reading. Call it on the "
+                "queryset of the objects."
+            )
         asks, lookups = not _supposed.get(), lookups_of(self.model)
         missing = knowledge.missing(self.layout) if asks else NOTHING
         return Query(

@@ -61,7 +61,7 @@ def raise_unknown(model: type[DynamoModel], error: FieldError) -> NoReturn:
     keyword = found[1] if found else ""
     way_out = elsewhere(model, keyword)
     if way_out is not None:
-        raise NotSupported(f"{model._meta.label} cannot be asked by {keyword!r}: {way_out}.") from error
+        raise NotSupported(f"{model._meta.label} cannot be filtered by {keyword!r}: {way_out}.") from error
     if choices:
         # Django names what refers to the model too, by which nothing can be filtered here.
         names = (field.name for field in model._meta.concrete_fields if not isinstance(field, IdentityField))
@@ -94,8 +94,8 @@ def check_nesting(conditions: Iterable[object]) -> None:
         if not level:
             return
     raise NotSupported(
-        f"Conditions are nested more than {MAX_NESTING} levels deep, by ~, & and |. Join what is alike first: "
-        "Q(name__in=[...]) for many values of one attribute, and one Q for what is negated together."
+        f"Conditions are nested more than {MAX_NESTING} levels deep by ~, & and |. Join similar conditions: "
+        "Q(name__in=[...]) for many values of one attribute, and one ~Q(...) around several negated conditions."
     )
 
 
@@ -106,8 +106,8 @@ def check_number(conditions: Collection[object]) -> None:
     """
     if len(conditions) > MAX_OPERATORS:
         raise NotSupported(
-            f"More than {MAX_OPERATORS} conditions are joined by filter() and exclude(), and DynamoDB takes no more "
-            f"operators in an expression ({LIMITS}). Ask for many values of one attribute by __in: "
+            f"More than {MAX_OPERATORS} conditions are joined by filter() and exclude(), and DynamoDB allows no more "
+            f"operators in an expression ({LIMITS}). For many values of one attribute use __in: "
             "exclude(name__in=[...])."
         )
 

@@ -12,6 +12,7 @@ from django.db.models.fields.tuple_lookups import TupleIn
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.terms import IDENTITY, TEXT_OPERATORS, And, Compare, Condition, Nothing, Or
+from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON
 from dynamo_single.orm.schema.attributes import JSONAttribute
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import IdentityField
@@ -82,12 +83,16 @@ def _several(model: type[DynamoModel], subject: Subject, operator: str, given: t
             found.append(read_pair(model, subject, each, value))
         elif subject.steps or subject.sized or value is None:
             raise NotSupported(
-                f"{subject.name}__{operator} is not supported with F() and {shown(value)} together: make "
-                "two conditions of it."
+                f"{subject.name}__{operator} is not supported with F() and {shown(value)} together. Use two "
+                f"conditions: {_apart(subject.name, operator)}."
             )
         else:
             found.append(whole(subject.field, each, plain_value(value)))
     return And(tuple(found)) if operator == "range" else Or(tuple(found))
+
+
+def _apart(name: str, operator: str) -> str:
+    return f"Q({name}__gte=...) & Q({name}__lte=...)" if operator == "range" else f"Q({name}=...) | Q({name}=...)"
 
 
 def whole(field: Any, operator: str, value: object) -> Condition:
@@ -159,7 +164,8 @@ def _check(subject: Subject, operator: str) -> None:
     if isinstance(attribute, JSONAttribute) and (subject.sized or operator not in JSON_COMPARISONS):
         raise NotSupported(
             f"{subject.name}__{operator} is not supported: {name} is stored as JSON text, which can only be "
-            f"compared as a whole, by {', '.join(JSON_COMPARISONS)}. Make it a MapAttribute to look inside."
+            f"compared as a whole, by {', '.join(JSON_COMPARISONS)}. To look inside, make it a MapAttribute. Otherwise "
+            f"{FILTER_IN_PYTHON}."
         )
     if subject.sized and (attribute.attr_type not in SIZED_TYPES or attribute.key_kind not in (None, "text")):
         raise NotSupported(
@@ -168,8 +174,8 @@ def _check(subject: Subject, operator: str) -> None:
         )
     if operator in KEY_LOOKUPS.values() and attribute.attr_type != "M":
         raise NotSupported(
-            f"{name}__{operator} is not supported: only a map has keys. Ask a list for a member by contains, or "
-            f"for a position: {name}__0=..."
+            f"{name}__{operator} is not supported: only a map has keys. Filter a list by a member, "
+            f"{name}__contains=..., or by a position: {name}__0=..."
         )
 
 
@@ -182,8 +188,8 @@ def _folded(model: type[DynamoModel], node: Any, *, in_python: bool) -> Conditio
         raise _of_identity(field, lookup)
     if subject.steps or subject.sized:
         raise NotSupported(
-            f"{subject.name}__{lookup} is not supported: DynamoDB compares bytes. Keep the text in an attribute of its "
-            "own, with a CanonicalAttribute beside it."
+            f"{subject.name}__{lookup} is not supported: DynamoDB compares bytes. Keep the text in a separate "
+            f"attribute with a CanonicalAttribute, or {FILTER_IN_PYTHON}."
         )
     if in_python:
         return in_memory(field, lookup, value)
@@ -204,7 +210,7 @@ def _identity(field: IdentityField, operator: str, value: Any) -> Condition:
 def _of_identity(field: IdentityField, operator: str) -> NotSupported:
     return NotSupported(
         f"pk__{operator} is not supported on {field.model._meta.label}, whose pk is made of "
-        f"{', '.join(field.names)}: use conditions on those."
+        f"{', '.join(field.names)}. Filter by these attributes, or {FILTER_IN_PYTHON}."
     )
 
 

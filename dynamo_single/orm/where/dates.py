@@ -22,6 +22,7 @@ from msgspec import Struct
 from dynamo_single import clock
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import Condition, Nothing, Or
+from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.comparisons import whole
 from dynamo_single.orm.where.days import END, FIRST, Spans, intersection, moments, union
@@ -75,7 +76,8 @@ def read_part(model: type[DynamoModel], node: object) -> DatePart | None:
     operator = operator_of(node)
     if operator not in _COMPARED:
         raise NotSupported(
-            f"{field.name}__{part}__{operator} is not supported: a {part} is compared by {', '.join(_COMPARED)}."
+            f"{field.name}__{part}__{operator} is not supported: a {part} is compared by {', '.join(_COMPARED)}. "
+            f"Use one of these, or {FILTER_IN_PYTHON}."
         )
     value = direct_value(node)
     if operator == "range":
@@ -103,7 +105,7 @@ def _refusal(field: DynamoField, part: str) -> NotSupported:
         "iso_year": f"ask for its days with {days}=(first, last)",
         "quarter": f"ask for its months with {name}__year=... and {name}__month__in=(1, 2, 3)",
     }
-    way_out = ways_out.get(part, f"keep the {part} in an attribute of its own")
+    way_out = ways_out.get(part, f"keep the {part} in an attribute of its own, or {FILTER_IN_PYTHON}")
     return NotSupported(
         f"{name}__{part} is not supported: DynamoDB compares stored values, it does not compute. Instead {way_out}."
     )
@@ -174,7 +176,7 @@ def _needs_years(part: DatePart) -> NotSupported:
     return NotSupported(
         f"{name}__{part.part} is not supported by itself: DynamoDB compares stored values, it does not compute. Say "
         f"the years as well, {MAX_YEARS} at most: {name}__year=2024 or {name}__year__range=(2020, 2024). Otherwise "
-        f"keep the {part.part} in an attribute of its own."
+        f"keep the {part.part} in an attribute of its own, or {FILTER_IN_PYTHON}."
     )
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import And, Compare, Condition, Or
+from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON, sentence
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CanonicalAttribute
 from dynamo_single.orm.schema.attributes.canonical import FOLDS
@@ -31,7 +32,11 @@ def folded(field: DynamoField, lookup: str, operator: str, value: object) -> Con
     """A text compared by its folded form; raises ``NotSupported`` if the model keeps none."""
     attribute, name = field.attribute, field.attname
     if attribute.key_kind != "text":
-        raise NotSupported(f"{name}__{lookup} is not supported: {name} is no text, and only text has case.")
+        exact = f"use {name} without __iexact, or " if operator == "exact" else ""
+        raise NotSupported(
+            f"{name}__{lookup} is not supported: {name} is no text, and only text has case. "
+            f"{sentence(exact + FILTER_IN_PYTHON)}."
+        )
     text = attribute.prepare(value)
     copy = copy_of(field)
     if copy is not None:
@@ -42,7 +47,8 @@ def folded(field: DynamoField, lookup: str, operator: str, value: object) -> Con
     if operator == "exact":
         ways_out.append(f"put {{{name}:canonical}} into a key")
     raise NotSupported(
-        f"{name}__{lookup} is not supported: DynamoDB compares bytes. Keep a folded copy: {', or '.join(ways_out)}."
+        f"{name}__{lookup} is not supported: DynamoDB compares bytes. Keep a folded copy: "
+        f"{', or '.join(ways_out)}. Otherwise {FILTER_IN_PYTHON}."
     )
 
 
@@ -55,7 +61,8 @@ def in_memory(field: DynamoField, lookup: str, value: object) -> Condition:
     attribute, name = field.attribute, field.attname
     if attribute.attr_type not in _SEARCHED:
         raise NotSupported(
-            f"{name}__{lookup} is not supported: {name} is a {type(attribute).__name__}, which has no text in it."
+            f"{name}__{lookup} is not supported: {name} has the type {type(attribute).__name__}, which contains no "
+            f"text. {sentence(FILTER_IN_PYTHON)}."
         )
     text = checked_text(str(value), path=name)
     copy = copy_of(field) if attribute.key_kind == "text" and lookup in _BY_COPY else None

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.terms import MAX_MEMBERS
+from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON, sentence
 from dynamo_single.orm.schema.encoding.secrets import MASK
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import checked_text
@@ -50,14 +51,14 @@ KEY_LOOKUPS: dict[type[Any], str] = {
 FOLDED = {"iexact": "exact", "icontains": "contains", "istartswith": "startswith"}
 #: Lookups that DynamoDB has no exact answer for, and what to do instead.
 ADVICE = {
-    "iendswith": "keep the folded text reversed in an attribute of its own and use startswith on that",
-    "endswith": "keep the text reversed in an attribute of its own and use startswith on that",
-    "regex": "filter in Python",
-    "iregex": "filter in Python",
-    "contained_by": "filter in Python, or ask for the values one by one",
-    "search": "keep the words in a UnicodeSetAttribute and use contains on that",
-    "trigram_similar": "filter in Python",
-    "trigram_word_similar": "filter in Python",
+    "iendswith": "keep the folded text reversed in an attribute of its own and use startswith on that, or ",
+    "endswith": "keep the text reversed in an attribute of its own and use startswith on that, or ",
+    "regex": "",
+    "iregex": "",
+    "contained_by": "",
+    "search": "keep the words in a UnicodeSetAttribute and use contains on that, or ",
+    "trigram_similar": "",
+    "trigram_word_similar": "",
 }
 DOCUMENT_TYPES = {"M", "L"}
 POSITION = re.compile("[0-9]+")
@@ -87,11 +88,13 @@ def operator_of(node: object) -> str:
         if kind in OPERATORS and name == kind.lookup_name:
             return OPERATORS[kind]
     if name in ADVICE:
-        raise NotSupported(f"The lookup {name!r} has no exact answer in DynamoDB: {ADVICE[name]}.")
+        raise NotSupported(f"The lookup {name!r} has no exact answer in DynamoDB: {ADVICE[name]}{FILTER_IN_PYTHON}.")
     if isinstance(node, related_lookups.RelatedLookupMixin) or name is None:
-        raise NotSupported(f"A condition of the kind {type(node).__name__} cannot be answered by DynamoDB.")
+        raise NotSupported(
+            f"DynamoDB cannot evaluate a condition of the type {type(node).__name__}. {sentence(FILTER_IN_PYTHON)}."
+        )
     known = sorted({*OPERATORS.values(), *KEY_LOOKUPS.values(), *FOLDED})
-    raise NotSupported(f"The lookup {name!r} is not supported. There are {', '.join(known)}.")
+    raise NotSupported(f"The lookup {name!r} is not supported. Use one of {', '.join(known)}, or {FILTER_IN_PYTHON}.")
 
 
 def subject_of(model: type[DynamoModel], side: Any) -> Subject:
@@ -111,8 +114,8 @@ def subject_of(model: type[DynamoModel], side: Any) -> Subject:
         checked_text(step, path=f"a place in {field.attname}")
     if steps and field.attribute.attr_type not in DOCUMENT_TYPES:
         raise NotSupported(
-            f"{field.attname} is stored as JSON text, which DynamoDB cannot look into: make it a MapAttribute to "
-            "filter by a path."
+            f"{field.attname} is stored as JSON text, which DynamoDB cannot look into. To filter by a path, make it a "
+            f"MapAttribute. Otherwise {FILTER_IN_PYTHON}."
         )
     return Subject(field, tuple(steps), sized)
 
@@ -129,7 +132,8 @@ def paths_of(subject: Subject) -> list[tuple[str | int, ...]]:
         paths = [(int(first),)]
     else:
         raise NotSupported(
-            f"{field.attname}__{first} is not supported: {field.attname} is a list, whose places are numbers from 0 up."
+            f"{field.attname}__{first} is not supported: {field.attname} is a list, whose places are numbers from 0 "
+            f"up: {field.attname}__0=..."
         )
     for step in rest:
         keyed: list[tuple[str | int, ...]] = [(*path, step) for path in paths]
@@ -138,7 +142,7 @@ def paths_of(subject: Subject) -> list[tuple[str | int, ...]]:
         if len(paths) > MAX_PLACES:
             raise NotSupported(
                 f"{field.attname}__{'__'.join(subject.steps)} can mean more than {MAX_PLACES} places, since each "
-                "number is a key of a map or a position of a list. Filter in Python."
+                f"number is a key of a map or a position of a list. {sentence(FILTER_IN_PYTHON)}."
             )
     return paths
 
@@ -155,10 +159,7 @@ def column(model: type[DynamoModel], side: Col) -> DynamoField:
     back = paths.reference_between(field.model, model)
     if back is not None and paths.reference_between(model, field.model) is None:
         raise NotSupported(f"{refused}: {paths.of_those_that_refer(back, field.name)}.")
-    raise NotSupported(
-        f"{refused}: DynamoDB has no joins. Get the {field.model._meta.verbose_name} first and filter by it, or copy "
-        f"{field.name} to {model._meta.object_name}."
-    )
+    raise NotSupported(f"{refused}: {paths.of_those_referred_to(model, field)}.")
 
 
 def is_own(model: type[DynamoModel], side: Col) -> bool:
@@ -176,13 +177,13 @@ def _computed(model: type[DynamoModel], side: object) -> NotSupported:
     source = getattr(side, "lhs", None)
     if not isinstance(side, Transform) or not isinstance(source, Col):
         return NotSupported(
-            f"{_called(side)} in a condition is not supported: DynamoDB compares stored attributes, it does not "
-            "compute. Keep the computed value in an attribute of its own."
+            f"{_called(side)} in a condition is not supported: DynamoDB compares stored attributes and does not "
+            f"compute. Keep the computed value in a separate attribute, or {FILTER_IN_PYTHON}."
         )
     name, part = source.target.name, side.lookup_name
     return NotSupported(
-        f"{name}__{part} is not supported: DynamoDB compares stored attributes, it does not compute. Instead keep the "
-        f"{part} in an attribute of its own."
+        f"{name}__{part} is not supported: DynamoDB compares stored attributes and does not compute. Keep the {part} "
+        f"in a separate attribute, or {FILTER_IN_PYTHON}."
     )
 
 
@@ -202,11 +203,12 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, Expression) or hasattr(value, "resolve_expression"):
         if hasattr(value, "model"):
             raise NotSupported(
-                "A queryset inside this condition is not supported: make a list of it first, or ask by __in."
+                "A queryset is not supported as the value of this lookup. Use __in, or read the value first: "
+                "queryset.first()."
             )
         raise NotSupported(
             f"{_called(value)} in this condition is not supported: DynamoDB compares two attributes as they are "
-            "stored, and computes nothing. Keep the computed value in an attribute of its own, or filter in Python."
+            f"stored and computes nothing. Keep the computed value in a separate attribute, or {FILTER_IN_PYTHON}."
         )
     return value
 
@@ -262,8 +264,8 @@ def members(name: str, value: Any) -> tuple[object, ...]:
         raise NotSupported(
             f"{name}__in has {len(found)} values, and one query takes {MAX_MEMBERS}. Ask for them in turns: "
             f"for start in range(0, len(values), {MAX_MEMBERS}): "
-            f"queryset.filter({name}__in=values[start : start + {MAX_MEMBERS}]). Of what "
-            "prefetch_related() reads there is less with iterator(chunk_size=...), or with a slice."
+            f"queryset.filter({name}__in=values[start : start + {MAX_MEMBERS}]). If prefetch_related() reads them, use "
+            "iterator(chunk_size=...) or a slice."
         )
     return found
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.lowering import ORDERED_TYPES
 from dynamo_single.orm.conditions.terms import Compare, ComparePair, Condition, Nothing, Or
+from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON
 from dynamo_single.orm.schema.attributes import Attribute, IntegerAttribute, JSONAttribute
 from dynamo_single.orm.schema.attributes.references import StandIn
 from dynamo_single.orm.schema.fields.fields import IdentityField
@@ -57,21 +58,23 @@ def _pair(name: str, operator: str, other: str, path: Any, other_path: Any) -> C
 
 
 def _check(model: type[DynamoModel], subject: Subject, operator: str, other: Subject) -> None:
-    asked = f"{model._meta.label}: {subject.name}__{operator}=F({other.name!r}) is not supported"
+    lookup = "" if operator == "exact" else f"__{operator}"
+    asked = f"{model._meta.label}: {_called(subject)}{lookup}=F({_called(other)!r}) is not supported"
+    otherwise = f"Otherwise {FILTER_IN_PYTHON}."
     if operator not in COMPARED:
-        raise NotSupported(f"{asked}: two attributes are compared by {', '.join(COMPARED)}. Filter in Python.")
+        raise NotSupported(f"{asked}: two attributes are compared by {', '.join(COMPARED)}. {otherwise}")
     of_several = any(isinstance(each.field, IdentityField) for each in (subject, other))
     if subject.sized or other.sized or of_several:
-        raise NotSupported(f"{asked}: a size, and a pk of several values, are compared with values only.")
+        raise NotSupported(f"{asked}: a size, and a pk of several values, are compared with values only. {otherwise}")
     forms = [_form_of(each.field.attribute) for each in (subject, other) if not each.steps]
     in_document = len(forms) < 2
     if len(set(forms)) > 1 or (in_document and any(form.kind not in _AS_IN_DOCUMENTS for form in forms)):
         raise NotSupported(
-            f"{asked}: {subject.name} is {_said(subject)} and {other.name} is {_said(other)}. They are not stored "
-            "alike, and DynamoDB compares what is stored. Filter in Python."
+            f"{asked}: {_called(subject)} is {_said(subject)} and {_called(other)} is {_said(other)}. They are not "
+            f"stored alike, and DynamoDB compares stored values. {otherwise}"
         )
     if operator != "exact" and not all(form.is_ordered for form in forms):
-        raise NotSupported(f"{asked}: DynamoDB orders text, numbers and binary only. Filter in Python.")
+        raise NotSupported(f"{asked}: DynamoDB orders text, numbers and binary only. {otherwise}")
 
 
 class _Form(Struct, frozen=True):
@@ -95,3 +98,7 @@ def _form_of(attribute: Attribute) -> _Form:
 
 def _said(subject: Subject) -> str:
     return "in a document" if subject.steps else f"a {type(subject.field.attribute).__name__}"
+
+
+def _called(subject: Subject) -> str:
+    return "pk" if isinstance(subject.field, IdentityField) else subject.name

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor, ReverseOneToOneDescriptor
 
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, SORT_IN_PYTHON, extracted, sentence
 from dynamo_single.orm.schema.attributes.documents import SetAttribute
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
@@ -28,22 +29,23 @@ def refuse_path(model: type[DynamoModel], name: str, use: Use) -> None:
         other, last = field.related_model._meta.label, rest.rpartition("__")[2]
         copy = f'{first}_{last} = models.CopiedAttribute("{field.name}", "{last}")'
         way = {
-            "values": f"Read objects with select_related({field.name!r}), or keep a copy: {copy}",
-            "order_by": f"Sort in Python, or keep a copy that a sort key names: {copy}",
+            "values": f"Read objects: [... for each in queryset.select_related({field.name!r})]. Or keep a copy: "
+            f"{copy}",
+            "order_by": f"{sentence(SORT_IN_PYTHON)}. Or keep a copy that a sort key names: {copy}",
         }
         raise NotSupported(f"{label}: {asked} needs {other}, and DynamoDB has no joins. {way[use]}.")
     way = {
-        "values": f"Name {first!r} and take what you need in Python, or keep it in an attribute of its own",
-        "order_by": "Sort in Python, or keep the value in an attribute of its own, which a sort key names",
+        "values": f"Name {first!r}, or {COMPUTE_IN_PYTHON}",
+        "order_by": f"Either {SORT_IN_PYTHON}. Or keep the value in a separate attribute that a sort key names",
     }
     if field.attribute.document and not isinstance(field.attribute, SetAttribute):
-        kept = f'{rest.rpartition("__")[2]} = models.ExtractedAttribute("{field.name}__{rest}")'
-        way["order_by"] = f"Say .allow_in_memory(limit=...), or keep it in an attribute that a sort key names: {kept}"
+        kept = f"{rest.rpartition('__')[2]} = {extracted(f'{field.name}__{rest}')}"
+        way["order_by"] = f"Call .allow_in_memory(limit=1000), or keep it in an attribute that a sort key names: {kept}"
     raise NotSupported(f"{label}: {asked} leads into {first}, and DynamoDB {_CANNOT[use]}. {way[use]}.")
 
 
 _CANNOT = {
-    "values": "charges whole items, so that parts of attributes are not asked for",
+    "values": "charges for whole items, so that parts of attributes are not read",
     "order_by": "orders by the sort key only",
 }
 
@@ -74,13 +76,54 @@ def of_those_that_refer(reference: ModelField, path: str) -> str:
     without = f"exclude(pk__in={other}.objects.{values})"
     if path in ("isnull", reference.model._meta.pk.name):
         return (
-            f"DynamoDB has no joins. Ask {other} itself: {without} gives the objects without one, "
+            f"DynamoDB has no joins. Query {other} first: {without} returns the objects without one, "
             f"filter(pk__in={other}.objects.{values}) those with one, and filter(pk__in={other}.objects.filter(pk=...)."
             f"{values}) that of a known one"
         )
     asked = f"filter(pk__in={other}.objects.filter({f'{path}=...' if path else '...'}).{values})"
-    known = "" if path else f"; {without} gives the objects without one"
-    return f"DynamoDB has no joins. Ask {other} itself: {asked}{known}"
+    known = "" if path else f"; {without} returns the objects without one"
+    return f"DynamoDB has no joins. Query {other} first: {asked}{known}"
+
+
+#: How many references lead to another model at most, and how many ways there are named.
+MAX_STEPS = 4
+MAX_WAYS = 3
+
+
+def of_those_referred_to(model: type[DynamoModel], field: ModelField) -> str:
+    """How to find objects by what they refer to: that is queried first, and one reference after the other follows."""
+    wanted: Any = field.model._meta.concrete_model
+    level: list[list[Any]] = [[]]
+    for _ in range(MAX_STEPS):
+        # At each step the references that lead on from the last model of each chain.
+        level = [[*chain, each] for chain in level for each in _references(chain[-1].related_model if chain else model)]
+        found = [chain for chain in level if chain[-1].related_model._meta.concrete_model is wanted]
+        if found:
+            ways = " or ".join(_chained(chain, f"{field.name}=...") for chain in found[:MAX_WAYS])
+            return f"DynamoDB has no joins. Query {wanted._meta.object_name} first: {ways}"
+    return f"DynamoDB has no joins. Query {wanted._meta.object_name} first and filter by its objects"
+
+
+def measured_elsewhere(model: type[DynamoModel], field: ModelField, measure: str) -> str:
+    """How to aggregate another model's attribute: of what refers to this model, or of what it refers to."""
+    measured: Any = field.model
+    back, forward = reference_between(measured, model), reference_between(model, measured)
+    if back is not None and forward is None and not field.model._meta.auto_created:
+        other = field.model._meta.object_name
+        groups = f"values({back.attname!r}).annotate({measure}({field.name!r}))"
+        return f"Group {other} by its reference: {other}.objects.allow_in_memory(limit=1000).order_by().{groups}"
+    along = "" if forward is None else f".select_related({forward.name!r})"
+    return f"{sentence(COMPUTE_IN_PYTHON.removesuffix(']'))}{along}]"
+
+
+def _references(model: Any) -> list[Any]:
+    return [field for field in model._meta.concrete_fields if field.is_relation]
+
+
+def _chained(chain: list[Any], condition: str) -> str:
+    for reference in reversed(chain):
+        condition = f"{reference.name}__in={reference.related_model._meta.object_name}.objects.filter({condition})"
+    return condition
 
 
 def excluded(model: type[DynamoModel], query: Any) -> Any:
@@ -94,7 +137,7 @@ def without(reference: ModelField) -> str:
     """How to find objects by what does not refer to them."""
     other, values = reference.model._meta.object_name, f"values_list({reference.attname!r}, flat=True)"
     return (
-        f"DynamoDB has no joins. Ask {other} itself: exclude(pk__in={other}.objects.{values}) gives the objects "
+        f"DynamoDB has no joins. Query {other} first: exclude(pk__in={other}.objects.{values}) returns the objects "
         f"without one, filter(pk__in={other}.objects.{values}) those with one, and "
         f"exclude(pk__in={other}.objects.filter(...).{values}) those without one of some kind"
     )
@@ -125,7 +168,7 @@ def over_edges(model: type[DynamoModel], field: ModelField) -> str | None:
         made = through._meta.auto_created
         edges = f"{model._meta.object_name}.{accessor}.through" if made else through._meta.object_name
         return (
-            f"DynamoDB has no joins. Ask {edges} itself: "
+            f"DynamoDB has no joins. Query {edges} first: "
             f"filter(pk__in={edges}.objects.filter({asked}).values_list({own!r}, flat=True))"
         )
     return None

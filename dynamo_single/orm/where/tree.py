@@ -15,6 +15,7 @@ from django.db.models.sql.where import AND, OR, NothingNode, WhereNode
 
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Order
+from dynamo_single.orm.conditions.wording import SORT_IN_PYTHON
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -61,7 +62,9 @@ def _read_node(model: type[DynamoModel], node: WhereNode, around: Around, *, in_
     elif node.connector == OR:
         condition = Or(children) if children else And()
     else:
-        raise NotSupported("XOR between conditions is not supported: write it with & and |.")
+        raise NotSupported(
+            "XOR between conditions is not supported. Of two conditions it is (one | other) & ~(one & other)."
+        )
     return Not(condition) if node.negated else condition
 
 
@@ -109,9 +112,10 @@ def read_ordering(model: type[DynamoModel], names: Any) -> tuple[Order, ...]:
             text, descending = name.lstrip("-+"), name.startswith("-")
         else:
             raise NotSupported(
-                f"Ordering by {shown(name)} is not supported: DynamoDB orders by the sort key only. Sort in "
-                "Python, sorted(queryset, key=...), or keep the value in an attribute of its own and order by that, "
-                "such as models.CanonicalAttribute(source=...) for a text without case."
+                f"Ordering by {shown(name)} is not supported: DynamoDB orders by the sort key only. Either "
+                f"{SORT_IN_PYTHON}. "
+                "Or keep the value in a separate attribute and order by that, such as "
+                "models.CanonicalAttribute(source=...) for a text without case."
             )
         orders.extend(Order(attribute, descending, missing_first) for attribute in _ordered_attributes(model, text))
     return tuple(dict.fromkeys(orders))
@@ -140,5 +144,5 @@ def _check_own_order(model: type[DynamoModel], name: str, attribute: str) -> Non
     if ordering not in ((), ("pk",), (other._meta.pk.name,)):
         raise NotSupported(
             f"Ordering {model._meta.label} by {name!r} means the order of {other._meta.label} itself, which is by "
-            f"{', '.join(map(str, ordering))}, and DynamoDB has no joins. Order by {attribute!r}, or sort in Python."
+            f"{', '.join(map(str, ordering))}, and DynamoDB has no joins. Order by {attribute!r}, or {SORT_IN_PYTHON}."
         )

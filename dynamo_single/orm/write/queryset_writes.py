@@ -166,7 +166,8 @@ def _check_unique(model: type[DynamoModel], values: Mapping[str, object], object
         if len(objects) > 1 and not rule.name and not any(value in (None, "") for value in given):
             raise NotSupported(
                 f"{model._meta.label}.{', '.join(rule.fields)} is unique, and {len(objects)} objects match: they "
-                f"cannot all have {rule.worded(given)}. Nothing was written."
+                f"cannot all have {rule.worded(given)}. Nothing was written. Give each object a separate value with "
+                "save()."
             )
 
 

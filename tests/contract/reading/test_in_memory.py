@@ -173,7 +173,7 @@ def test_one_match_too_many_is_an_error(sent: list[SentRequest], query: dict[str
     assert raised.value.limit == 2
     assert str(raised.value) == (
         "catalog.Order: more than 2 objects match, which is as many as allow_in_memory(limit=2) allows. Nothing "
-        "was cut off, so there is no result. Ask for fewer objects, allow more, or add a key that answers this."
+        "was cut off, so there is no result. Allow more: .allow_in_memory(limit=...)."
     )
     # Without a filter no more is read than shows that it is too much; with one a Limit would only make more requests.
     assert [request.params.get("Limit") for request in sent] == ([None] if query else [3])

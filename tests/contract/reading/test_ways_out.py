@@ -27,7 +27,7 @@ JOINED: list[tuple[Callable[[], Any], str]] = [
     (lambda: Product.objects.values("data__title").distinct(), r"models.ExtractedAttribute\('data__title'\)"),
     (
         lambda: Product.objects.order_by("data__price"),
-        r"Say .allow_in_memory\(limit=...\), or keep it .*: price = models.ExtractedAttribute\(.data__price.\)",
+        r"Call .allow_in_memory\(limit=1000\), or keep it .*: price = models.ExtractedAttribute\(.data__price.\)",
     ),
     (lambda: Company.objects.filter(people__role="member"), r"Person\.objects\.filter\(.*values_list\('company_id'"),
     (

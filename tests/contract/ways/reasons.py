@@ -1,0 +1,136 @@
+"""Refusals without a row, and why."""
+
+from __future__ import annotations
+
+import itertools
+
+#: Folders and files, by how their paths begin.
+ELSEWHERE = {
+    "admin/": "An option of the admin: the way out is another declaration, and no query.",
+    "auth/": "Groups that follow from a user's attribute; the methods that are named are tested with them.",
+    "backend/": "Django's SQL, of which nothing is to be compared; tests of the backend run each message's method.",
+    "cache/": "Django's cache, which has no query.",
+    "item_migrations/": "Work on items by an operator; tests of migrations run the commands.",
+    "orm/filled/": "A number of shards, which SQL databases do not have.",
+    "orm/model/migration_state.py": "A model in a migration; tests of migrations run the operation that is named.",
+    "orm/model/pynamodb.py": "PynamoDB's interface, which Django does not have.",
+    "table/": "The table itself, which SQL databases do not have.",
+    "verification/": "A command of ours, which Django does not have.",
+}
+
+GUARD = "A guard of a lower layer: querysets refuse it before, or never ask for it."
+OWN = "A method or an option of ours, which Django does not have: nothing is to be compared."
+MIGRATE = "The way out is a command, which tests of migrations run."
+KEPT = "The way out is to leave the value as it is."
+MANY = "It takes more objects than a test of a way out writes; tests of its own limit reach it."
+
+#: Places by their names in ``collected.py``.
+REASONS: dict[str, str] = dict(
+    itertools.chain.from_iterable(
+        ((name, reason) for name in names)
+        for reason, names in (
+            (
+                GUARD,
+                (
+                    "exceptions.py: _immutable",
+                    *(f"orm/conditions/lowering.py: lower {number}" for number in (1, 2)),
+                    *(f"orm/conditions/lowering.py: _lower_compare {number}" for number in (1, 2, 3)),
+                    "orm/conditions/lowering.py: _lower_identity",
+                    "orm/conditions/lowering.py: _lower_size",
+                    "orm/conditions/lowering.py: _lower_contains 2",
+                    "orm/conditions/lowering.py: _lower_contains 1",
+                    "orm/conditions/matching.py: _compare",
+                    "orm/items/partial.py: forget",
+                    "orm/plan/planner.py: _check_names",
+                    "orm/query/state.py: state_of",
+                    *(
+                        f"orm/query/writing.py: WritingQuerySet.{name}"
+                        for name in ("_insert", "_update", "_raw_delete")
+                    ),
+                    "orm/requests/compiler.py: compile_action",
+                    *(f"orm/requests/compiler.py: compile_transaction {number}" for number in (1, 3)),
+                    *(f"orm/requests/compiler.py: _update {number}" for number in (1, 2)),
+                    "orm/requests/expressions.py: _write",
+                    *(f"orm/requests/expressions.py: _write_stored {number}" for number in (1, 2)),
+                    "orm/results/state.py: QueryState.query",
+                    "orm/where/arguments.py: raise_unknown 1",
+                    "orm/where/folding.py: in_memory",
+                    "orm/where/lookup.py: operator_of 2",
+                    "orm/where/lookup.py: operator_of 3",
+                    "orm/where/tree.py: _ordered_attributes",
+                ),
+            ),
+            (
+                OWN,
+                (
+                    "counters.py: _added",
+                    *(f"counters.py: _check {number}" for number in (1, 2, 3, 4)),
+                    "counters.py: _check_alone",
+                    "orm/model/model.py: Model._to_save 1",
+                    "orm/model/model.py: Model._to_save 2",
+                    "orm/reading/allowance.py: Allowance._error",
+                    "orm/reading/paging.py: _check_budget",
+                    "orm/requests/block.py: Block.add 1",
+                    "orm/requests/block.py: Block.check_open",
+                    "orm/results/pages.py: cursor_for 1",
+                    "orm/results/pages.py: _plan 3",
+                    "orm/schema/attributes/scalars.py: IdAttribute.first_at",
+                    "orm/schema/fields/fetching.py: checked",
+                    "orm/where/comparisons.py: _check 1",
+                    "orm/where/comparisons.py: _check 3",
+                    "orm/where/preconditions.py: read",
+                    "orm/where/preconditions.py: read_declared",
+                    *(f"orm/where/preconditions.py: _comparison {number}" for number in (1, 2)),
+                    "orm/where/preconditions.py: _of_two",
+                    "orm/write/assignments.py: _operation",
+                    "orm/write/assignments.py: _added",
+                    "orm/write/assignments.py: _constant 3",
+                    "orm/write/queryset_writes.py: delete",
+                    "orm/write/queryset_writes.py: restore",
+                    "pagination.py: _uncounted",
+                    "transactions.py: _enter",
+                    "transactions.py: require",
+                    *(f"transactions.py: read {number}" for number in (1, 2)),
+                ),
+            ),
+            (
+                MIGRATE,
+                (
+                    "orm/effects/compose.py: refuse_unsettled",
+                    *(f"orm/plan/advice.py: key_not_filled {number}" for number in (1, 2)),
+                    "orm/plan/advice.py: attribute_not_filled",
+                ),
+            ),
+            (
+                KEPT,
+                (
+                    "orm/items/form.py: ItemForm.refuse_fixed",
+                    "orm/items/form.py: ItemForm.refuse_immutable",
+                    "orm/items/form.py: ItemForm.refuse_naming",
+                    "orm/model/model.py: Model._update_names",
+                    "orm/schema/attributes/authors.py: AuthorField._acting",
+                    "orm/schema/attributes/authors.py: AuthorField.pre_save",
+                    "orm/schema/attributes/derived.py: CopiedAttribute.__set__",
+                    "orm/schema/attributes/derived.py: CounterAttribute.__set__",
+                    "orm/schema/attributes/following.py: FollowingAttribute.__set__",
+                    "orm/schema/fields/fields.py: IdentityDescriptor._forget",
+                    *(f"orm/write/queryset_writes.py: _target {number}" for number in (3, 4)),
+                ),
+            ),
+            (
+                MANY,
+                (
+                    "orm/effects/sending.py: commit",
+                    "orm/effects/spreading.py: _too_many",
+                    "orm/reading/single.py: at_once",
+                    "orm/requests/compiler.py: compile_transaction 2",
+                    "orm/results/held.py: Held._items",
+                    "orm/results/objects.py: _count_up_to",
+                    "orm/write/move.py: _move_with_others",
+                    "orm/write/move.py: _refuse_orphans",
+                    "orm/write/referring.py: refuse_rows",
+                ),
+            ),
+        )
+    )
+)
