@@ -245,6 +245,9 @@ WAYS: dict[str, tuple[Callable[[Any, str], Found], int]] = {
     "select_related": (lambda model, name: of_visits(visit_of(model).objects.select_related("place"), name), 2),
     "prefetch_related": (lambda model, name: of_visits(visit_of(model).objects.prefetch_related("place"), name), 2),
     "prefetched children": (lambda model, name: objects(all_of(model).prefetch_related("visits"), name), 1),
+    "in_bulk": (lambda model, name: of(model.objects.in_bulk(KEYS).values(), name), 1),
+    "page": (lambda model, name: of(scanned(model).filter(city__gte="a").page(9).items, name), 1),
+    "page of only": (lambda model, name: of(scanned(model).filter(city__gte="a").only(name).page(9).items, name), 1),
     "pynamodb scan": (lambda model, name: of(model.scan(), name), 1),
 }
 EXPECTED = sorted(TITLES.items())
