@@ -144,8 +144,8 @@ def owner_of(claim: StoredItem) -> ItemKey:
         return claim[names.CLAIM_OWNER_PARTITION]["S"], claim[names.CLAIM_OWNER_SORT]["S"]
     except KeyError as error:
         raise UnexpectedItem(
-            f"The claim {key_of(claim)[0]!r} is damaged: it does not name the object that holds it. manage.py "
-            "dynamo_verify reports such claims, and dynamo_rebuild repairs them."
+            "A claim on a unique value is damaged: it does not name the object that holds it. manage.py dynamo_verify "
+            "reports which one it is, and dynamo_rebuild repairs it."
         ) from error
 
 

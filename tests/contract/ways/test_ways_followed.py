@@ -15,7 +15,8 @@ from tests.contract.ways.reasons import ELSEWHERE, REASONS
 from tests.contract.ways.rows import Row, evaluated, told
 from tests.contract.ways.shop import Shop
 
-ROWS: dict[str, Row] = {**where.ROWS, **results.ROWS, **aggregates.ROWS, **methods.ROWS, **writes.ROWS}
+TABLES = (where.ROWS, results.ROWS, aggregates.ROWS, methods.ROWS, writes.ROWS)
+ROWS: dict[str, Row] = {name: row for table in TABLES for name, row in table.items()}
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -46,3 +47,8 @@ def test_every_reason_is_of_a_refusal() -> None:
     """One that names nothing any more, or a place that has a row by now, is taken out."""
     assert REASONS.keys() <= {each.name for each in places()}
     assert all(any(each.file.startswith(folder) for each in places()) for folder in ELSEWHERE)
+
+
+def test_no_two_rows_have_one_name() -> None:
+    """A row that another one hides would not be followed."""
+    assert len(ROWS) == sum(map(len, TABLES))

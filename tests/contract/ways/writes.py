@@ -181,7 +181,7 @@ def twice_in_block(shop: Shop) -> Any:
 ROWS: dict[str, Row] = {
     # update() by an expression
     "product": computed("Product", "p1", lambda each: each.stock * 2, stock=F("stock") * 2),
-    "function": computed("Product", "p1", lambda each: each.name.lower(), name=Lower("name")),
+    "value of a function": computed("Product", "p1", lambda each: each.name.lower(), name=Lower("name")),
     "concatenation": computed("Product", "p1", lambda each: each.name + "!", name=Concat("name", Value("!"))),
     "three parts": computed(
         "Product",

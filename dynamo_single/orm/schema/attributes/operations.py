@@ -15,6 +15,9 @@ class Operation:
     __slots__ = ("values",)
 
     def __init__(self, values: Iterable[object]) -> None:
+        # An expression has items and no end: a tuple of it would take all memory.
+        if not isinstance(values, Iterable):
+            raise TypeError(f"{type(self).__name__}() takes a list of values, not {type(values).__name__}.")
         self.values = tuple(values)
 
     def __repr__(self) -> str:
