@@ -67,7 +67,7 @@ def test_a_page_that_is_not_there_leads_back(paged: Pages, page: str) -> None:
         ("founded=soon", "founded takes a date, not str 'soon'"),
         ("nosuch=1", "Cannot resolve keyword 'nosuch' into field."),
         ("name__regex=a", "The lookup 'regex' has no exact answer in DynamoDB"),
-        ("public__icontains=a", "public is a BooleanAttribute, which has no text in it"),
+        ("public__icontains=a", "public has the type BooleanAttribute, which contains no text"),
     ],
 )
 def test_a_wrong_question_is_explained(pages: Pages, question: str, answer: str) -> None:
