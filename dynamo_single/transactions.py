@@ -172,7 +172,7 @@ def require(obj: DynamoModel, condition: object = None) -> None:
     if obj._stored is None:
         raise ValueError(f"{model._meta.object_name} object can't be required because it is not stored.")
     run(knowledge.ask(registry.layout_of(model)))
-    wanted = preconditions.read(model, condition)
+    wanted = preconditions.read_precondition(model, condition)
     check = Check(key_of(obj._stored), join((ITEM_EXISTS, wanted)))
     name = named(obj)
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final
 
 from django.utils.encoding import force_str
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext
 
 from dynamo_single.forms import in_words
 from dynamo_single.inspection.masking import Masks
@@ -42,7 +42,8 @@ def worded(message: list[dict[str, Any]], text: str) -> str:
     """A message for people: Django's text of it, and below it the values."""
     lines = [
         _of(changed)
-        + _('%(field)s: from "%(before)s" to "%(after)s"') % {"field": _(label), "before": old, "after": new}
+        + gettext('%(field)s: from "%(before)s" to "%(after)s"')
+        % {"field": gettext(label), "before": old, "after": new}
         for changed in (entry.get("changed", {}) for entry in message)
         for label, (old, new) in changed.get("values", {}).items()
     ]
@@ -51,7 +52,7 @@ def worded(message: list[dict[str, Any]], text: str) -> str:
 
 def _of(changed: dict[str, Any]) -> str:
     """Whose values they are, of a row of an inline."""
-    return f"{_(changed['name'])} “{changed['object']}”, " if "object" in changed else ""
+    return f"{gettext(changed['name'])} “{changed['object']}”, " if "object" in changed else ""
 
 
 def _changed_rows(formsets: Iterable[Any]) -> Iterator[Any]:

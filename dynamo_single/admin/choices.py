@@ -23,7 +23,7 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 F = TypeVar("F")
 
 #: What a request has read for its choices, in its ``__dict__``: it ends with the request, so that it is never stale.
-_NAME = "_dynamo_single_choices"
+_CHOICES = "_dynamo_single_choices"
 
 
 class _Read:
@@ -82,7 +82,7 @@ def _read(request: HttpRequest, queryset: Any) -> Iterable[DynamoModel]:
         asked = what_is_asked(queryset)
     except (NotSupported, UnknownField):
         return read_by_pages(queryset)  # which says the same, where it is read
-    reads: list[tuple[object, _Read]] = request.__dict__.setdefault(_NAME, [])
+    reads: list[tuple[object, _Read]] = request.__dict__.setdefault(_CHOICES, [])
     found = next((read for known, read in reads if known == asked), None)
     if found is None:
         found = _Read(queryset)

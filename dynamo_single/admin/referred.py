@@ -32,7 +32,7 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 F = TypeVar("F")
 
 #: The name of what a request has read, in its ``__dict__``: it ends with the request, so that it is never stale.
-_NAME = "_dynamo_single_referred"
+_REFERRED = "_dynamo_single_referred"
 #: How many keys are read by one call, which sends a BatchGetItem for each hundred; ``in_bulk()`` takes 10,000.
 _AT_ONCE = 1000
 
@@ -112,7 +112,7 @@ class Referred:
             asked = what_is_asked(queryset.order_by())
         except (NotSupported, UnknownField):
             return None  # as its own reading says
-        for _, known, answers in self._answers:
+        for _model, known, answers in self._answers:
             if known == asked:
                 return answers
         self._answers.append((queryset.model, asked, _Answers()))
@@ -121,7 +121,7 @@ class Referred:
 
 def of(request: HttpRequest) -> Referred:
     """What the forms of a request refer to."""
-    found: Referred = request.__dict__.setdefault(_NAME, Referred())
+    found: Referred = request.__dict__.setdefault(_REFERRED, Referred())
     return found
 
 

@@ -33,7 +33,7 @@ def check_on_delete(model: type[DynamoModel]) -> Iterator[Error]:
     for field in references(model):
         try:
             layout = registry.layout_of(model)
-            found = list(_problems(field, layout, field.remote_field.on_delete))
+            found = list(_relation_problems(field, layout, field.remote_field.on_delete))
         except ConfigurationError:
             continue  # reported by E003
         for message, hint in found:
@@ -63,7 +63,7 @@ def _line_of(field: Any, layout: ModelLayout) -> str:
     target = field.related_model
     children = [each for each in children_of(target) if each.problem() is None and each.field == field]
     following = next((each for each in children if each.cascades), None)
-    takes_along = following is not None and not any(_problems(field, layout, CASCADE))
+    takes_along = following is not None and not any(_relation_problems(field, layout, CASCADE))
     arguments = [field.attribute.declared["to"]]
     arguments += [f"{name}={text}" for name, text in field.attribute.declared.items() if name != "to"]
     arguments.append(f"on_delete=models.{'CASCADE' if takes_along else 'DO_NOTHING'}")
@@ -209,7 +209,7 @@ def _unchecked(relation: Any, references: Iterable[str]) -> Iterator[tuple[str, 
             )
 
 
-def _problems(field: Any, layout: ModelLayout, on_delete: object) -> Iterator[tuple[str, str]]:
+def _relation_problems(field: Any, layout: ModelLayout, on_delete: object) -> Iterator[tuple[str, str]]:
     target = field.related_model
     label = target._meta.label
     if not is_stored_in_dynamodb(target):

@@ -29,11 +29,11 @@ def check_references_from_sql(app_configs: Sequence[AppConfig] | None = None, **
         for field in (*options.local_fields, *options.local_many_to_many):
             target = field.related_model
             if isinstance(target, type) and is_stored_in_dynamodb(target):
-                messages += _problems(field, target)
+                messages += _sql_problems(field, target)
     return messages
 
 
-def _problems(field: Any, target: Any) -> Iterator[Error]:
+def _sql_problems(field: Any, target: Any) -> Iterator[Error]:
     where = f"{field.name} refers to {target._meta.label}, which is stored in DynamoDB"
     if field.many_to_many:
         hint = "Make the membership a model of its own, with a ForeignKey to each side, and ask that model."

@@ -155,7 +155,7 @@ async def in_order(
     """
     if _mode.depth:
         given = each(arguments) if isinstance(arguments, AsyncGenerator) else arguments
-        with closing(threads.in_order(lambda argument: run(work(argument)), given, at_once=at_once)) as results:
+        with closing(threads.each_in_order(lambda argument: run(work(argument)), given, at_once=at_once)) as results:
             for result in results:
                 yield result
         return

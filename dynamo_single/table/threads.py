@@ -24,7 +24,7 @@ MAX_THREADS = 8
 
 
 @async_unsafe("Waiting for a thread would hold up the event loop: use the method's asynchronous twin.")
-def in_order(work: Callable[[A], R], arguments: Iterable[A], *, at_once: Callable[[], int]) -> Generator[R]:
+def each_in_order(work: Callable[[A], R], arguments: Iterable[A], *, at_once: Callable[[], int]) -> Generator[R]:
     """``work`` of each argument, in their order; ``at_once()``, asked again for each, bounds how many are under way.
 
     A single call is made in the caller's own thread, and so is every call of a caller that is itself one of these

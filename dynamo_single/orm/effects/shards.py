@@ -68,9 +68,11 @@ class Shards(Effect):
         own = {key_of(after)} if before is None else {key_of(after), key_of(before)}
         others = possible_keys(self.model, {**values, self.sharding.at: None})
         checks = tuple(Check(key, free(self.model)) for key in others if key not in own)
-        return Along(checks, explain=partial(_explained, transition, checks), until=time.monotonic() + HELD_BACK)
+        return Along(checks, explain=partial(_schedule_error, transition, checks), until=time.monotonic() + HELD_BACK)
 
 
-def _explained(transition: Transition, checks: Sequence[Check], action: Action, found: Item | None) -> Exception | None:
+def _schedule_error(
+    transition: Transition, checks: Sequence[Check], action: Action, found: Item | None
+) -> Exception | None:
     is_own = any(action.key == check.key for check in checks)
     return exists_error(transition.subject, found) if is_own else None

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.conditions.terms import Stored
+from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.requests.changes import Change, Place, as_stored, find
-from dynamo_single.table.items import Item
 
 
 class Extraction(Struct, frozen=True):

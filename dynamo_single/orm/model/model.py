@@ -159,7 +159,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
             raise ValueError("Cannot force both insert and updating in model saving.")
         self._prepare_related_fields_for_save(operation_name="save")  # type: ignore[attr-defined]  # private to Django
         names = self._update_names(update_fields)
-        demanded = EVERYTHING if condition is None else preconditions.read(type(self), condition)
+        demanded = EVERYTHING if condition is None else preconditions.read_precondition(type(self), condition)
         creates = force_insert or (self._state.adding and not force_update and update_fields is None)
         if creates and condition is not None:
             raise NotSupported(
@@ -274,7 +274,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
 
     @classmethod
     def _demanding(cls, condition: Asked) -> Terms:
-        return NO_TERMS if condition is None else Terms(demanded=preconditions.read(cls, condition))
+        return NO_TERMS if condition is None else Terms(demanded=preconditions.read_precondition(cls, condition))
 
     async def _written_if(
         self, condition: Condition, update_fields: Iterable[str], changes: Sequence[Change], pending: Block | None

@@ -191,7 +191,7 @@ def _union(table: Table, plan: Plan, stop: int | None, allowance: Allowance | No
     in_order = [
         found if part.in_memory is None else _sorted(found, plan) for part, found in zip(plan.parts, parts, strict=True)
     ]
-    return streams.merged(_mirrored(in_order, forward=not ordering[0].descending), key=partial(order_of, plan))
+    return streams.merge_sorted(_mirrored(in_order, forward=not ordering[0].descending), key=partial(order_of, plan))
 
 
 async def _of_part(table: Table, part: Plan, stop: int | None, allowance: Allowance | None) -> Pages[Item]:
@@ -230,7 +230,7 @@ def _pages_of_plan(
     table: Table, plan: Plan, stop: int | None, allowance: Allowance | None, *, exact: bool
 ) -> Pages[Item]:
     if plan.is_sharded and plan.is_merged:
-        return shards.merged(table, plan, stop, allowance)
+        return shards.merged_items(table, plan, stop, allowance)
     if plan.is_merged:
         return _merged(table, plan, stop, allowance, exact=exact)
     return _items_of(_all_answers(table, plan, stop, allowance, exact=exact))
@@ -248,7 +248,7 @@ async def _merged(
     index = plan.index
     sort = names.SORT_KEY if index is None else names.index_sort(index)
     mirrored = _mirrored(found, forward=plan.forward)
-    merged = streams.merged(mirrored, key=lambda item: item[sort]["S"], reverse=not plan.forward)
+    merged = streams.merge_sorted(mirrored, key=lambda item: item[sort]["S"], reverse=not plan.forward)
     async with aclosing(merged):
         async for page in merged:
             yield page

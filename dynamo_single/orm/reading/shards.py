@@ -155,7 +155,7 @@ async def ranked(
     yield found
 
 
-def merged(table: Table, plan: Plan, stop: int | None, allowance: Allowance | None) -> Pages[NewItem]:
+def merged_items(table: Table, plan: Plan, stop: int | None, allowance: Allowance | None) -> Pages[NewItem]:
     """The items of all shards of a plan in the order of the sort key, as ``ranked()``."""
     return ranked(table, plan, partial(with_texts, plan), stop=stop, allowance=allowance)
 

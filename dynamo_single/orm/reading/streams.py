@@ -34,7 +34,7 @@ async def chained(streams: Sequence[Pages[T]]) -> Pages[T]:
                 yield page
 
 
-async def merged(streams: Sequence[Pages[T]], key: Callable[[T], object], *, reverse: bool = False) -> Pages[T]:
+async def merge_sorted(streams: Sequence[Pages[T]], key: Callable[[T], object], *, reverse: bool = False) -> Pages[T]:
     """Streams that are in order as one in order, or all in reverse order; of equal ones the first stream's come first.
 
     A stream's next page is asked for when everything before it was given.

@@ -26,7 +26,7 @@ from dynamo_single.table.flow import local
 _STEP = "__"
 
 
-def read_sorting(model: type[DynamoModel], names: Iterable[OrderName]) -> tuple[Sort, ...]:
+def read_joined_sorting(model: type[DynamoModel], names: Iterable[OrderName]) -> tuple[Sort, ...]:
     """The order, with ``company__name`` for an attribute of what a reference leads to."""
     found: dict[str, Sort] = {}
     for name in names:

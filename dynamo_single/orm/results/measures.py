@@ -5,8 +5,8 @@ It must not know Django's expressions, plans or how values are read.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Hashable
-from datetime import datetime
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
 from typing import Any, Literal
@@ -109,7 +109,7 @@ class Tally:
 
 def comparable(attribute: Attribute | None, value: object) -> Hashable:
     """A form of an attribute's value that is equal for equal values, and can be hashed and, of a scalar, ordered."""
-    if isinstance(value, datetime):
+    if isinstance(value, datetime.datetime):
         return clock.in_utc(value)
     plain = attribute is None or (attribute.attr_type in _SCALAR_TYPES and not isinstance(attribute, JSONAttribute))
     if plain or value is None:

@@ -97,7 +97,7 @@ def plan_with_keys(state: QueryState) -> Plan:
 
 def _exact_or_held(state: QueryState) -> Plan:
     """The plan by a key that expresses all that was asked, in its order; else what is held, in order."""
-    order = joined_order.read_sorting(state.model, state.ordering)
+    order = joined_order.read_joined_sorting(state.model, state.ordering)
     if not any(sort.missing_first is not None or joined_order.is_joined(sort) for sort in order):
         with suppress(NoAccessPattern):
             found = plan_by_key(state)

@@ -22,10 +22,10 @@ from dynamo_single.orm.where import preconditions
 
 def reading(model: type[DynamoModel], name: str, given: object) -> Callable[[], IndexCondition] | None:
     """What reads a key's ``condition=``, once: it takes lookups, which take a model that is complete."""
-    return None if given is None else cache(partial(read, model, name, given))
+    return None if given is None else cache(partial(read_index_condition, model, name, given))
 
 
-def read(model: type[DynamoModel], name: str, given: object) -> IndexCondition:
+def read_index_condition(model: type[DynamoModel], name: str, given: object) -> IndexCondition:
     """What a key's ``condition=`` says; raises ``ConfigurationError`` for what no item can be held to."""
     where = f"{model._meta.label}: the condition of the key {name}"
     if not isinstance(given, Q):

@@ -44,7 +44,7 @@ def with_attributes(values: object) -> tuple[object, ...] | None:
 def read_pair(model: type[DynamoModel], subject: Subject, operator: str, value: object) -> Condition:
     """The comparison of a subject with another attribute; raises ``NotSupported`` if they are stored otherwise."""
     other = subject_of(model, value)
-    _check(model, subject, operator, other)
+    _check_pair(model, subject, operator, other)
     places = [(one, two) for one in paths_of(subject) for two in paths_of(other)]
     conditions = [_pair(subject.field.attname, operator, other.field.attname, one, two) for one, two in places]
     return conditions[0] if len(conditions) == 1 else Or(tuple(conditions))
@@ -57,7 +57,7 @@ def _pair(name: str, operator: str, other: str, path: Any, other_path: Any) -> C
     return Compare(name, "isnull", False, path) if operator in ("exact", "lte", "gte") else Nothing()
 
 
-def _check(model: type[DynamoModel], subject: Subject, operator: str, other: Subject) -> None:
+def _check_pair(model: type[DynamoModel], subject: Subject, operator: str, other: Subject) -> None:
     lookup = "" if operator == "exact" else f"__{operator}"
     asked = f"{model._meta.label}: {_called(subject)}{lookup}=F({_called(other)!r}) is not supported"
     otherwise = f"Otherwise {FILTER_IN_PYTHON}."

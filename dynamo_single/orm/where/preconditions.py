@@ -31,7 +31,7 @@ _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _STEP = re.compile(r"\[([0-9]+)\]")
 
 
-def read(model: Any, condition: object) -> Condition:
+def read_precondition(model: Any, condition: object) -> Condition:
     """The condition in stored names and values; ``None`` is none at all."""
     if condition is None:
         return EVERYTHING
@@ -57,7 +57,7 @@ def read_declared(model: type[DynamoModel], condition: object) -> Condition:
     """
     try:
         with timezone.override(None):
-            found = read(model, condition)
+            found = read_precondition(model, condition)
     except DynamoSingleError:
         raise
     except (FieldError, TypeError, ValueError) as error:  # Django's own of names and lookups

@@ -59,20 +59,24 @@ def test_forked_processes_make_different_identifiers(options: dict[str, Any]) ->
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-@pytest.mark.parametrize("module", [uuids, ulids], ids=["uuid", "ulid"])
-def test_a_fork_waits_for_no_thread_of_its_parent(module: Any) -> None:
+@pytest.mark.parametrize(
+    ("module", "state", "make"),
+    [(uuids, "_process", uuids.make_uuid), (ulids, "_last", ulids.make_ulid)],
+    ids=["uuid", "ulid"],
+)
+def test_a_fork_waits_for_no_thread_of_its_parent(module: Any, state: str, make: Callable[[], object]) -> None:
     """One that was making an identifier just then is not in the child."""
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with (module._process if module is uuids else module._last).lock:
+        with getattr(module, state).lock:
             held.set()
             done.wait(60)
 
     thread = threading.Thread(target=hold)
     thread.start()
     held.wait(60)
-    child = get_context("fork").Process(target=module.make)
+    child = get_context("fork").Process(target=make)
     child.start()
     child.join(20)
     done.set()
@@ -86,7 +90,7 @@ def test_a_fork_waits_for_no_thread_of_its_parent(module: Any) -> None:
 def test_uuids_hold_their_time_and_sort_by_it() -> None:
     """Of one moment each is later than the one before."""
     with frozen_time(NOON):
-        made = [uuids.make() for _ in range(1000)]
+        made = [uuids.make_uuid() for _ in range(1000)]
     times = [each.time for each in made]
     assert times == sorted(set(times))
     begun = datetime(1582, 10, 15, tzinfo=UTC) + timedelta(microseconds=times[0] // 10)
@@ -96,7 +100,7 @@ def test_uuids_hold_their_time_and_sort_by_it() -> None:
 
 def test_uuids_name_no_machine() -> None:
     """The node has the bit that no network card's address has."""
-    assert uuids.make().node >> 40 & 1
+    assert uuids.make_uuid().node >> 40 & 1
 
 
 def test_a_clock_that_goes_back_makes_no_uuid_again() -> None:
@@ -104,9 +108,9 @@ def test_a_clock_that_goes_back_makes_no_uuid_again() -> None:
     found = []
     for _ in range(3):
         with frozen_time(NOON) as clock:
-            found += [uuids.make() for _ in range(10)]
+            found += [uuids.make_uuid() for _ in range(10)]
             clock.move(timedelta(hours=1))
-            found += [uuids.make() for _ in range(10)]
+            found += [uuids.make_uuid() for _ in range(10)]
     assert len(set(found)) == len(found)
 
 
@@ -115,7 +119,7 @@ def test_a_process_is_told_by_61_bits() -> None:
     before = uuids._process
     reader, writer = os.pipe()
     if os.fork() == 0:
-        os.write(writer, str(uuids.make()).encode())
+        os.write(writer, str(uuids.make_uuid()).encode())
         os._exit(0)
     os.wait()
     made = os.read(reader, 100).decode()

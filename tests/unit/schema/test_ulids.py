@@ -22,7 +22,7 @@ moments = st.datetimes(datetime(1970, 1, 1), datetime(9999, 1, 1), timezones=st.
 
 def test_the_form_is_that_of_the_specification() -> None:
     """26 digits of Crockford's base 32, of which the first ten are the time: its own example."""
-    assert re.fullmatch(r"[0-9A-HJKMNP-TV-Z]{26}", ulids.make())
+    assert re.fullmatch(r"[0-9A-HJKMNP-TV-Z]{26}", ulids.make_ulid())
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=1469918176385)
     assert ulids.first_at(moment) == "01ARYZ6S41" + "0" * 16
 
@@ -37,7 +37,7 @@ def test_they_sort_by_their_moments(one: datetime, other: datetime) -> None:
 def test_those_of_one_instant_keep_the_order_in_which_they_were_made() -> None:
     """And lie between the least of their moment and the least of the next."""
     with frozen_time(NOON):
-        made = [ulids.make() for _ in range(1000)]
+        made = [ulids.make_ulid() for _ in range(1000)]
     assert made == sorted(set(made))
     assert ulids.first_at(NOON) <= made[0]
     assert made[-1] < ulids.first_at(NOON + timedelta(milliseconds=1))
@@ -46,7 +46,7 @@ def test_those_of_one_instant_keep_the_order_in_which_they_were_made() -> None:
 def test_threads_make_different_ones() -> None:
     """Of one instant, too."""
     with frozen_time(NOON), ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: ulids.make(), range(2000)))
+        made = list(pool.map(lambda _: ulids.make_ulid(), range(2000)))
     assert len(set(made)) == 2000
 
 

@@ -12,7 +12,7 @@ import pytest
 from django.core.exceptions import SynchronousOnlyOperation
 
 from dynamo_single.table import threads
-from dynamo_single.table.threads import in_order
+from dynamo_single.table.threads import each_in_order
 
 _seen: ContextVar[str] = ContextVar("seen", default="")
 
@@ -27,7 +27,7 @@ def test_results_come_in_order() -> None:
         turn[number - 1].set()
         return number * number
 
-    assert list(in_order(backwards, range(6), at_once=lambda: 6)) == [0, 1, 4, 9, 16, 25]
+    assert list(each_in_order(backwards, range(6), at_once=lambda: 6)) == [0, 1, 4, 9, 16, 25]
 
 
 def test_a_single_call_stays_in_its_thread() -> None:
@@ -37,10 +37,10 @@ def test_a_single_call_stays_in_its_thread() -> None:
         return threading.get_ident()
 
     here = threading.get_ident()
-    assert list(in_order(thread, [1], at_once=lambda: 8)) == [here]
-    assert list(in_order(thread, range(3), at_once=lambda: 1)) == [here] * 3
-    assert here not in set(in_order(thread, range(3), at_once=lambda: 8))
-    assert list(in_order(thread, [], at_once=lambda: 8)) == []
+    assert list(each_in_order(thread, [1], at_once=lambda: 8)) == [here]
+    assert list(each_in_order(thread, range(3), at_once=lambda: 1)) == [here] * 3
+    assert here not in set(each_in_order(thread, range(3), at_once=lambda: 8))
+    assert list(each_in_order(thread, [], at_once=lambda: 8)) == []
 
 
 @pytest.mark.parametrize("bound", [1, 2, 5, 8])
@@ -54,7 +54,7 @@ def test_no_more_are_begun_than_allowed(bound: int) -> None:
             taken += 1
             yield number
 
-    results = in_order(lambda number: number, arguments(), at_once=lambda: bound)
+    results = each_in_order(lambda number: number, arguments(), at_once=lambda: bound)
     for received, number in enumerate(results, 1):
         assert number == received - 1
         assert taken <= received - 1 + bound
@@ -68,7 +68,7 @@ def test_calls_really_overlap() -> None:
         together.wait(10)
         return True
 
-    assert all(in_order(meet, range(2 * threads.MAX_THREADS), at_once=lambda: threads.MAX_THREADS))
+    assert all(each_in_order(meet, range(2 * threads.MAX_THREADS), at_once=lambda: threads.MAX_THREADS))
 
 
 def test_calls_see_the_callers_context() -> None:
@@ -81,7 +81,7 @@ def test_calls_see_the_callers_context() -> None:
 
     token = _seen.set("mine")
     try:
-        assert list(in_order(change, range(4), at_once=lambda: 2)) == ["mine"] * 4
+        assert list(each_in_order(change, range(4), at_once=lambda: 2)) == ["mine"] * 4
         assert _seen.get() == "mine"
     finally:
         _seen.reset(token)
@@ -102,7 +102,7 @@ def test_the_first_error_is_raised_when_nothing_runs_any_more() -> None:
         ended.append(number)
 
     with pytest.raises(ZeroDivisionError):
-        list(in_order(fail, range(100), at_once=lambda: 3))
+        list(each_in_order(fail, range(100), at_once=lambda: 3))
     assert sorted(ended) == sorted(set(begun) - {0})
     assert set(begun) <= {0, 1, 2}
 
@@ -120,7 +120,7 @@ def test_a_caller_that_stops_leaves_nothing_behind() -> None:
         ended.append(number)
         return number
 
-    results = in_order(wait, range(9), at_once=lambda: 3)
+    results = each_in_order(wait, range(9), at_once=lambda: 3)
     assert next(results) == 0
     release.set()
     results.close()  # type: ignore[attr-defined]  # a generator
@@ -133,7 +133,7 @@ def test_an_event_loop_is_not_held_up() -> None:
     """Asking in the thread of an event loop is refused, since waiting would stop it."""
 
     async def ask() -> None:
-        list(in_order(str, range(3), at_once=lambda: 2))
+        list(each_in_order(str, range(3), at_once=lambda: 2))
 
     with pytest.raises(SynchronousOnlyOperation, match="asynchronous twin"):
         asyncio.run(ask())
@@ -142,13 +142,13 @@ def test_an_event_loop_is_not_held_up() -> None:
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_threads_do_not_survive_a_fork() -> None:
     """A child process makes threads of its own in the place of those that it lacks."""
-    assert list(in_order(str, range(3), at_once=lambda: 3)) == ["0", "1", "2"]
+    assert list(each_in_order(str, range(3), at_once=lambda: 3)) == ["0", "1", "2"]
     child = os.fork()
     if not child:
         # Nothing of the test framework may run in the child.
         status = 1
         try:
-            status = int(list(in_order(str, range(3), at_once=lambda: 3)) != ["0", "1", "2"])
+            status = int(list(each_in_order(str, range(3), at_once=lambda: 3)) != ["0", "1", "2"])
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
@@ -162,9 +162,9 @@ def test_calls_within_calls_need_no_further_threads() -> None:
 
     def outer(number: int) -> list[int]:
         here = threading.get_ident()
-        found = list(in_order(lambda each: (inner(each), threading.get_ident()), range(3), at_once=lambda: 8))
+        found = list(each_in_order(lambda each: (inner(each), threading.get_ident()), range(3), at_once=lambda: 8))
         assert {thread for _, thread in found} == {here}
         return [number + each for each, _ in found]
 
-    results = list(in_order(outer, range(40), at_once=lambda: 8))
+    results = list(each_in_order(outer, range(40), at_once=lambda: 8))
     assert results == [[number + 1, number + 2, number + 3] for number in range(40)]

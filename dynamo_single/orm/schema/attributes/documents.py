@@ -164,12 +164,12 @@ class JSONAttribute(Attribute[Any, Null]):
 
 def _is_deeper(value: object, levels: int) -> bool:
     found = [value]
-    for _ in range(levels):
-        found = [member for each in found for member in _members(each)]
+    for _level in range(levels):
+        found = [member for each in found for member in _nested_values(each)]
     return any(isinstance(each, _NESTED) for each in found)
 
 
-def _members(value: object) -> Any:
+def _nested_values(value: object) -> Any:
     if isinstance(value, _NESTED):
         return value.values() if isinstance(value, dict) else value
     return ()

@@ -114,9 +114,9 @@ class IdAttribute(UnicodeAttribute[Null]):
         if self.kind == "nanoid":
             identifier = "".join(secrets.choice(_NANOID) for _ in range(_NANOID_LENGTH))
         elif self.kind == "ulid":
-            identifier = ulids.make()
+            identifier = ulids.make_ulid()
         else:
-            identifier = str(uuids.make() if self.uuid_version == 1 else uuid.uuid4())
+            identifier = str(uuids.make_uuid() if self.uuid_version == 1 else uuid.uuid4())
         return self._prefixed(identifier)
 
     def first_at(self, moment: datetime.datetime) -> str:

@@ -38,7 +38,7 @@ class Shape:
                 f"The schema of a map is a class that declares its places by attributes, not {shown(declared)}."
             )
         self.declared = declared
-        self.members: dict[str, Attribute | Shape] = dict(_members(declared))
+        self.members: dict[str, Attribute | Shape] = dict(_declared_members(declared))
         if not self.members:
             raise ConfigurationError(f"{declared.__qualname__} declares no places: give it attributes.")
         self.has_decimals: bool = any(map(_has_decimals, self.members.values()))
@@ -234,7 +234,7 @@ def sums_stay_right(member: Attribute | Shape | None) -> bool:
     return is_plain and not any(options.get(name) for name in bounds)
 
 
-def _members(declared: type) -> Iterator[tuple[str, Attribute | Shape]]:
+def _declared_members(declared: type) -> Iterator[tuple[str, Attribute | Shape]]:
     found: dict[str, Any] = {}
     for owner in reversed(declared.__mro__[:-1]):
         found |= {name: each for name, each in vars(owner).items() if not name.startswith("__")}

@@ -36,17 +36,17 @@ class _Last:
 _last = _Last()
 
 
-def _begin() -> None:
+def _begin_ulids() -> None:
     """Begin as a process of its own: also with a lock that no thread of the parent holds."""
     global _last
     _last = _Last()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=_begin)
+    os.register_at_fork(after_in_child=_begin_ulids)
 
 
-def make() -> str:
+def make_ulid() -> str:
     """A new one. Those that a process makes are in the order in which it makes them, as long as its clock goes on."""
     milliseconds = _milliseconds(clock.instant())
     with _last.lock:

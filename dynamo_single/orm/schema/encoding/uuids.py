@@ -52,17 +52,17 @@ class _Process:
 _process = _Process()
 
 
-def _begin() -> None:
+def _begin_uuids() -> None:
     """Begin as a process of its own: also with a lock that no thread of the parent holds."""
     global _process
     _process = _Process()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=_begin)
+    os.register_at_fork(after_in_child=_begin_uuids)
 
 
-def make() -> UUID:
+def make_uuid() -> UUID:
     """Return a new UUID of version 1, in the order of those that this process makes while its clock goes on."""
     process = _process
     ticks, sequence = process.tick()

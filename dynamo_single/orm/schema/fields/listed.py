@@ -26,7 +26,7 @@ EMPTY: Final = (None, "")
 MAX_INPUTS: Final = 400
 #: What stands for the number of a row in the one that the script copies.
 ANOTHER: Final = "__row__"
-_TWICE: Final = _("The JSON has another list than the rows. Take it out there, or leave the rows empty.")
+_LIST_TWICE: Final = _("The JSON has another list than the rows. Take it out there, or leave the rows empty.")
 
 
 class SentRow(Struct, frozen=True):
@@ -208,7 +208,7 @@ class ListedFormField(forms.Field):
     default_error_messages = {  # noqa: RUF012 - as Django declares it
         "broken": _("The rows of this list did not arrive as they were sent. Open the page again."),
         "position": _("Enter the place of the row as a whole number."),
-        "twice": _TWICE,
+        "twice": _LIST_TWICE,
     }
 
     def __init__(self, *, elements: Elements, is_inside: bool = False, empty: Any = None, **kwargs: Any) -> None:

@@ -24,7 +24,7 @@ from dynamo_single.orm.schema.kinds import SentData, SentFiles
 
 #: How many empty rows a list has; one that lies in a row of another list has one.
 _EXTRA: Final = 3
-_TWICE: Final = _("%(row)s: the JSON has another value of %(key)s. Take it out there, or leave this row empty.")
+_PLACE_TWICE: Final = _("%(row)s: the JSON has another value of %(key)s. Take it out there, or leave this row empty.")
 
 
 class Place:
@@ -233,7 +233,8 @@ class ShapedFormField(forms.MultiValueField):
             if held is None:
                 continue
             if _in_the_way(found, place.path, held):
-                errors.append(ValidationError(_TWICE % {"row": place.label, "key": ".".join(place.path)}, "invalid"))
+                text = _PLACE_TWICE % {"row": place.label, "key": ".".join(place.path)}
+                errors.append(ValidationError(text, "invalid"))
             else:
                 found = _with(found or {}, place.path, held)
         if self.says_missing and found is not None and not errors:
