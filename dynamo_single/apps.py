@@ -20,8 +20,8 @@ from django.db.models.signals import post_migrate
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
+from dynamo_single.backend.compiler import Writes
 from dynamo_single.backend.router import install_router, uses_engine
-from dynamo_single.backend.writes import Writes
 from dynamo_single.conf import aliases, cost_settings, default_fetch_mode, table_settings, web_timeout
 from dynamo_single.conf import sql_transactions as sql_transactions_setting
 from dynamo_single.exceptions import ConfigurationError
@@ -33,16 +33,18 @@ _ASKED_BY_DJANGO: Final = ("REQUIRED_FIELDS", "USERNAME_FIELD", "is_anonymous", 
 #: The checks, by where they are: they are imported when they are run, which a web server's process never does.
 _CHECKS: Final = {
     "admin.check_inlines": checks.Tags.admin,
+    "admin.check_admin_logs": checks.Tags.admin,
+    "admin.check_admin_sites": checks.Tags.admin,
+    "admin.check_backends": checks.Tags.security,
     "admin.check_lists": checks.Tags.admin,
     "admin.check_login_required": checks.Tags.admin,
-    "auth.check_admin_logs": checks.Tags.admin,
-    "auth.check_admin_sites": checks.Tags.admin,
-    "auth.check_backends": checks.Tags.security,
     "migrations.check_applied": checks.Tags.database,
     "migrations.check_commands": checks.Tags.commands,
     "migrations.check_tables": checks.Tags.database,
     "migrations.check_versions": checks.Tags.models,
     "models.check_models": checks.Tags.models,
+    "references.check_references_from_sql": checks.Tags.models,
+    "references.check_sql_models": checks.Tags.models,
     "secrets.check_admins": checks.Tags.admin,
     "secrets.check_copies": checks.Tags.models,
     "settings.check_database": checks.Tags.models,
@@ -51,8 +53,6 @@ _CHECKS: Final = {
     "settings.check_session_engine": checks.Tags.security,
     "settings.check_timeouts": checks.Tags.models,
     "settings.check_user_model": checks.Tags.models,
-    "sql_models.check_sql_models": checks.Tags.models,
-    "sql_references.check_references_from_sql": checks.Tags.models,
 }
 
 

@@ -15,7 +15,7 @@ from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.schema.attributes.authors import author
+from dynamo_single.orm.schema.attributes.references import author
 
 __all__ = ["CurrentUserMiddleware", "acting_as"]
 

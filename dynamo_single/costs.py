@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from dynamo_single.table.listeners import SentRequest, listening
+from dynamo_single.table.redirects import SentRequest, listening
 from dynamo_single.table.request import READS
 
 __all__ = ["Cost", "Costs", "measure_requests"]

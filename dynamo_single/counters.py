@@ -19,26 +19,25 @@ from dynamo_single.exceptions import (
     NotSupported,
     StaleObject,
 )
-from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import Condition, Or, Stored
-from dynamo_single.orm.effects import together
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.items import hydration, versions
+from dynamo_single.orm.conditions.terms import Condition, Or, Stored, join
+from dynamo_single.orm.effects import all_effects
+from dynamo_single.orm.items import decode, version
+from dynamo_single.orm.items.async_safety import makes_objects
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import item_of
-from dynamo_single.orm.items.native import makes_objects
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Put, Update, key_of
 from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import DecimalAttribute, IntegerAttribute, NumberAttribute
-from dynamo_single.orm.schema.encoding.shown import named
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.keys.values import named
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
-from dynamo_single.table.items import Item
+from dynamo_single.table.request import Item
 from dynamo_single.table.table import get_table
 
 M = TypeVar("M", bound=Model)
@@ -183,7 +182,7 @@ def _check(model: type[DynamoModel], numbers: tuple[str, ...]) -> None:
             raise ImmutableAttribute(label=label, field=name)
     if not numbers:
         raise InvalidValue(f"Name the attributes of {label} that are to be added to.")
-    if versions.attribute_of(model) is not None:
+    if version.attribute_of(model) is not None:
         raise NotSupported(
             f"{label} has a version, which nobody would be held to: save() F({numbers[0]!r}) + ... instead."
         )
@@ -198,7 +197,7 @@ def _check(model: type[DynamoModel], numbers: tuple[str, ...]) -> None:
 def _check_alone(model: type[DynamoModel]) -> None:
     """Refuse a model of which other items follow, or which follow from another's."""
     label = model._meta.label
-    if together.tied(model) or registry.layout_of(model).soft_delete:
+    if all_effects.tied(model) or registry.layout_of(model).soft_delete:
         raise NotSupported(
             f"{label} has unique attributes, copies, counters, derived items or a trash, which one request cannot keep "
             "right. Count in an object of a model of its own."
@@ -240,7 +239,7 @@ def _within(obj: DynamoModel, numbers: tuple[str, ...], at_most: int) -> tuple[C
 
 def _full(obj: DynamoModel, at_most: int | None, stored: Any) -> ConditionNotMet:
     model = type(obj)
-    current = None if stored is None else hydration.instance(model, stored)
+    current = None if stored is None else decode.instance(model, stored)
     return ConditionNotMet(f"{named(obj)} would count past {at_most}; nothing was written.", current=current)
 
 
@@ -258,5 +257,5 @@ async def _sent(obj: M, action: Put | Update) -> M:
             f"{named(obj)} is not as it was read: somebody else counted, or it is gone. Nothing was written."
         ) from error
     stored: Any = answer["Attributes"] if isinstance(action, Update) else action.item
-    result: M = hydration.instance(model, stored)
+    result: M = decode.instance(model, stored)
     return result

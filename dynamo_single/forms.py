@@ -16,7 +16,7 @@ from msgspec import Struct
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import VersionAttribute
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel
 
 __all__ = ["MergingModelForm", "VersionedModelForm"]
 

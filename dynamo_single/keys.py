@@ -1,6 +1,6 @@
 """The keys that a model declares; ``models`` has them too."""
 
-from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, canonical
-from dynamo_single.orm.schema.encoding.shards import Shards
+from dynamo_single.orm.schema.keys.shards import Shards
+from dynamo_single.orm.schema.keys.template import IndexKey, Key, canonical
 
 __all__ = ["IndexKey", "Key", "Shards", "canonical"]

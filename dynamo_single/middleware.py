@@ -23,9 +23,9 @@ from msgspec.structs import replace
 
 from dynamo_single.conf import CostSettings, cost_settings, web_timeout
 from dynamo_single.costs import Cost, Costs
-from dynamo_single.table import masking, names, single_key
+from dynamo_single.table import id_tables, masking, names
 from dynamo_single.table.deadlines import budget
-from dynamo_single.table.listeners import SentRequest, listening
+from dynamo_single.table.redirects import SentRequest, listening
 from dynamo_single.unavailable import AWAY, unavailable_response
 
 __all__ = ["RequestCostMiddleware", "UnavailableMiddleware"]
@@ -260,12 +260,12 @@ class _Watch:
             self._note_read(sent)
             return
         with self._lock:
-            for key in starmap(_Key, single_key.written_keys(sent.operation, sent.params)):
+            for key in starmap(_Key, id_tables.written_keys(sent.operation, sent.params)):
                 # To read again what was written since is no waste.
                 self._reads.pop(key, None)
 
     def _note_read(self, sent: SentRequest) -> None:
-        key = _Key(sent.params["TableName"], *single_key.key_of(sent.params["Key"]))
+        key = _Key(sent.params["TableName"], *id_tables.key_of(sent.params["Key"]))
         item = (sent.response or {}).get("Item", {})
         with self._lock:
             self._types[key] = item.get(names.ITEM_TYPE, {}).get("S", "")

@@ -3,30 +3,23 @@
 A file and no package, which Django would take for the migrations of this app.
 """
 
-from dynamo_single.item_migrations.autodetector import Autodetector
-from dynamo_single.item_migrations.commands import MakemigrationsMixin, MigrateMixin
-from dynamo_single.item_migrations.operations.attributes import (
+from dynamo_single.evolution.autodetector import Autodetector
+from dynamo_single.evolution.commands import MakemigrationsMixin, MigrateMixin
+from dynamo_single.evolution.operations.attributes import (
     AddAttribute,
     AlterAttribute,
+    Extract,
     RemoveAttribute,
     RenameAttribute,
 )
-from dynamo_single.item_migrations.operations.extraction import Extract
-from dynamo_single.item_migrations.operations.items import ChangeItems
-from dynamo_single.item_migrations.operations.keys import AddKey, AlterKey, RemoveKey, RenameKey
-from dynamo_single.item_migrations.operations.models import (
-    AddModel,
-    AlterTrashIndex,
-    MoveKeys,
-    RemoveModel,
-    RenameModel,
-)
-from dynamo_single.item_migrations.operations.shards import ChangeShards
-from dynamo_single.item_migrations.operations.unique import AddUnique, RemoveUnique
-from dynamo_single.item_migrations.operations.versions import RaiseSchemaVersion, UpgradeItems
-from dynamo_single.item_migrations.rules import UniqueRule
-from dynamo_single.item_migrations.snapshots import Snapshot
-from dynamo_single.item_migrations.stored import StoredAttribute
+from dynamo_single.evolution.operations.items import ChangeItems
+from dynamo_single.evolution.operations.keys import AddKey, AlterKey, RemoveKey, RenameKey
+from dynamo_single.evolution.operations.models import AddModel, AlterTrashIndex, MoveKeys, RemoveModel, RenameModel
+from dynamo_single.evolution.operations.shards import ChangeShards
+from dynamo_single.evolution.operations.unique import AddUnique, RemoveUnique
+from dynamo_single.evolution.operations.versions import RaiseSchemaVersion, UpgradeItems
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.evolution.stored_attributes import StoredAttribute, UniqueRule
 
 __all__ = [
     "AddAttribute",

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from django.db.models import CASCADE, DO_NOTHING, PROTECT, SET_DEFAULT, SET_NULL, ProtectedError
 
-from dynamo_single.orm.model.bases import AuthoredModel, SoftDeleteModel, TimestampedModel
+from dynamo_single.orm.model.bases import AuthoredModel, Record, SoftDeleteModel, TimestampedModel
 from dynamo_single.orm.model.many_to_many import ManyToMany
 from dynamo_single.orm.model.model import Model
-from dynamo_single.orm.model.records import Record
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.attributes import (
@@ -48,12 +47,12 @@ from dynamo_single.orm.schema.attributes import (
     UUIDAttribute,
     VersionAttribute,
 )
-from dynamo_single.orm.schema.attributes.djangos import missing_name
+from dynamo_single.orm.schema.attributes.field_names import missing_name
 from dynamo_single.orm.schema.attributes.operations import REMOVE, AddToSet, Append, Prepend, RemoveFromSet
-from dynamo_single.orm.schema.children import Children
-from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
-from dynamo_single.orm.schema.encoding.shards import Shards
 from dynamo_single.orm.schema.fields.fetching import FETCH_ONE, FETCH_PEERS, FETCH_RAISE
+from dynamo_single.orm.schema.keys.shards import Shards
+from dynamo_single.orm.schema.keys.template import IndexKey, Key
+from dynamo_single.orm.schema.references import Children
 from dynamo_single.orm.schema.upgrades import Upgrade
 
 __all__ = [

@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.orm.schema.attributes import UnicodeSetAttribute
-from dynamo_single.orm.schema.fields import fields
+from dynamo_single.orm.schema.fields import base
 from dynamo_single.permissions import permission_choices
 
 NO_PERMISSION = _("%(value)s is no permission: it has the form app_label.codename.")
@@ -67,14 +67,14 @@ class PermissionsSelect(ShowsAllChosen, forms.SelectMultiple):
     """The permissions as a list to choose from."""
 
 
-class PermissionsField(fields.SetField):
+class PermissionsField(base.SetField):
     """The Django field of permissions."""
 
     def formfield(self, **kwargs: object) -> Any:
         """A choice by what the permissions are called."""
         offered = {"form_class": PermissionsFormField, "widget": PermissionsSelect, **kwargs}
         # What SetField gives to a form field of lines.
-        return super(fields.SetField, self).formfield(**offered)
+        return super(base.SetField, self).formfield(**offered)
 
     def validate(self, value: Any, model_instance: object) -> None:
         """Refuse what is not the text of a permission."""

@@ -13,8 +13,8 @@ from datetime import timedelta
 import pytest
 from django.apps import apps
 
-from dynamo_single.isolation import hooks
-from dynamo_single.table.listeners import listening
+from dynamo_single.table.redirects import listening
+from dynamo_single.test_tables import hooks
 from dynamo_single.testing import FrozenTime, Requests, expire_items, fault, frozen_time
 
 __all__ = ["Clock", "Faults", "dynamo_clock", "dynamo_fault", "dynamo_requests"]

@@ -35,12 +35,12 @@ from dynamo_single.exceptions import (
     UnexpectedItem,
     UnreadableItem,
 )
-from dynamo_single.orm.effects.together import effects_of
-from dynamo_single.orm.items.serialization import key_of_pk
-from dynamo_single.orm.requests import block
+from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.items.encode import key_of_pk
+from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Delete, Item
 from dynamo_single.orm.requests.compiler import compile_transaction
-from dynamo_single.orm.schema.owners import all_plain
+from dynamo_single.orm.schema.types import all_plain
 from dynamo_single.table import names
 from dynamo_single.table.flow import Flow, is_run, local, run, twin
 from dynamo_single.table.request import Request
@@ -253,7 +253,7 @@ class SessionStore(SessionBase):
     async def _insert(self, session_key: str, data: dict[str, Any]) -> None:
         item = self._new(session_key, self._stored_values(data))
         try:
-            with block.outside():
+            with atomic_block.outside():
                 await twin(item, "save", force_insert=True)
         except AlreadyExists as error:
             raise CreateError from error
@@ -280,7 +280,7 @@ class SessionStore(SessionBase):
         for name, value in self._stored_values(data).items():
             setattr(item, name, value)
         try:
-            with block.outside():
+            with atomic_block.outside():
                 await twin(item, "save", force_update=True)
         except StaleObject as error:
             raise UpdateError from error
@@ -293,7 +293,7 @@ class SessionStore(SessionBase):
         item = self._new(session_key, values)
         self._items.pop(session_key, None)
         try:
-            with block.outside():
+            with atomic_block.outside():
                 async with transactions.atomic():
                     await twin(item, "save", force_insert=True)
                     _delete_former(session_key)
@@ -348,7 +348,7 @@ class SessionStore(SessionBase):
         if self._is_chosen(session_key):
             self._chosen = None
             return
-        with block.outside():
+        with atomic_block.outside():
             if not _goes_unread(self.get_model_class()):
                 item = item or await self._find(session_key)
                 if isinstance(item, FormerSession):  # which nobody listens to
@@ -414,7 +414,7 @@ async def _read(model: type[BaseSession], key: str) -> BaseSession | None:
     An item that cannot be read is no session, and the log names it.
     """
     try:
-        with block.outside():
+        with atomic_block.outside():
             item: BaseSession | None = await twin(model.objects.consistent().filter(pk=key), "first")
         if item is None or (item.pk == key and item.session_data is not None and item.expire_date is not None):
             return item
@@ -453,9 +453,9 @@ def _delete_former(session_key: str) -> None:
         return StaleObject("Another request moved or deleted the session first. Nothing was written.")
 
     delete = Delete(key_of_pk(FormerSession, session_key), ITEM_EXISTS)
-    collected = block.current()
+    collected = atomic_block.current()
     if collected is not None:
-        entry = block.Entry(lambda: "The former session", (delete,), (), explain, lambda: None)
+        entry = atomic_block.Entry(lambda: "The former session", (delete,), (), explain, lambda: None)
         collected.add(FormerSession._options.alias, entry)
 
 

@@ -19,13 +19,13 @@ from django.utils import timezone
 from dynamo_single import clock
 from dynamo_single.conf import aliases, parse
 from dynamo_single.engines import Engine, LocalEngine, find_engine
-from dynamo_single.isolation import contents, guard
-from dynamo_single.isolation.queries import described
-from dynamo_single.table import provisioning, redirects
-from dynamo_single.table.items import Parameters
-from dynamo_single.table.listeners import Interceptor, SentRequest, capture_requests, intercept
+from dynamo_single.table import redirects, schema
+from dynamo_single.table.redirects import Interceptor, SentRequest, capture_requests, intercept
+from dynamo_single.table.request import Parameters
 from dynamo_single.table.table import Table, get_table
 from dynamo_single.table.transport import refusal, unanswered, unreachable
+from dynamo_single.test_tables import contents, guard
+from dynamo_single.test_tables.contents import described
 
 __all__ = [
     "FAULTS",
@@ -215,7 +215,7 @@ def local_engine(*, alias: str = "default", root: Path | None = None, engine: En
         }
         with override_settings(DYNAMO_SINGLE={**declared, alias: local}), guard.own_engine(running.endpoint_url):
             table = get_table(alias)
-            provisioning.apply(table)
+            schema.apply(table)
             yield table
 
 
@@ -225,8 +225,8 @@ def setup_table(alias: str = "default") -> Table:
     A table that is so already, and holds 100 items at most, is emptied in a few milliseconds; any other is made again.
     """
     table = get_table(alias)
-    fits = table.settings.is_local and not provisioning.differences(table.settings, provisioning.observe(table))
+    fits = table.settings.is_local and not schema.differences(table.settings, schema.observe(table))
     if fits and contents.empty(table, most=100):
         return table
     table.replaced += 1
-    return provisioning.recreate(table)
+    return schema.recreate(table)

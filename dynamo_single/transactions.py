@@ -1,7 +1,8 @@
 """Several writes that happen together or not at all, and reads of one moment: DynamoDB's transactions.
 
 ``django.db.transaction.atomic()`` is about SQL and never rolls DynamoDB back; this module's ``atomic()`` is the real
-thing for objects in the table. It ties blocks to contexts; what is sent is made by ``sending`` and ``compiler``.
+thing for objects in the table. It ties blocks to contexts; ``orm.effects.send`` sends
+what they hold.
 """
 
 from __future__ import annotations
@@ -14,22 +15,22 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
-from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.effects import sending
-from dynamo_single.orm.effects.effect import Subject
-from dynamo_single.orm.effects.write_errors import not_met
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.items import hydration
+from dynamo_single.orm.conditions.terms import join
+from dynamo_single.orm.effects import send
+from dynamo_single.orm.effects.base import Subject
+from dynamo_single.orm.effects.write import not_met
+from dynamo_single.orm.items import decode
 from dynamo_single.orm.reading import single
-from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests import atomic_block as pending
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Check, Item, key_of
-from dynamo_single.orm.requests.block import Block, Entry
+from dynamo_single.orm.requests.atomic_block import Block, Entry
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.shown import named, shown
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.where import preconditions
+from dynamo_single.orm.schema.keys.values import named, shown
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.where import declared
 from dynamo_single.table.flow import local, run
-from dynamo_single.table.limits import MAX_TOKEN
+from dynamo_single.table.request import MAX_TOKEN
 from dynamo_single.table.table import get_table
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -138,7 +139,7 @@ def _leave(entered: _Entered, *, failed: bool) -> bool:
 
 async def _finished(block: Block) -> None:
     try:
-        await sending.commit(block)
+        await send.commit(block)
     except BaseException:
         block.discard()
         block.drop_callbacks()
@@ -172,7 +173,7 @@ def require(obj: DynamoModel, condition: object = None) -> None:
     if obj._stored is None:
         raise ValueError(f"{model._meta.object_name} object can't be required because it is not stored.")
     run(knowledge.ask(registry.layout_of(model)))
-    wanted = preconditions.read_precondition(model, condition)
+    wanted = declared.read_precondition(model, condition)
     check = Check(key_of(obj._stored), join((ITEM_EXISTS, wanted)))
     name = named(obj)
 
@@ -203,6 +204,6 @@ def read(*querysets: Any) -> list[list[Any]]:
             )
     found = run(single.at_once(get_table(*aliases), plans))
     return [
-        [hydration.instance(queryset.model, item) for item in items]
+        [decode.instance(queryset.model, item) for item in items]
         for queryset, items in zip(querysets, found, strict=True)
     ]

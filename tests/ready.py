@@ -13,8 +13,8 @@ from functools import wraps
 from typing import Any
 
 from dynamo_single.conf import TableSettings
-from dynamo_single.isolation import contents
 from dynamo_single.table import Table, get_table, transport
+from dynamo_single.test_tables import contents
 from dynamo_single.testing import setup_table
 from tests import children
 

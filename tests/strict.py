@@ -32,9 +32,9 @@ from django.conf import settings as django_settings
 from django.test import override_settings
 from msgspec.structs import asdict
 
-from dynamo_single.isolation import guard
 from dynamo_single.table import Table
 from dynamo_single.table.answers import OPERATIONS
+from dynamo_single.test_tables import guard
 from tests.listening import listening
 
 #: ``TEST_STRICT=1`` runs all tests with such a server in front of the engine.

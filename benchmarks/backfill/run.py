@@ -23,9 +23,9 @@ django.setup()
 
 from benchmarks.orders import wire  # noqa: E402 - after Django is set up
 from benchmarks.sides.pynamodb_model import model_of  # noqa: E402
-from dynamo_single.item_migrations.online import Options, Work, carry_out  # noqa: E402
-from dynamo_single.item_migrations.online.changes.keys import index_pairs  # noqa: E402
-from dynamo_single.item_migrations.snapshots import Snapshot  # noqa: E402
+from dynamo_single.evolution.backfill import Options, Work, carry_out  # noqa: E402
+from dynamo_single.evolution.backfill.rewrite import index_pairs  # noqa: E402
+from dynamo_single.evolution.snapshots import Snapshot  # noqa: E402
 from dynamo_single.table import Request, Table, get_table  # noqa: E402
 from dynamo_single.testing import local_engine, setup_table  # noqa: E402
 from tests.catalog.models import Order  # noqa: E402

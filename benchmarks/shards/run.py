@@ -20,7 +20,7 @@ from django.conf import settings as django_settings
 from django.test import override_settings
 
 from benchmarks.harness.distance import MILLISECONDS, far_away
-from dynamo_single.orm.filled import growth, knowledge
+from dynamo_single.orm.rollout import knowledge, shard_record
 from dynamo_single.orm.schema import registry
 from dynamo_single.testing import capture_requests, local_engine
 from tests.catalog.service import Visit
@@ -100,7 +100,7 @@ def cost(question: Callable[[], int]) -> Cost:
 def measure(items: int, shards: int) -> None:
     """Fill, ask, and print a table for either way to answer."""
     with local_engine() as table:
-        growth.begin_with(table, registry.layout_of(Visit), shards)
+        shard_record.begin_with(table, registry.layout_of(Visit), shards)
         made = [Visit(visit_id=f"v{n:06}", at=BEGINNING + timedelta(seconds=n), page="/" * 60) for n in range(items)]
         Visit.objects.bulk_create(made)
         for replayed in (False, True):

@@ -17,10 +17,13 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django.setup()
 
-from dynamo_single.isolation import contents  # noqa: E402 - after Django is set up
-from dynamo_single.table import Table, provisioning  # noqa: E402
-from dynamo_single.table.items import Item  # noqa: E402
-from dynamo_single.testing import local_engine  # noqa: E402
+from dynamo_single.table import (
+    Table,
+    schema,
+)
+from dynamo_single.table.request import Item
+from dynamo_single.test_tables import contents
+from dynamo_single.testing import local_engine
 
 #: How often each is measured, by the number of items of the class.
 ROUNDS = {0: 200, 5000: 5}
@@ -66,7 +69,7 @@ def main() -> None:
             for number in (0, 3, 60):
                 record = milliseconds(table, rounds, number, partial(contents.put_back, table, found, keys(number)))
                 scans = milliseconds(table, rounds, number, partial(scanned_twice, table, found))
-                anew = milliseconds(table, rounds, number, partial(provisioning.recreate, table))
+                anew = milliseconds(table, rounds, number, partial(schema.recreate, table))
                 print(f"{of_class:>12} {number:>12} {record:>11.2f} {scans:>14.2f} {anew:>16.2f}")
                 contents.restore(table, found)
 

@@ -16,7 +16,7 @@ class DynamoAdminConfig(AdminConfig):
     def ready(self) -> None:
         """Register the log's model before anything is read, then find the apps' ``admin`` modules."""
         from dynamo_single.admin import history
-        from dynamo_single.admin.jobs import models  # noqa: F401 - registers the model
+        from dynamo_single.admin.batch_actions import models  # noqa: F401 - registers the model
 
         if history.is_in_dynamodb():
             from dynamo_single.admin import log  # noqa: F401 - registers the model

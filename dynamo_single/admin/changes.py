@@ -9,9 +9,9 @@ from typing import Any, Final
 from django.utils.encoding import force_str
 from django.utils.translation import gettext
 
+from dynamo_single.doctor.secrets import Masks
 from dynamo_single.forms import in_words
-from dynamo_single.inspection.masking import Masks
-from dynamo_single.orm.schema.encoding.secrets import MASK
+from dynamo_single.orm.schema.keys.secret_values import MASK
 
 #: Characters of a value that the log keeps, and fields of one change whose values it keeps.
 LENGTH: Final = 100

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel
 
 
 def stand_in(model: type[DynamoModel]) -> Any:

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
 from django.forms import BaseModelForm
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import SimpleTemplateResponse
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.exceptions import (
     AlreadyExists,
+    Conflict,
+    EndpointUnreachable,
     InvalidValue,
     ItemTooLarge,
     MissingReference,
     ParentInTrash,
     StaleObject,
     StillReferenced,
+    TableNotFound,
+    Throttled,
     TooManyHolders,
+    UnexpectedItem,
     UniqueViolation,
+    UnreadableItem,
 )
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.unavailable import AWAY, CHANGING, unavailable_response
 
 logger = logging.getLogger("dynamo_single.admin")
 
@@ -141,3 +152,68 @@ def _field_of(refusal: Exception, model: type[DynamoModel]) -> str | None:
         return None
     names = {field.attname: field.name for field in model._meta.concrete_fields}
     return names.get(refusal.field, refusal.field)
+
+
+# Pages that are rendered after their view has returned: what is refused then has an answer as well.
+
+
+def answered_by(
+    response: HttpResponseBase,
+    errors: tuple[type[Exception], ...],
+    answer: Callable[[Exception], HttpResponseBase],
+) -> HttpResponseBase:
+    """The same response; if rendering it raises one of the errors, what ``answer`` makes of that takes its place."""
+    if not isinstance(response, SimpleTemplateResponse) or response.is_rendered:
+        return response
+    render = response.render
+
+    def render_or_answer() -> HttpResponseBase:
+        # Rendered responses are pickled by caches, which take no function.
+        response.__dict__.pop("render", None)
+        try:
+            return render()
+        except errors as error:
+            instead = answer(error)
+            return instead.render() if isinstance(instead, SimpleTemplateResponse) else instead
+
+    response.render = render_or_answer  # type: ignore[method-assign, assignment]  # Django takes what it returns
+    return response
+
+
+# The page in the place of one that DynamoDB gives no answer for, or an answer that cannot be read.
+
+#: What a page of its own stands for.
+UNAVAILABLE = (*AWAY, UnexpectedItem, UnreadableItem)
+
+
+def or_unavailable(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """A view, with the page in its place where it meets one of the errors; also while its template is rendered."""
+
+    @functools.wraps(view)
+    def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        page = functools.partial(unavailable, request)
+        try:
+            return answered_by(view(request, *args, **kwargs), UNAVAILABLE, page)
+        except UNAVAILABLE as error:
+            return page(error)
+
+    return guarded
+
+
+def unavailable(request: HttpRequest, error: Exception) -> HttpResponseBase:
+    """Return the page, with status 503, or 500 for an item that cannot be read. It reads no user and no session."""
+    is_changing = isinstance(error, CHANGING)
+    is_unreadable = isinstance(error, UnexpectedItem | UnreadableItem) and not is_changing
+    context = {
+        "is_missing": isinstance(error, TableNotFound),
+        "is_changing": is_changing,
+        "is_unreadable": is_unreadable,
+        "may_pass": isinstance(error, EndpointUnreachable | Throttled | Conflict),
+    }
+    return unavailable_response(
+        request,
+        error,
+        template="dynamo_single/admin/unavailable.html",
+        context=context,
+        status=HTTPStatus.INTERNAL_SERVER_ERROR if is_unreadable else HTTPStatus.SERVICE_UNAVAILABLE,
+    )

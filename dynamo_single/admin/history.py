@@ -25,11 +25,11 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin import changes
-from dynamo_single.admin.lists.paginator import KeyPaginator
+from dynamo_single.admin.lists.stepwise import KeyPaginator
 from dynamo_single.admin.secrets import also_of
 from dynamo_single.backend.errors import is_stored_in_dynamodb
-from dynamo_single.inspection.masking import Masks
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.doctor.secrets import Masks
+from dynamo_single.orm.schema.types import DynamoModel
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13

@@ -2,22 +2,129 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
+from django.conf import settings
 from django.contrib.admin.options import StackedInline, TabularInline
+from django.forms import MultiWidget, Widget
 from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.http import urlencode
 
-from dynamo_single.admin import fitting, trash
-from dynamo_single.admin.editing.merging import MergesEdits
-from dynamo_single.admin.editing.page import ExtendsForm
-from dynamo_single.admin.editing.rows import HasRows
+from dynamo_single.admin import trash
+from dynamo_single.admin.editing.merging import HasRows, MergesEdits
+from dynamo_single.admin.editing.saving import ExtendsForm
 from dynamo_single.admin.forms import KeyInlineFormSet
-from dynamo_single.admin.references import KnowsReferences
+from dynamo_single.admin.references import KnowsReferences, read_by_pages
 from dynamo_single.admin.secrets import HidesSecrets
-from dynamo_single.admin.viewing.rows import all_rows, only_visible
+from dynamo_single.admin.viewing.rows import VisibleRows, all_rows, only_visible
 from dynamo_single.backend.errors import is_stored_in_dynamodb
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel
+
+# Leave inlines out of a form if the page cannot show their rows and submit them in one request.
+#
+# Django shows a form for each child. A page with more inputs than ``DATA_UPLOAD_MAX_NUMBER_FIELDS`` is answered with
+# a 400 when it is sent, after everything was entered:
+# https://docs.djangoproject.com/en/stable/ref/settings/#data-upload-max-number-fields
+
+#: The template that replaces the rows.
+TEMPLATE = "dynamo_single/admin/left_out.html"
+#: The suffix of the hidden input by which a submitted form tells that it did not show the rows.
+_MARK = "LEFT_OUT"
+#: The additional inputs of a form: the management form of a formset, or the buttons and the token of the page.
+_BESIDE = 5
+
+
+def limit_of(inline: object) -> int | None:
+    """Return the most rows that an inline shows; ``None`` for Django's inlines, and for one without a bound."""
+    found: int | None = getattr(inline, "max_rows", None)
+    return found
+
+
+def read_rows(formset: Any, inline: object) -> None:
+    """Read up to one row more than the inline shows, for a formset that is shown: a Query for each megabyte."""
+    limit, queryset = limit_of(inline), all_rows(formset)
+    if limit is None or formset.is_bound or not is_stored_in_dynamodb(formset.model):
+        return
+    if getattr(queryset, "_result_cache", ()) is None:
+        rows: Iterable[Any] = read_by_pages(queryset)
+        _give(formset, [*islice(formset.visible(rows) if isinstance(formset, VisibleRows) else rows, limit + 1)])
+
+
+def _give(formset: Any, rows: list[Any]) -> None:
+    formset.get_queryset = lambda: rows
+    formset.__dict__.pop("forms", None)
+
+
+def leave_out(request: HttpRequest, form: Any, shown: Iterable[object], obj: Any) -> None:
+    """Replace inlines that have too many rows with a sentence; ``shown`` contains Django's ``InlineAdminFormSet``.
+
+    If several inlines are too large together, the largest ones are replaced. They remain replaced if the form is shown
+    again with errors. Does not send a request.
+    """
+    sizes: dict[int, int] = {}
+    left: list[Any] = []
+    given: list[Any] = [*shown]
+    own = [each for each in given if limit_of(each.opts) is not None and is_stored_in_dynamodb(each.formset.model)]
+    for each in own:
+        if each.formset.is_bound:
+            left += [each] if _mark_of(each.formset) in request.POST and not each.formset.forms else []
+        elif len(each.formset.get_queryset()) > each.opts.max_rows:
+            left.append(each)
+        else:
+            sizes[id(each)] = each.formset.total_form_count() * _inputs_of_row(each)
+    limit = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+    if limit is not None and not form.is_bound:
+        room = limit - _inputs(form) - _BESIDE * (1 + len(own))
+        for each in sorted(own, key=lambda each: sizes.get(id(each), 0)):
+            room -= sizes.get(id(each), 0)
+            if room < 0 and sizes.get(id(each)) and each.formset.initial_form_count():
+                left.append(each)
+    for each in left:
+        _leave_out(request, each, obj)
+
+
+def _leave_out(request: HttpRequest, shown: Any, obj: Any) -> None:
+    if not shown.formset.is_bound:
+        shown.formset.extra = shown.formset.min_num = 0
+        _give(shown.formset, [])
+    # An inline and its formset are created for one request.
+    shown.opts.template = TEMPLATE
+    shown.dynamo_mark = _mark_of(shown.formset)
+    shown.dynamo_list_url = _list_url(request, shown, obj)
+
+
+def _mark_of(formset: Any) -> str:
+    return f"{formset.prefix}-{_MARK}"
+
+
+def _list_url(request: HttpRequest, shown: Any, obj: Any) -> str:
+    """Return the address of the list of the children; empty without such a list for this user, and in the trash."""
+    meta, site = shown.opts.opts, shown.opts.admin_site
+    if trash.is_deleted(obj) or not site.is_registered(shown.opts.model):
+        return ""
+    if not site.get_model_admin(shown.opts.model).has_view_or_change_permission(request):
+        return ""
+    try:
+        address = reverse(f"{site.name}:{meta.app_label}_{meta.model_name}_changelist")
+    except NoReverseMatch:
+        return ""
+    return f"{address}?{urlencode({f'{shown.formset.fk.name}__exact': obj.pk})}"
+
+
+def _inputs_of_row(shown: Any) -> int:
+    """Return how many inputs a row has; a read-only row has those of its keys."""
+    return _inputs(shown.formset.empty_form) if shown.has_change_permission else 2
+
+
+def _inputs(form: Any) -> int:
+    return sum(_inputs_of(field.widget) for field in form.fields.values())
+
+
+def _inputs_of(widget: Widget) -> int:
+    return sum(map(_inputs_of, widget.widgets)) if isinstance(widget, MultiWidget) else 1
 
 
 class _Children(HidesSecrets, MergesEdits, HasRows, KnowsReferences):
@@ -87,13 +194,13 @@ class ReadsInlinesTogether(ExtendsForm):
             _read_together(formsets)
         if change:
             for formset, inline in zip(formsets, inlines, strict=True):
-                fitting.read_rows(formset, inline)
+                read_rows(formset, inline)
         return formsets, inlines
 
     def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: Any) -> None:
         super()._prepare_form(request, context, obj)
         if obj is not None:
-            fitting.leave_out(request, context["adminform"].form, context.get("inline_admin_formsets", ()), obj)
+            leave_out(request, context["adminform"].form, context.get("inline_admin_formsets", ()), obj)
 
 
 def _showing(formset: Any, rows: Sequence[DynamoModel]) -> type:

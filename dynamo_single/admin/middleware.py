@@ -8,7 +8,7 @@ from django.contrib.auth.middleware import LoginRequiredMiddleware as DjangoMidd
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from dynamo_single.admin.unavailable import UNAVAILABLE, unavailable
+from dynamo_single.admin.errors import UNAVAILABLE, unavailable
 
 __all__ = ["LoginRequiredMiddleware"]
 

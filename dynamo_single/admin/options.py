@@ -20,34 +20,29 @@ from django.urls import NoReverseMatch, URLPattern, path
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
-from dynamo_single.admin import content_types, in_trash, trash
-from dynamo_single.admin.binary import ShowsBinary
-from dynamo_single.admin.editing import versions
-from dynamo_single.admin.editing.landing import LandsSomewhere
-from dynamo_single.admin.editing.merging import MergesEdits
-from dynamo_single.admin.editing.rows import HasRows
-from dynamo_single.admin.editing.saving import SavesAtOnce
-from dynamo_single.admin.editing.unknown import ShowsUnknown
-from dynamo_single.admin.errors import REFUSALS, in_words
-from dynamo_single.admin.forms import PermissionsFilter, in_lists_order, with_members
+from dynamo_single.admin import content_types, trash, trash_page
+from dynamo_single.admin.batch_actions.batching import RunsInBatches, in_batches
+from dynamo_single.admin.batch_actions.left import logged_if_deleted
+from dynamo_single.admin.display import hide_in_form
+from dynamo_single.admin.editing import saving
+from dynamo_single.admin.editing.merging import HasRows, MergesEdits
+from dynamo_single.admin.editing.saving import LandsSomewhere, SavesAtOnce, ShowsUnknown
+from dynamo_single.admin.errors import REFUSALS, answered_by, in_words
+from dynamo_single.admin.forms import PermissionsFilter, ShowsBinary, in_lists_order, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
-from dynamo_single.admin.in_trash import ShowsTrash
 from dynamo_single.admin.inlines import ReadsInlinesTogether, of_parent
-from dynamo_single.admin.jobs.batching import RunsInBatches, in_batches
-from dynamo_single.admin.jobs.left import logged_if_deleted
-from dynamo_single.admin.lists import holding, search, unanswered
+from dynamo_single.admin.lists import in_memory, refused, search
 from dynamo_single.admin.lists.changelist import KeyChangeList
 from dynamo_single.admin.lists.filters import shows_trash
-from dynamo_single.admin.lists.paginator import KeyPaginator
+from dynamo_single.admin.lists.stepwise import KeyPaginator
 from dynamo_single.admin.references import KnowsReferences
-from dynamo_single.admin.responses import answered_by
 from dynamo_single.admin.secrets import HidesSecrets, also_of, without_secrets
-from dynamo_single.admin.shown import hide_in_form
 from dynamo_single.admin.table.objects import LeadsToItem
+from dynamo_single.admin.trash_page import ShowsTrash
 from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField, UnreadableItem
-from dynamo_single.orm.schema.fields.fields import IdentityField
-from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
+from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.registry import layout_of
+from dynamo_single.orm.schema.types import DynamoModel, ModelField
 from dynamo_single.permission_fields import PermissionsField
 
 if TYPE_CHECKING:
@@ -55,7 +50,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
 
     from dynamo_single.orm.query.queryset import QuerySet
-    from dynamo_single.orm.schema.kinds import DynamoModel
+    from dynamo_single.orm.schema.types import DynamoModel
 
     M = TypeVarWithDefault("M", bound=DynamoModel, default=Any)
 else:
@@ -108,12 +103,12 @@ class DynamoModelAdmin(
 
         def get_queryset(self, request: HttpRequest) -> Any:
             """Django's; while a list is made, one that may be answered of the rows that its page holds."""
-            return holding.attached(request, self, super().get_queryset(request))
+            return in_memory.attached(request, self, super().get_queryset(request))
 
     def __init__(self, model: Any, admin_site: Any) -> None:
         super().__init__(model, admin_site)
         if self.check_version:
-            self.form = versions.versioned(self.form, model)
+            self.form = saving.versioned(self.form, model)
         if trash.has_trash(model) and self.delete_selected_confirmation_template is None:
             name = "dynamo_single/admin/delete_selected.html"
             self.delete_selected_confirmation_template = name  # type: ignore[misc]  # a class's to the stubs
@@ -146,11 +141,11 @@ class DynamoModelAdmin(
         """Run an action; a refusal is a message, on an object's own page (since Django 6.1) as on the list."""
         is_for_good = trash.has_trash(self.model) and shows_trash(request)
         try:
-            chosen = holding.to_act_on(request, self, queryset)
+            chosen = in_memory.to_act_on(request, self, queryset)
             with logged_if_deleted(request, self, "purge" if is_for_good else "delete"):
                 return super().response_action(request, chosen, **_placed(action_location))
         except TooManyMatches:
-            self.message_user(request, unanswered.too_many(self), messages.ERROR)
+            self.message_user(request, refused.too_many(self), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
         except UnreadableItem:
             raise
@@ -164,7 +159,7 @@ class DynamoModelAdmin(
         text = search_term.strip()
         if not fields or not text:
             return queryset, False
-        if holding.of(queryset):
+        if in_memory.of(queryset):
             return search.anywhere(queryset, fields, text), False
         return search.by_keys(queryset, fields, text)[0], False
 
@@ -181,19 +176,19 @@ class DynamoModelAdmin(
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         """The list; a page that says why if no key answers it."""
-        holding.begin(request)
+        in_memory.begin(request)
         try:
             response = super().changelist_view(request, extra_context)
-            unanswered.note(response)
+            refused.note(response)
             # What a template asks while it is rendered can be refused as well.
-            return answered_by(response, REFUSED_LISTS, functools.partial(unanswered.page, self, request))
+            return answered_by(response, REFUSED_LISTS, functools.partial(refused.page, self, request))
         except UnreadableItem:
             raise
         except REFUSED_LISTS as error:
-            return unanswered.page(self, request, error)
+            return refused.page(self, request, error)
         except REFUSALS as refusal:
             if request.method != "POST":
-                return unanswered.page(self, request, refusal)
+                return refused.page(self, request, refusal)
             self.message_user(request, in_words(request, refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
@@ -244,7 +239,7 @@ class DynamoModelAdmin(
             automatic = [name for name in automatic if name in named]
         more: list[Any] = [name for name in automatic if name not in declared]
         found: tuple[Any, ...] = self._with_sizes(
-            (*declared, *(more if self._named_fields() else in_trash.named(more)))
+            (*declared, *(more if self._named_fields() else trash_page.named(more)))
         )
         return found
 
@@ -282,8 +277,8 @@ class DynamoModelAdmin(
         if obj is None:
             return declared
         if self.has_change_permission(request, obj):
-            return versions.shown(declared) if self.check_version else declared
-        return with_members(self.opts, versions.hidden(declared), also_of(self))
+            return saving.shown(declared) if self.check_version else declared
+        return with_members(self.opts, saving.hidden(declared), also_of(self))
 
     def get_formset_kwargs(self, request: HttpRequest, obj: M, inline: Any, prefix: str) -> dict[str, object]:
         """As in Django; a new object has no children yet, so none are looked for; of one in the trash, those there."""
@@ -315,7 +310,7 @@ class DynamoModelAdmin(
     def _finish_form(self, request: HttpRequest, response: Any, obj: DynamoModel | None) -> None:
         super()._finish_form(request, response, obj)
         if obj is not None and trash.is_deleted(obj) and self.change_form_template is None:
-            in_trash.show(self, request, obj, response)
+            trash_page.show(self, request, obj, response)
 
     def get_urls(self) -> list[URLPattern]:
         """Django's, and the one that restores."""

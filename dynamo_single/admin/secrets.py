@@ -17,8 +17,8 @@ from django.http import HttpRequest
 
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.attributes.base import AlsoSecret
-from dynamo_single.orm.schema.encoding.secrets import MASK
 from dynamo_single.orm.schema.fields.documents import document_text
+from dynamo_single.orm.schema.keys.secret_values import MASK
 
 if TYPE_CHECKING:
     _Base = ModelAdmin[Any]

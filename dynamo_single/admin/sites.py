@@ -17,28 +17,28 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin import logbook
-from dynamo_single.admin.choosing import ChoicesView
+from dynamo_single.admin import log_page
+from dynamo_single.admin.autocomplete import ChoicesView
+from dynamo_single.admin.display import hiding
+from dynamo_single.admin.errors import or_unavailable
 from dynamo_single.admin.history import LoggedModelAdmin, entries, is_in_dynamodb
-from dynamo_single.admin.lists import holding
+from dynamo_single.admin.lists import in_memory
 from dynamo_single.admin.secrets import HidesSecrets
-from dynamo_single.admin.shown import hiding
 from dynamo_single.admin.table import pages as tables
 from dynamo_single.admin.table.costs import with_panel
 from dynamo_single.admin.table.permissions import TableSite
-from dynamo_single.admin.unavailable import or_unavailable
-from dynamo_single.admin.viewing.entries import VisibleEntries
+from dynamo_single.admin.viewing.rules import VisibleEntries
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.exceptions import InvalidValue, UnknownField
-from dynamo_single.later import Later
-from dynamo_single.orm.schema.encoding.secrets import hide
+from dynamo_single.lazy_modules import Later
+from dynamo_single.orm.schema.keys.secret_values import hide
 
 if TYPE_CHECKING:
-    from dynamo_single.admin.jobs import views as jobs
+    from dynamo_single.admin.batch_actions import views as jobs
 else:
     # They have a model, and this module is imported before models can be.
-    jobs = Later("dynamo_single.admin.jobs.views")
+    jobs = Later("dynamo_single.admin.batch_actions.views")
 
 logger = logging.getLogger("dynamo_single.admin")
 
@@ -80,7 +80,7 @@ class DynamoAdminSite(TableSite):
             return found
         more: list[tuple[str, str, str | None]] = []
         if is_in_dynamodb():
-            more.append((_("Log"), "dynamodb_log", logbook.PERMISSION))
+            more.append((_("Log"), "dynamodb_log", log_page.PERMISSION))
         if jobs.may_have_jobs(self, request):
             more.append((_("Jobs"), "dynamodb_jobs", None))
         return [*found, *tables.entries(self, request, more)]
@@ -109,14 +109,14 @@ class DynamoAdminSite(TableSite):
         for each in urls:
             if getattr(each, "name", None) == "view_on_site":
                 each.callback = _or_missing(self, each.callback)
-        return [*tables.urls(self), *logbook.urls(self), *jobs.urls(self), *urls]
+        return [*tables.urls(self), *log_page.urls(self), *jobs.urls(self), *urls]
 
     def autocomplete_view(self, request: HttpRequest) -> Any:
         """What a field's search finds, as in a list; where no key answers it, what has the key that is typed.
 
         400 where the address itself is wrong.
         """
-        holding.begin(request)
+        in_memory.begin(request)
         try:
             found: Any = ChoicesView.as_view(admin_site=self)(request)
             return found

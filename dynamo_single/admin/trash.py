@@ -18,14 +18,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from dynamo_single.admin.errors import REFUSALS, in_words
-from dynamo_single.admin.kinds import DynamoModelAdmin
+from dynamo_single.admin.types import DynamoModelAdmin
 from dynamo_single.admin.viewing.rules import may_view
 from dynamo_single.orm.model.sql_references import rows_along
 from dynamo_single.orm.query.queryset import QuerySet
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import delete as purging
 from dynamo_single.orm.write import on_delete, trash
-from dynamo_single.orm.write.trash_batch import Batch
+from dynamo_single.orm.write.trash import Batch
 from dynamo_single.table.flow import run
 
 #: What only objects in the trash have.

@@ -16,21 +16,13 @@ from django.db.models import Model as DjangoModel
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
-from dynamo_single.auth.folded import GroupsQuerySet
-from dynamo_single.auth.membership import GroupsManager, MembersManager, MembersQuerySet
-from dynamo_single.exceptions import (
-    ConfigurationError,
-    InvalidValue,
-    NotSupported,
-    UnexpectedItem,
-    UnreadableItem,
-)
+from dynamo_single.auth.membership import GroupsManager, GroupsQuerySet, MembersManager, MembersQuerySet
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnexpectedItem, UnreadableItem
 from dynamo_single.keys import canonical
-from dynamo_single.orm.effects.terms import Terms
-from dynamo_single.orm.requests.block import Block
-from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.owners import all_plain
+from dynamo_single.orm.effects.base import Terms
+from dynamo_single.orm.requests.atomic_block import Block
+from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.orm.schema.types import DynamoModel, all_plain
 from dynamo_single.permission_fields import PermissionsAttribute
 from dynamo_single.table.flow import run, twin
 

@@ -22,8 +22,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single import clock, models
 from dynamo_single.auth.groups import ByUnique, Groups
 from dynamo_single.exceptions import UniqueViolation
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.owners import all_plain
+from dynamo_single.orm.schema.types import DynamoModel, all_plain
 from dynamo_single.permission_fields import PermissionsAttribute
 
 U = TypeVar("U", bound="AbstractBaseUser")

@@ -6,22 +6,250 @@ See the package's docstring for what the engine does and does not do.
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from django.db import Error, ProgrammingError
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.base.client import BaseDatabaseClient
+from django.db.backends.base.creation import BaseDatabaseCreation
+from django.db.backends.base.features import BaseDatabaseFeatures
+from django.db.backends.base.introspection import BaseDatabaseIntrospection, TableInfo
+from django.db.backends.base.operations import BaseDatabaseOperations
+from django.db.migrations.recorder import MigrationRecorder
 from django.utils.asyncio import async_unsafe
 
-from dynamo_single.backend.client import DatabaseClient
-from dynamo_single.backend.creation import DatabaseCreation
-from dynamo_single.backend.errors import sql_refused
-from dynamo_single.backend.features import DatabaseFeatures
-from dynamo_single.backend.introspection import DatabaseIntrospection
-from dynamo_single.backend.operations import DatabaseOperations
+from dynamo_single.backend.compiler import Writes
+from dynamo_single.backend.errors import command_refused, sql_refused
 from dynamo_single.backend.router import install_router
-from dynamo_single.backend.schema import SchemaEditor
 from dynamo_single.backend.validation import DatabaseValidation
-from dynamo_single.backend.writes import Writes
+from dynamo_single.lazy_modules import Later
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dynamo_single.test_tables import tables as test_tables_tables
+else:
+    test_tables_tables = Later("dynamo_single.test_tables.tables")
+if TYPE_CHECKING:
+    from dynamo_single.test_tables import tables as test_tables_tables
+else:
+    test_tables_tables = Later("dynamo_single.test_tables.tables")
+
+
+# ``dbshell``, which has no shell to open.
+
+
+class DatabaseClient(BaseDatabaseClient):
+    """Refuses to open a shell."""
+
+    def runshell(self, parameters: Iterable[str]) -> NoReturn:
+        """Refuse: there is no SQL database to open a shell on."""
+        raise command_refused("open a database shell", "Use the models in `manage.py shell`.", self.connection.alias)
+
+
+# What the engine tells Django that it can do.
+
+
+class DatabaseFeatures(BaseDatabaseFeatures):
+    """Nothing that needs SQL or a rollback.
+
+    ``supports_transactions`` is False because nothing is rolled back. While ``isolation.hooks`` undo the writes of
+    tests it is True: a ``TestCase`` then creates its data once a class.
+    """
+
+    supports_transactions = False
+    atomic_transactions = False
+    uses_savepoints = True
+    can_rollback_ddl = False
+    can_clone_databases = True
+    can_introspect_foreign_keys = False
+    supports_foreign_keys = False
+    supports_table_check_constraints = False
+    supports_sequence_reset = False
+    has_bulk_insert = False
+    has_select_for_update = False
+    supports_paramstyle_pyformat = False
+
+
+# What Django finds when it looks for SQL tables: none, but for the one in which it records migrations.
+
+
+class DatabaseIntrospection(BaseDatabaseIntrospection):
+    """An empty database whose record of migrations can be read."""
+
+    def get_table_list(self, cursor: object) -> list[TableInfo]:
+        """Return no tables: ``inspectdb`` finds nothing."""
+        return []
+
+    def table_names(self, cursor: object = None, include_views: bool = False) -> list[str]:
+        """Return the table of Django's migration records, which ``compiler.py`` answers for."""
+        return [MigrationRecorder.Migration._meta.db_table]
+
+    def sequence_list(self) -> list[dict[str, Any]]:
+        """Return no sequences."""
+        return []
+
+    def get_relations(self, cursor: object, table_name: str) -> dict[str, tuple[str, str]]:
+        """Return no relations."""
+        return {}
+
+    def get_constraints(self, cursor: object, table_name: str) -> dict[str, Any]:
+        """Return no constraints."""
+        return {}
+
+    def get_table_description(self, cursor: object, table_name: str) -> NoReturn:
+        """Refuse: no SQL table has this name."""
+        raise command_refused(
+            f"describe the SQL table {table_name!r}", "DynamoDB stores no columns.", self.connection.alias
+        )
+
+
+# The schema editor, which Django opens more often than it uses.
+
+
+class SchemaEditor:
+    """Can be opened and closed; every change of a table is refused.
+
+    ``migrate --run-syncdb``, and with it every test run, opens one although no model is left for it to make.
+    """
+
+    atomic_migration = False
+
+    def __init__(self, connection: BaseDatabaseWrapper, collect_sql: bool = False, atomic: bool = True) -> None:
+        self.connection = connection
+        self.deferred_sql: list[Any] = []
+        #: ``sqlmigrate``: operations on items put the requests here that they would send, and send nothing.
+        self.collect_sql = collect_sql
+        self.collected_sql: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Callable[..., NoReturn]:
+        """Stand in for every operation of Django's own editor."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def refuse(*args: object, **kwargs: object) -> NoReturn:
+            raise command_refused(
+                f"change the schema ({name})",
+                "A model of dynamo_single.models needs no change of a table.",
+                self.connection.alias,
+            )
+
+        return refuse
+
+
+# The few operations that Django asks of an engine apart from SQL.
+
+
+class DatabaseOperations(BaseDatabaseOperations):
+    """Names the compilers that refuse SQL, and answers what forms and ``flush`` ask."""
+
+    compiler_module = "dynamo_single.backend.compiler"
+
+    def quote_name(self, name: str) -> str:
+        """Return the name as it is: a queryset asks for it before it is refused."""
+        return name
+
+    def integer_field_range(  # type: ignore[override]  # IntegerField.validators takes None as no limit
+        self, internal_type: str
+    ) -> tuple[int | None, int | None]:
+        """Return no limits but the sign: DynamoDB's numbers are not 32 or 64 bits wide."""
+        return (0 if internal_type.startswith("Positive") else None), None
+
+    def sql_flush(
+        self, style: object, tables: Iterable[str], *, reset_sequences: bool = False, allow_cascade: bool = False
+    ) -> list[str]:
+        """Name what ``execute_sql_flush()`` empties: the test tables, and nothing outside of tests.
+
+        Whoever runs ``flush`` by hand is told so. The end of each test runs it too, and then Django's handlers fill in
+        content types, which they ask the router about: a test that overrides ``DATABASE_ROUTERS`` takes it away.
+        """
+        install_router()
+        if test_tables_tables.are_in_use():
+            return ["Scan and BatchWriteItem: what the test tables hold"]
+        self.connection.creation.log(
+            "There is no SQL database to flush. Items in DynamoDB are not touched; delete the table to remove them."
+        )
+        return []
+
+    def execute_sql_flush(self, sql_list: Iterable[str]) -> None:
+        """Delete what the test tables hold, if ``sql_flush()`` has named them."""
+        if list(sql_list):
+            test_tables_tables.restore({})
+
+
+# What a test run asks of the engine: test tables in the place of those that ``DYNAMO_SINGLE`` names.
+#
+# There is no test database. Its name says which tables are meant: ``test_``, and then what tells parallel runs apart.
+
+
+class DatabaseCreation(BaseDatabaseCreation):
+    """Makes, copies and removes the test tables, of all aliases of ``DYNAMO_SINGLE`` at once."""
+
+    #: Whether this connection's test database stands for the test tables, and is to remove them.
+    _owns_tables = False
+
+    def _get_database_display_str(self, verbosity: int, database_name: str) -> str:
+        return f"'{self.connection.alias}' (DynamoDB)"
+
+    def _create_test_db(self, verbosity: int, autoclobber: bool, keepdb: bool = False) -> str:
+        name: str = self._get_test_db_name()  # type: ignore[attr-defined]  # Django's, which the stubs leave out
+        # An SQL database of the same run, or a second alias of this engine, may have made them.
+        if not test_tables_tables.are_in_use():
+            test_tables_tables.make(suffix=_suffix(name), keep=keepdb, verbosity=verbosity)
+            self._owns_tables = True
+        return name
+
+    def _clone_test_db(self, suffix: str, verbosity: int, keepdb: bool = False) -> None:
+        if self._owns_tables:
+            test_tables_tables.clone(suffix, keep=keepdb)
+
+    def setup_worker_connection(self, *args: int) -> None:
+        """Use the tables of this process of a parallel run, by its number."""
+        super().setup_worker_connection(*args)
+        test_tables_tables.use_clone(str(args[0]))
+
+    def destroy_test_db(
+        self,
+        old_database_name: str | None = None,
+        verbosity: int = 1,
+        keepdb: bool = False,
+        suffix: str | None = None,
+    ) -> None:
+        """Delete the test tables unless they are to be kept, and use those of the settings again."""
+        super().destroy_test_db(old_database_name, verbosity, keepdb, suffix)
+        if not self._owns_tables:
+            return
+        if not keepdb:
+            test_tables_tables.remove(suffix or "")
+        if suffix is None:
+            test_tables_tables.finish()
+            self._owns_tables = False
+
+    def _destroy_test_db(self, test_database_name: str, verbosity: int) -> None:
+        """Do nothing: there is no database, and ``destroy_test_db()`` has the tables deleted."""
+
+    def serialize_db_to_string(self) -> str:
+        """All items of the test tables, as text; for ``serialized_rollback``."""
+        return test_tables_tables.as_text()
+
+    def deserialize_db_from_string(self, data: str) -> None:
+        """Make the test tables hold those items."""
+        test_tables_tables.from_text(data)
+
+
+def _suffix(name: str) -> str:
+    """What a name has besides the prefix: ``gw0`` of ``test__gw0``, which is pytest-django's for its first worker."""
+    return name.removeprefix(test_tables_tables.PREFIX).strip("_")
+
 
 #: Django translates these errors of a driver into its own. There is no driver, so none of them is ever raised, and our
 #: own errors pass through untranslated.

@@ -1,7 +1,7 @@
 """Where a queryset would become SQL.
 
-Every query is refused, with two exceptions: a query that is known to be empty needs no database, and Django's own
-record of migrations is kept by ``record``: it is asked which are applied, and told of one that is, or is no more.
+Every query is refused, with two exceptions: a query that is known to be empty needs no database, and
+``migration_record`` keeps Django's own record of migrations. It says which are applied, and is told of changes.
 
 Private to Django: the five class names, ``execute_sql`` and its result types, ``setup_query`` and ``select``, and what
 a query to insert holds (``objs``) and one to delete (``where``). No other module of the app relies on them.
@@ -9,6 +9,8 @@ a query to insert holds (``objs``) and one to delete (``where``). No other modul
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Never, NoReturn
 
 from django.db.migrations.recorder import MigrationRecorder
@@ -16,8 +18,10 @@ from django.db.models.sql import compiler as django_compiler
 from django.db.models.sql.constants import GET_ITERATOR_CHUNK_SIZE, MULTI, ROW_COUNT
 from django.db.models.sql.where import AND
 
-from dynamo_single.backend import record
+from dynamo_single.backend import migration_record
 from dynamo_single.backend.errors import command_refused, condition_refused, query_refused
+from dynamo_single.exceptions import ConfigurationError, NotRolledBack, NotRolledBackWarning
+from dynamo_single.table.redirects import SentRequest, listen, unlisten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +82,7 @@ class SQLCompiler(django_compiler.SQLCompiler):
 
     def _rows(self) -> list[dict[str, Any]]:
         """The rows of the record that the query is about; refuses conditions that Django's recorder never has."""
-        known = enumerate(sorted(record.applied().items()), start=1)
+        known = enumerate(sorted(migration_record.applied().items()), start=1)
         rows = [{"id": number, "app": app, "name": name, "applied": since} for number, ((app, name), since) in known]
         where: Any = self.query.where
         if where.connector != AND or where.negated:
@@ -109,10 +113,10 @@ class SQLInsertCompiler(SQLCompiler):
         if query.model is not MigrationRecorder.Migration:
             raise self._refusal()
         names = [(row.app, row.name) for row in query.objs]
-        if not all(map(record.is_kept, names)):
+        if not all(map(migration_record.is_kept, names)):
             raise self._refusal()
         for row, name in zip(query.objs, names, strict=True):
-            record.record(name, row.applied)
+            migration_record.record(name, row.applied)
         # The one field that Django's own databases give back is the identifier, which nobody looks at.
         return [(1,) for _ in names] if any((*fields, *options.values())) else []
 
@@ -127,9 +131,9 @@ class SQLDeleteCompiler(SQLCompiler):
         if self.query.is_empty() or not self._is_about_migrations():
             return super().execute_sql(result_type, **options)
         names = [(row["app"], row["name"]) for row in self._rows()]
-        if self.query.where and not all(map(record.is_kept, names)):
+        if self.query.where and not all(map(migration_record.is_kept, names)):
             raise self._refusal()
-        count = record.forget(name for name in names if record.is_kept(name))
+        count = migration_record.forget(name for name in names if migration_record.is_kept(name))
         return count if result_type == ROW_COUNT else None
 
 
@@ -147,3 +151,71 @@ class SQLAggregateCompiler(SQLCompiler):
     """Refuses to aggregate."""
 
     action = "aggregate over"
+
+
+# The writes to DynamoDB within one transaction of Django's: when it rolls back they stay, and that is reported.
+#
+# What is seen are the writes of the transaction's own context, with those of the threads that it waits for. Counting
+# them sends nothing.
+
+#: The option of ``DATABASES`` that says whether a rollback after writes is a warning or an error.
+OPTION = "rollback_after_writes"
+#: The operations that write.
+WRITES = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
+
+
+class Writes:
+    """How many writes one connection's transaction has seen, and how many there were at each of its savepoints."""
+
+    def __init__(self, alias: str, settings: Mapping[str, Any]) -> None:
+        self._alias = alias
+        self._settings = settings
+        self._seen: list[str] = []
+        self._marks: dict[str, int] = {}
+
+    def check_options(self) -> None:
+        """Raise ``ConfigurationError`` for an option that there is not, or a value that it does not take."""
+        options = self._settings.get("OPTIONS") or {}
+        if options.keys() - {OPTION} or options.get(OPTION, "warn") not in ("warn", "error"):
+            raise ConfigurationError(
+                f"DATABASES[{self._alias!r}]['OPTIONS'] is {options!r}: the engine dynamo_single.backend has the "
+                f"option {OPTION!r}, which is 'warn' or 'error'."
+            )
+
+    def start(self) -> None:
+        """Begin to count."""
+        self._seen.clear()
+        self._marks.clear()
+        listen(self._note)
+
+    def stop(self) -> None:
+        """Count no more."""
+        unlisten(self._note)
+
+    def forget(self) -> None:
+        """Report none of the writes until now: they are undone."""
+        self._seen.clear()
+
+    def mark(self, sid: str) -> None:
+        """Record how many there are at a savepoint."""
+        self._marks[sid] = len(self._seen)
+
+    def report(self, sid: str | None = None) -> None:
+        """Warn of the writes since a savepoint, or since the beginning, or raise; each of them once."""
+        before = 0 if sid is None else self._marks.get(sid, 0)
+        written = self._seen[before:]
+        del self._seen[before:]
+        if not written:
+            return
+        message = (
+            f"transaction.atomic() has rolled back after {len(written)} writes to DynamoDB ({', '.join(written[:3])}"
+            f"{', ...' if len(written) > 3 else ''}), which stay written: Django's transactions are about SQL. What "
+            "has to be written together, or not at all, belongs into dynamo_single.transactions.atomic()."
+        )
+        if (self._settings.get("OPTIONS") or {}).get(OPTION) == "error":
+            raise NotRolledBack(message)
+        warnings.warn(message, NotRolledBackWarning, stacklevel=4)
+
+    def _note(self, sent: SentRequest) -> None:
+        if sent.operation in WRITES and not sent.error:
+            self._seen.append(sent.operation)

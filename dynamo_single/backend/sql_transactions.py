@@ -19,17 +19,17 @@ from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from dynamo_single.backend.writes import WRITES
+from dynamo_single.backend.compiler import WRITES
 from dynamo_single.conf import sql_transactions
 from dynamo_single.exceptions import NotRolledBack
-from dynamo_single.table.items import Parameters
-from dynamo_single.table.listeners import INTERCEPTING
+from dynamo_single.table.redirects import INTERCEPTING
+from dynamo_single.table.request import Parameters
 
 logger = logging.getLogger("dynamo_single.sql")
 
 #: What writes on purpose, whoever called it.
 _OWN: Final = (
-    *("dynamo_single.admin.", "dynamo_single.management.", "dynamo_single.item_migrations.", "django.contrib.admin."),
+    *("dynamo_single.admin.", "dynamo_single.management.", "dynamo_single.evolution.", "django.contrib.admin."),
     *("dynamo_single.sessions", "dynamo_single.cached_sessions", "dynamo_single.cache."),
 )
 #: Where no line of a project is.

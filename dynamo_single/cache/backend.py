@@ -19,7 +19,7 @@ from dynamo_single.cache.store import Store
 from dynamo_single.conf import aliases
 from dynamo_single.exceptions import ConfigurationError, NotCountable
 from dynamo_single.orm.requests.actions import ItemKey
-from dynamo_single.orm.schema.owners import all_plain
+from dynamo_single.orm.schema.types import all_plain
 from dynamo_single.table.flow import Flow, apart, run, twin
 
 T = TypeVar("T")

@@ -7,28 +7,81 @@ cache interface.
 
 from __future__ import annotations
 
+import hmac
 import math
 import pickle
 import secrets
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, Final
 
+from django.conf import settings
+from django.utils.crypto import constant_time_compare, salted_hmac
 from msgspec import Struct
 
 from dynamo_single import clock
-from dynamo_single.cache import signing
 from dynamo_single.exceptions import InvalidValue, ItemTooLarge
-from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.conditions.terms import Condition, Not, Or, Stored
+from dynamo_single.orm.conditions.terms import Condition, Not, Or, Stored, join
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Item, ItemKey, Put
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.requests.expressions import ExpressionBuilder
-from dynamo_single.orm.schema.encoding.codecs import codec_for
-from dynamo_single.orm.schema.encoding.keys import Template
-from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.orm.schema.keys.codecs import codec_for
+from dynamo_single.orm.schema.keys.template import Template
+from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.table import names
-from dynamo_single.table.limits import MAX_DIGITS, MAX_ITEM_SIZE, PARTITION_KEY_LIMIT
-from dynamo_single.table.request import Request
+from dynamo_single.table.request import MAX_DIGITS, MAX_ITEM_SIZE, PARTITION_KEY_LIMIT, AttributeValue, Request
+
+# Signatures of cache entries: only what somebody wrote who knows ``SECRET_KEY`` is unpickled.
+#
+# A signature is an HMAC of the entry's key, of its write and of the whole pickled value, so that no value can be put
+# under another key. It does not cover how long the entry is valid, which ``touch()`` changes; integers, to which
+# DynamoDB adds, have none. Values only: this module sends nothing.
+
+SIGNER: Final = "signer"
+SIGNATURE: Final = "signature"
+
+
+def signed(said: str, pickled: bytes) -> AttributeValue:
+    """The attributes that sign a value; ``said`` is what else has to stay as it is."""
+    secret = settings.SECRET_KEY
+    return {SIGNER: {"S": _signer(secret)}, SIGNATURE: {"B": _signature(secret, said, pickled)}}
+
+
+def is_genuine(head: Item, said: str, pickled: bytes) -> bool:
+    """Whether ``SECRET_KEY``, or one of ``SECRET_KEY_FALLBACKS``, signed this value."""
+    signer = head.get(SIGNER, {}).get("S")
+    signature = bytes(head.get(SIGNATURE, {}).get("B", b""))
+    return any(
+        _signer(secret) == signer and constant_time_compare(_signature(secret, said, pickled), signature)
+        for secret in _secrets()
+    )
+
+
+def has_signer() -> Condition:
+    """The condition that an entry says that it was signed with one of the keys that count now."""
+    return Stored(SIGNER, "in", tuple({"S": _signer(secret)} for secret in _secrets()))
+
+
+def _secrets() -> tuple[str | bytes, ...]:
+    return (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+
+
+@lru_cache(maxsize=32)
+def _signer(secret: str | bytes) -> str:
+    """Tells keys apart and tells nothing of them."""
+    return salted_hmac("dynamo_single.cache.signer", "", secret, algorithm="sha256").hexdigest()[:16]
+
+
+@lru_cache(maxsize=32)
+def _key(secret: str | bytes) -> bytes:
+    return salted_hmac("dynamo_single.cache", "", secret, algorithm="sha256").digest()
+
+
+def _signature(secret: str | bytes, said: str, pickled: bytes) -> bytes:
+    spoken = said.encode()
+    return hmac.new(_key(secret), b"%d:%s%s" % (len(spoken), spoken, pickled), sha256).digest()
+
 
 # No model's class is called like these, so that no model's Scan takes them for its own.
 ENTRY_TYPE = "Cache.Entry"
@@ -88,7 +141,7 @@ class Entry(Struct, frozen=True):
         }
         stored = _stored(self.value)
         if signs and VALUE in stored:
-            head |= signing.signed(_said(head), stored[VALUE]["B"])
+            head |= signed(_said(head), stored[VALUE]["B"])
         size = item_size({**head, **stored})
         if size <= MAX_ITEM_SIZE:
             return {**head, **stored}, []
@@ -194,7 +247,7 @@ def is_live(generation: int, *, signs: bool) -> Condition:
     valid = (current, _is(WRITE_ID, "S"), Or((Stored(VALID_UNTIL, "missing"), ahead)))
     other: Condition = Or((_is(VALUE, "B"), _is(PARTS, "N")))
     if signs:
-        other = join((signing.has_signer(), _is(signing.SIGNATURE, "B"), other))
+        other = join((has_signer(), _is(SIGNATURE, "B"), other))
     return join((*valid, Or((_is(NUMBER, "N"), other))))
 
 
@@ -227,7 +280,7 @@ def value_of(head: Item, parts: Iterable[Item] = (), *, signs: bool) -> object:
     except KeyError as error:
         raise Damaged from error
     pickled = b"".join(map(bytes, pieces))
-    if signs and not signing.is_genuine(head, _said(head), pickled):
+    if signs and not is_genuine(head, _said(head), pickled):
         raise NotGenuine
     return pickle.loads(pickled)  # noqa: S301 - signed, or the project trusts whoever may write into the table
 

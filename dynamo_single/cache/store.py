@@ -17,15 +17,13 @@ from msgspec.structs import replace
 from dynamo_single.cache import entries as stored
 from dynamo_single.cache.entries import Entry, generation_of, generations_key, part_keys
 from dynamo_single.exceptions import ConditionFailed, Conflict, NotCountable, RequestFailed
-from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import Condition, Not, Stored
+from dynamo_single.orm.conditions.terms import Condition, Not, Stored, join
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.table import batches, names
-from dynamo_single.table.limits import MAX_BATCH_KEYS, MAX_BATCH_WRITES
-from dynamo_single.table.request import Request
+from dynamo_single.table.request import MAX_BATCH_KEYS, MAX_BATCH_WRITES, Request
 from dynamo_single.table.table import Table, get_table
 
 logger = logging.getLogger("dynamo_single.cache")

@@ -15,14 +15,14 @@ from msgspec.structs import replace
 
 from dynamo_single.cache import entries
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
-from dynamo_single.orm.filled import states
 from dynamo_single.orm.items import unique_rules
+from dynamo_single.orm.rollout import states
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import IdAttribute
 from dynamo_single.orm.schema.attributes.references import StandIn
-from dynamo_single.orm.schema.encoding.keys import KeyPart, Template, can_collide, in_shards
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.keys.template import KeyPart, Template, can_collide, in_shards
 from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.orm.schema.types import DynamoModel
 
 #: The keys of items that belong to no model, by what an error calls them.
 _RESERVED: Final[dict[str, Callable[[], Iterable[tuple[str, str]]]]] = {

@@ -12,15 +12,15 @@ from django.core.management import get_commands, load_command_class
 from django.db import DEFAULT_DB_ALIAS, DatabaseError
 
 from dynamo_single.conf import aliases
+from dynamo_single.evolution.apply import is_responsible
+from dynamo_single.evolution.commands import MakemigrationsMixin, MigrateMixin
+from dynamo_single.evolution.finish import unapplied
+from dynamo_single.evolution.migrate_run import is_running
 from dynamo_single.exceptions import DynamoSingleError, ForeignTable, FormNotApplied
-from dynamo_single.item_migrations.applying import is_responsible
-from dynamo_single.item_migrations.commands import MakemigrationsMixin, MigrateMixin
-from dynamo_single.item_migrations.finishing import unapplied
-from dynamo_single.item_migrations.run import is_running
-from dynamo_single.orm.filled import fitting, knowledge
-from dynamo_single.orm.filled.states import StoredForm, TableState, refuse_foreign
+from dynamo_single.orm.rollout import compare, knowledge
+from dynamo_single.orm.rollout.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table, get_table
@@ -117,7 +117,7 @@ def _unreadable(table: Table, item_type: str, form: StoredForm) -> Iterator[Warn
     model = registry.model_of_type(table.settings.alias, item_type)
     if model is not None and knowledge.has_migrations(model._meta.app_label):
         try:
-            fitting.check_version(registry.layout_of(model), form)
+            compare.check_version(registry.layout_of(model), form)
         except FormNotApplied as error:
             yield Warning(str(error), obj=model, id="dynamo_single.W908")
 

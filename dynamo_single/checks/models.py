@@ -17,7 +17,8 @@ from django.db.models.base import ModelBase
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
 from dynamo_single.checks.collisions import check_collisions
-from dynamo_single.checks.relations import (
+from dynamo_single.checks.id_tables import check_single_key
+from dynamo_single.checks.references import (
     check_derived_expiry,
     check_many_to_many,
     check_on_delete,
@@ -25,20 +26,19 @@ from dynamo_single.checks.relations import (
     check_says_on_delete,
     lists,
 )
-from dynamo_single.checks.single_key import check_single_key
 from dynamo_single.checks.typed_maps import check_typed_maps
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.effects import child_counters, holders, together
+from dynamo_single.orm.effects import all_effects, copy_updates, counters
 from dynamo_single.orm.items import unique_rules
 from dynamo_single.orm.model.many_to_many import ManyToMany
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.results.state import supposed_filled
 from dynamo_single.orm.schema import attributes, registry
-from dynamo_single.orm.schema.children import Children, declared
-from dynamo_single.orm.schema.fields.fields import DynamoField
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.fields.base import DynamoField
+from dynamo_single.orm.schema.references import Children, declared
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 
 #: What stores the values of Django's fields, for the most usual ones.
@@ -125,7 +125,7 @@ def _check_upgrades(model: type[DynamoModel]) -> Iterator[Error]:
         with suppress(ConfigurationError):
             registry.layout_of(model)
             try:
-                together.effects_of(model)
+                all_effects.effects_of(model)
             except ConfigurationError as error:
                 yield _error(model, "E023", str(error))
 
@@ -268,7 +268,7 @@ def _check_copies(model: type[DynamoModel]) -> Iterator[Error]:
     for copy in registry.copied_of(model):
         try:
             registry.layout_of(model)
-            problem = holders.problem(copy)
+            problem = copy_updates.problem(copy)
         except ConfigurationError:
             continue  # E003 says so
         if problem:
@@ -284,7 +284,7 @@ def _check_counters(model: type[DynamoModel]) -> Iterator[Error]:
     """E016: a counter of what is no ``Children``, or of children that cannot be counted."""
     for counter in registry.counters_of(model):
         try:
-            problem = child_counters.problem(counter)
+            problem = counters.problem(counter)
         except ConfigurationError:
             continue  # E003 and E006 say so
         if problem:

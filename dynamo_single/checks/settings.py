@@ -20,7 +20,7 @@ from django.utils.module_loading import import_string
 from dynamo_single.backend.errors import ENGINE, is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.conf import aliases, table_settings
-from dynamo_single.orm.schema.fields.columns import NO_DATABASE
+from dynamo_single.orm.schema.fields.base import NO_DATABASE
 
 #: What Django's login, its forms and its sessions ask of a user, beside what Django's own check asks for.
 _OF_A_USER: Final = ("check_password", "set_password", "get_session_auth_hash", "get_username", "is_active")

@@ -9,8 +9,8 @@ from django.core.checks import Error
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes.shapes import Elements, Shape
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.attributes.documents import Elements, Shape
+from dynamo_single.orm.schema.types import DynamoModel
 
 
 def check_typed_maps(model: type[DynamoModel]) -> Iterator[Error]:

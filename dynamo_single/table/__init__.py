@@ -3,7 +3,7 @@
 The one package that talks to DynamoDB. What a project may use of it is handed on here.
 """
 
-from dynamo_single.table.listeners import SentRequest, capture_requests, intercept, listening
+from dynamo_single.table.redirects import SentRequest, capture_requests, intercept, listening
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table, get_table
 

@@ -6,18 +6,20 @@ This module knows the table, and must not know plans or models.
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, Iterable, Sequence
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
 from dynamo_single.exceptions import DynamoSingleError, Throttled
-from dynamo_single.table import flow, threads
-from dynamo_single.table.items import NewItem
-from dynamo_single.table.limits import MAX_BATCH_KEYS
-from dynamo_single.table.pages import PageForm
-from dynamo_single.table.request import Request
+from dynamo_single.table import flow
+from dynamo_single.table.answers import PageForm
+from dynamo_single.table.redirects import SentRequest, listening
+from dynamo_single.table.request import MAX_BATCH_KEYS, READS, NewItem, Request
 from dynamo_single.table.table import Table
 
 Item = NewItem
@@ -45,12 +47,12 @@ class Wanted:
     @property
     def batches(self) -> int:
         """How many batches it takes at the least."""
-        return threads.MAX_THREADS if self.left is None else -(-self.left // MAX_BATCH_KEYS)
+        return flow.MAX_THREADS if self.left is None else -(-self.left // MAX_BATCH_KEYS)
 
 
 def most_at_once(table: Table) -> int:
     """How many reads of one query may be under way: ``PARALLEL_READS``, eight, and as many as there are connections."""
-    return min(threads.MAX_THREADS, table.settings.max_pool_connections, table.settings.parallel_reads)
+    return min(flow.MAX_THREADS, table.settings.max_pool_connections, table.settings.parallel_reads)
 
 
 def get_batches(table: Table, requests: Iterable[Request], wanted: Wanted) -> AsyncGenerator[list[Item], None]:
@@ -132,3 +134,75 @@ def _left_out(what: str, capacity: str) -> Throttled:
 
 def _pause_before(attempt: int) -> float:
     return random.uniform(0, min(LONGEST_PAUSE, 0.025 * 2**attempt))  # noqa: S311 - jitter is no secret
+
+
+# Keeping to a rate of capacity units: how long the next request has to wait, of what earlier ones consumed.
+#
+# A request tells what it consumed only with its answer, so that a rate is kept by waiting after what was too much.
+# This module must not know what is asked for.
+
+#: How many seconds of a rate that were left unused may be made up for at once.
+_SAVED: Final = 1.0
+
+
+def pause_for(consumed: float, seconds: float, rate: float | None) -> float:
+    """How many seconds to wait before the next request, to stay at ``rate`` units a second."""
+    return 0.0 if rate is None else max(0.0, consumed / rate - seconds)
+
+
+class Rate:
+    """At most so many units a second on average, of all threads that use it; ``None`` for as many as they can.
+
+    What one second left unused is not saved up for longer, so that a pause is followed by no burst.
+    """
+
+    def __init__(self, units: float | None, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._units = units
+        self._now = now
+        self._lock = threading.Lock()
+        self._consumed = 0.0
+        self._since = now()
+
+    @property
+    def consumed(self) -> float:
+        """All units so far."""
+        return self._consumed
+
+    def count(self, units: float) -> None:
+        """Something has been consumed."""
+        with self._lock:
+            self._consumed += units
+
+    def pause(self) -> float:
+        """How many seconds the next request has to wait."""
+        if self._units is None:
+            return 0.0
+        with self._lock:
+            present = self._now()
+            self._since = max(self._since, present - self._consumed / self._units - _SAVED)
+            return pause_for(self._consumed, present - self._since, self._units)
+
+
+class Pace:
+    """A rate for reading and one for writing.
+
+    ``wait`` is what waits for some seconds, such as an event's, which ends the waiting when it is set.
+    """
+
+    def __init__(
+        self, *, reads: float | None = None, writes: float | None = None, wait: Callable[[float], object] = time.sleep
+    ) -> None:
+        self.reads, self.writes = Rate(reads), Rate(writes)
+        self._wait = wait
+
+    def before(self, operation: str) -> None:
+        """Wait as long as a request of this operation has to."""
+        if pause := (self.reads if operation in READS else self.writes).pause():
+            self._wait(pause)
+
+    def counting(self) -> AbstractContextManager[None]:
+        """Count what the requests of the block consume, and those of threads that have its context."""
+        return listening(self._count)
+
+    def _count(self, request: SentRequest) -> None:
+        (self.reads if request.operation in READS else self.writes).count(request.consumed)

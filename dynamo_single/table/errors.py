@@ -30,10 +30,8 @@ from dynamo_single.exceptions import (
     TransactionCancelled,
 )
 from dynamo_single.table import masking
-from dynamo_single.table.items import Parameters
-from dynamo_single.table.limits import MAX_ITEM_SIZE
 from dynamo_single.table.names import ID, PARTITION_KEY, SORT_KEY
-from dynamo_single.table.request import only_reads
+from dynamo_single.table.request import MAX_ITEM_SIZE, Parameters, only_reads
 
 _ACCESS = frozenset(
     {

@@ -10,7 +10,7 @@ from functools import cache
 
 PARTITION_KEY = "pk"
 SORT_KEY = "sk"
-#: The whole key of a table whose ``KEY`` is ``id``; see ``table/single_key``.
+#: The whole key of a table whose ``KEY`` is ``id``; see ``table/id_tables``.
 ID = "id"
 ITEM_TYPE = "itemType"
 CREATED_AT = "createdAt"

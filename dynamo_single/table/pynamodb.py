@@ -14,8 +14,7 @@ from pynamodb.connection.base import MetaTable
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import names
-from dynamo_single.table.items import Item, Parameters, Response
-from dynamo_single.table.request import READS
+from dynamo_single.table.request import READS, Item, Parameters, Response
 
 #: Sends an operation with its parameters, and gives the answer.
 Call = Callable[[str, Parameters], Response]

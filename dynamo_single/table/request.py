@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from msgspec import Struct, field
 
-from dynamo_single.table.items import Parameters
+# What items and requests are to Python: the types of what the table takes and gives.
+#
+# What lies inside a value follows from DynamoDB's type beside it (``{"S": "text"}``, ``{"L": [...]}``), and what lies
+# in parameters and answers from the operation. No checker follows either, so that each is open in one place, here:
+# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValue.html
 
+#: One value with DynamoDB's type, as it is made; and as it is read, when nobody changes it.
+AttributeValue = dict[str, Any]
+StoredValue = Mapping[str, Any]
+#: An item by the physical names of its attributes, as it is read or written; and as it is made.
+Item = Mapping[str, StoredValue]
+NewItem = dict[str, AttributeValue]
+
+#: The parameters of a request without its table, and what was answered.
+Parameters = Mapping[str, Any]
+Response = dict[str, Any]
 #: The operations that only read.
 READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"})
 
@@ -20,3 +37,44 @@ class Request(Struct, frozen=True):
 def only_reads(operation: str) -> bool:
     """Whether an operation changes nothing, neither an item nor a table."""
     return operation in READS or operation.startswith(("Describe", "List"))
+
+
+# What DynamoDB takes at most; each limit names the AWS page that states it.
+
+#: The most keys of one BatchGetItem (AWS API reference, BatchGetItem).
+MAX_BATCH_KEYS = 100
+#: The most writes of one BatchWriteItem (AWS API reference, BatchWriteItem).
+MAX_BATCH_WRITES = 25
+
+#: The most actions of one transaction (AWS API reference, TransactWriteItems).
+MAX_ACTIONS = 100
+#: The most bytes of all items of one transaction (AWS API reference, TransactWriteItems).
+MAX_TRANSACTION_SIZE = 4 * 1024 * 1024
+#: The most characters of a client request token (AWS API reference, TransactWriteItems).
+MAX_TOKEN = 36
+
+#: The largest item that DynamoDB stores, in bytes (AWS: "Quotas in Amazon DynamoDB", item size).
+MAX_ITEM_SIZE = 409_600
+#: The most items that one page of a Query or Scan can hold: 1 MB (AWS API reference, Query) of items that are no more
+#: than the names and values of their two keys. A larger ``Limit`` reads no more, and past 2**31-1 it is refused.
+MAX_PAGE_ITEMS = 1024 * 1024 // 6
+#: How deep lists and maps may be nested (AWS: "Quotas in Amazon DynamoDB", nested attribute depth).
+MAX_DEPTH = 32
+#: The digits and the exponent of a number (AWS: "Supported data types and naming rules in Amazon DynamoDB", Number).
+MAX_DIGITS = 38
+MAX_EXPONENT = 125
+
+#: The longest keys in UTF-8 bytes (AWS: "Quotas in Amazon DynamoDB", partition and sort key values).
+PARTITION_KEY_LIMIT = 2048
+SORT_KEY_LIMIT = 1024
+
+#: The most operands of one IN (AWS: "Comparison operator and function reference").
+MAX_IN_OPERANDS = 100
+#: The longest expression in bytes, with its placeholders (AWS: "Quotas in Amazon DynamoDB", expression parameters).
+MAX_EXPRESSION = 4096
+#: The most operators and functions of one expression, of any kind (the same page names it for an UpdateExpression).
+MAX_OPERATORS = 300
+#: The page of the limits of expressions.
+LIMITS = (
+    "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters"
+)

@@ -21,12 +21,11 @@ from django.utils.asyncio import async_unsafe
 
 from dynamo_single.conf import TableSettings, table_settings
 from dynamo_single.exceptions import Conflict, TableUnavailable, Throttled
-from dynamo_single.table import deadlines, errors, flow, listeners, redirects, single_key, stand_ins, transport
-from dynamo_single.table.items import Parameters, Response
-from dynamo_single.table.listeners import HEARD, INTERCEPTING
-from dynamo_single.table.pages import PageForm, untyped
+from dynamo_single.table import deadlines, errors, flow, id_tables, redirects, transport
+from dynamo_single.table.answers import PageForm, untyped
 from dynamo_single.table.pynamodb import PynamodbTable
-from dynamo_single.table.request import READS, Request
+from dynamo_single.table.redirects import HEARD, INTERCEPTING
+from dynamo_single.table.request import READS, Parameters, Request, Response
 
 logger = logging.getLogger("dynamo_single.requests")
 
@@ -153,7 +152,7 @@ class Table:
             raise
         finally:
             heard = None if response is None else untyped(response)
-            listeners.tell(operation, params, heard, time.perf_counter() - started, failure)
+            redirects.tell(operation, params, heard, time.perf_counter() - started, failure)
         return response
 
     async def _acall(self, operation: str, params: Parameters, form: PageForm | None) -> dict[str, object]:
@@ -171,7 +170,7 @@ class Table:
             raise
         finally:
             heard = None if response is None else untyped(response)
-            listeners.tell(operation, params, heard, time.perf_counter() - started, failure)
+            redirects.tell(operation, params, heard, time.perf_counter() - started, failure)
         return response
 
     def _answer(self, operation: str, params: Parameters, form: PageForm | None) -> dict[str, object]:
@@ -191,9 +190,9 @@ class Table:
 
     def _tested(self, operation: str, params: Parameters) -> dict[str, object] | None:
         """What a test answers in DynamoDB's place; else ``None``, if the request may be sent."""
-        answer = flow.apart(partial(listeners.intercepted, operation, params)) if INTERCEPTING.get() else None
+        answer = flow.apart(partial(redirects.intercepted, operation, params)) if INTERCEPTING.get() else None
         # What stands in for AWS lets nothing out.
-        guard = None if stand_ins.answers_for(self.settings.endpoint_url) else redirects.state.guard
+        guard = None if transport.answers_for(self.settings.endpoint_url) else redirects.state.guard
         if answer is None and guard is not None:
             guard(self.settings, operation, params)
         return answer
@@ -207,22 +206,22 @@ class SingleKeyTable(Table):
 
     def call(self, operation: str, params: Parameters, form: PageForm | None = None) -> dict[str, Any]:
         """As ``Table.call()``."""
-        sent, translated = single_key.asked(operation, params)
+        sent, translated = id_tables.asked(operation, params)
         try:
             answer = super().call(sent, translated, form)
         except transport.FAILURES as error:
-            transport.translate(error, partial(single_key.answered, operation))
+            transport.translate(error, partial(id_tables.answered, operation))
             raise
-        return single_key.answered(operation, answer)
+        return id_tables.answered(operation, answer)
 
     async def _acall(self, operation: str, params: Parameters, form: PageForm | None = None) -> dict[str, object]:
-        sent, translated = single_key.asked(operation, params)
+        sent, translated = id_tables.asked(operation, params)
         try:
             answer = await super()._acall(sent, translated, form)
         except transport.FAILURES as error:
-            transport.translate(error, partial(single_key.answered, operation))
+            transport.translate(error, partial(id_tables.answered, operation))
             raise
-        return single_key.answered(operation, answer)
+        return id_tables.answered(operation, answer)
 
 
 def _asked(operation: str, params: Parameters) -> Mapping[str, Any]:

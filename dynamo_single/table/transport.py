@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from botocore import exceptions as botocore_errors
 from botocore.exceptions import (
@@ -29,25 +30,62 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 from botocore.exceptions import ConnectionError as NotConnectedError
+from botocore.handlers import BUILTIN_HANDLERS
 from botocore.parsers import ResponseParserError
+from msgspec import Struct
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import DynamoSingleError, OutcomeUnknown, RequestFailed
-from dynamo_single.later import Later
-from dynamo_single.table import answers, errors, stand_ins
+from dynamo_single.lazy_modules import Later
+from dynamo_single.table import answers, errors
+from dynamo_single.table.answers import PageForm
 from dynamo_single.table.deadlines import BUDGET, USUAL, BudgetSpent, Deadline, deadline_of
-from dynamo_single.table.direct import OPERATIONS, UnsendableCredentials
-from dynamo_single.table.items import Parameters
-from dynamo_single.table.pages import PageForm
+from dynamo_single.table.http import OPERATIONS, UnsendableCredentials
+from dynamo_single.table.request import Parameters
 
 if TYPE_CHECKING:
-    from dynamo_single.table import botocore_client
-    from dynamo_single.table.direct import endpoints, sessions
-    from dynamo_single.table.direct.client import DirectClient, Received
+    from dynamo_single.table.http import botocore_client, credentials, signing
+    from dynamo_single.table.http.client import DirectClient, Received
 else:
-    botocore_client = Later("dynamo_single.table.botocore_client")
-    endpoints = Later("dynamo_single.table.direct.endpoints")
-    sessions = Later("dynamo_single.table.direct.sessions")
+    botocore_client = Later("dynamo_single.table.http.botocore_client")
+    credentials = Later("dynamo_single.table.http.credentials")
+    signing = Later("dynamo_single.table.http.signing")
+
+
+# Detect a library that replaces AWS inside botocore, as moto's ``mock_aws`` does. botocore then sends the requests.
+#
+# moto responds in botocore's event ``before-send``. Its handler is always registered, and its attribute ``enabled``
+# is ``True`` while a test uses it. This module must not import moto, and is independent of clients.
+
+_EVENT = "before-send"
+_AWS = ".amazonaws.com"
+
+
+class _Known(Struct):
+    """The handlers that can respond instead of AWS, and the number of handlers when they were collected."""
+
+    of: int = 0
+    found: tuple[Callable[..., object], ...] = ()
+
+
+_known = _Known()
+
+
+def is_active() -> bool:
+    """Return whether a handler currently responds instead of AWS; handlers that only observe requests do not count."""
+    if _known.of != len(BUILTIN_HANDLERS):
+        _known.of = len(BUILTIN_HANDLERS)
+        events = [(each[0], each[1]) for each in BUILTIN_HANDLERS]
+        _known.found = tuple(
+            handler for event, handler in events if event.startswith(_EVENT) and hasattr(handler, "enabled")
+        )
+    return any(getattr(handler, "enabled", False) is True for handler in _known.found)
+
+
+def answers_for(endpoint_url: str | None) -> bool:
+    """Return whether a handler responds to requests to an endpoint: it does for endpoints of AWS only."""
+    return is_active() and (endpoint_url is None or (urlsplit(endpoint_url).hostname or "").endswith(_AWS))
+
 
 #: What sending raises; ``explained()`` makes an error of ours of each.
 FAILURES = (ClientError, BotoCoreError, ResponseParserError)
@@ -194,7 +232,7 @@ class _Client:
         #: Whether it was made while a library stood in for AWS: then it sends by botocore, where that library answers.
         self.is_stand_in = is_stand_in
         self._lock = threading.Lock()
-        self._session = sessions.new_session()
+        self._session = signing.new_session()
         self._direct: DirectClient | None = None
         self._botocore: botocore_client.BotocoreClient | None = None
         self._is_direct = settings.transport == "direct" and not is_stand_in
@@ -217,7 +255,7 @@ class _Client:
     def _make_direct(self) -> DirectClient | None:
         with self._lock:
             if self._direct is None and self._is_direct:
-                self._direct = endpoints.direct_client(self._settings, self._session)
+                self._direct = credentials.direct_client(self._settings, self._session)
                 self._is_direct = self._direct is not None
             return self._direct
 
@@ -243,7 +281,7 @@ class _Clients:
         self._of_stand_ins: dict[TableSettings, _Client] = {}
 
     def get(self, settings: TableSettings) -> _Client:
-        way, is_stand_in = _way(settings), stand_ins.is_active()
+        way, is_stand_in = _way(settings), is_active()
         clients = self._of_stand_ins if is_stand_in else self._clients
         if (client := clients.get(way)) is None:
             with self._lock:

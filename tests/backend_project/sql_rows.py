@@ -73,7 +73,7 @@ def deleting() -> Any:
     from django.contrib.auth import get_user_model
 
     from dynamo_single import transactions
-    from dynamo_single.orm.schema.fields.columns import relations_from_sql
+    from dynamo_single.orm.schema.fields.base import relations_from_sql
     from project.directory.models import Company, Person
     from tests.backend_project.parcels.models import Invoice, Label, Parcel, Token, Visit
 

@@ -21,7 +21,7 @@ from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.core.wsgi import get_wsgi_application
 from django.test import Client, override_settings
 
-from dynamo_single.admin.jobs.models import AdminJob
+from dynamo_single.admin.batch_actions.models import AdminJob
 from dynamo_single.clock import now
 from dynamo_single.table import Table
 from project.directory.models import Company, Office, Person

@@ -10,7 +10,7 @@ import pytest
 from django.contrib import admin
 from playwright.sync_api import Locator, Page, Route, expect
 
-from dynamo_single.admin.lists import scanning
+from dynamo_single.admin.lists import stepwise
 from project.directory.models import Company
 
 WORDS = ("Zeta", "Bakery", "harbour", "Works", "Kettle", "Zetaland")
@@ -141,7 +141,7 @@ def test_looking_through_a_large_list(signed_in: Page, picture: Callable[[str], 
 def fifty(table: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fifty companies, where twenty are as many as a list holds, and as a step looks at."""
     monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "list_max_in_memory", 20)
-    monkeypatch.setattr(scanning, "_CHUNK", 10)
+    monkeypatch.setattr(stepwise, "_CHUNK", 10)
     Company.objects.bulk_create(Company(name=f"Company {number:04}") for number in range(50))
 
 

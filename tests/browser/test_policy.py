@@ -10,7 +10,7 @@ from django.contrib.admin import site as admin_site
 from django.test import override_settings
 from playwright.sync_api import ConsoleMessage, Page, Route, expect
 
-from dynamo_single.admin.lists import scanning
+from dynamo_single.admin.lists import stepwise
 from dynamo_single.table import Table, get_table
 from dynamo_single.testing import unreachable
 from project.directory.models import Company
@@ -127,7 +127,7 @@ def test_looking_through_a_list_works(
     signed_in: Page, refused: list[str], acme: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The steps that the page asks for."""
-    monkeypatch.setattr(scanning, "_CHUNK", 1)
+    monkeypatch.setattr(stepwise, "_CHUNK", 1)
     monkeypatch.setattr(type(admin_site.get_model_admin(Company)), "list_max_in_memory", 1)
     Company.objects.create(name="Bolt")
     page = signed_in

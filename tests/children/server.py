@@ -86,21 +86,18 @@ MODULES = (
     "dynamo_single.apps",
     "dynamo_single.backend.base",
     "dynamo_single.backend.compiler",
-    "dynamo_single.backend.record",
+    "dynamo_single.backend.migration_record",
     "dynamo_single.backend.sql_transactions",
     "dynamo_single.cache",
     "dynamo_single.checks.admin",
-    "dynamo_single.checks.auth",
     "dynamo_single.checks.collisions",
     "dynamo_single.checks.migrations",
-    "dynamo_single.checks.relations",
+    "dynamo_single.checks.references",
     "dynamo_single.checks.secrets",
     "dynamo_single.checks.settings",
-    "dynamo_single.checks.sql_models",
-    "dynamo_single.checks.sql_references",
     "dynamo_single.checks.typed_maps",
-    "dynamo_single.isolation.hooks",
-    "dynamo_single.isolation.tables",
+    "dynamo_single.test_tables.hooks",
+    "dynamo_single.test_tables.tables",
     "dynamo_single.keys",
     "dynamo_single.management.base",
     "dynamo_single.management.commands.loaddata",
@@ -110,26 +107,24 @@ MODULES = (
     "dynamo_single.middleware",
     "dynamo_single.migrations",
     "dynamo_single.orm.effects.on_commit",
-    "dynamo_single.orm.filled.ownership",
-    "dynamo_single.orm.model.awaited",
-    "dynamo_single.orm.model.installed",
+    "dynamo_single.orm.rollout.shard_record",
+    "dynamo_single.orm.model.async_methods",
     "dynamo_single.orm.model.metaclass",
-    "dynamo_single.orm.model.positional",
     "dynamo_single.orm.model.pynamodb",
     "dynamo_single.orm.model.validation",
     "dynamo_single.orm.query.manager",
     "dynamo_single.orm.query.many_to_many",
     "dynamo_single.orm.query.queryset",
-    "dynamo_single.orm.reading.paging",
+    "dynamo_single.orm.reading.page",
     "dynamo_single.orm.results.pages",
     "dynamo_single.orm.results.rows",
     "dynamo_single.orm.write.create",
     "dynamo_single.orm.write.delete",
-    "dynamo_single.orm.write.job",
+    "dynamo_single.orm.write.batch_transactions",
     "dynamo_single.orm.write.move",
-    "dynamo_single.orm.write.queryset_writes",
-    "dynamo_single.table.botocore_client",
-    "dynamo_single.table.direct.endpoints",
+    "dynamo_single.orm.write.queryset_update",
+    "dynamo_single.table.http.botocore_client",
+    "dynamo_single.table.http.credentials",
     "dynamo_single.testing",
     "dynamo_single.transactions",
 )
@@ -143,11 +138,11 @@ OF_PROJECTS = (
     "django.contrib.auth.views",
     "django.contrib.contenttypes.views",
     "django.contrib.sessions.backends.db",
-    "dynamo_single.admin.jobs.models",
-    "dynamo_single.admin.jobs.views",
+    "dynamo_single.admin.batch_actions.models",
+    "dynamo_single.admin.batch_actions.views",
     "dynamo_single.admin.log",
     "dynamo_single.checks.models",
-    "dynamo_single.checks.single_key",
+    "dynamo_single.checks.id_tables",
 )
 
 
@@ -162,7 +157,7 @@ def main() -> NoReturn:
     for name in MODULES:
         importlib.import_module(name)
     # Made once in a process when it is first used, and the same in each.
-    importlib.import_module("dynamo_single.table.direct.sessions").new_session()
+    importlib.import_module("dynamo_single.table.http.signing").new_session()
     list(tokenize.generate_tokens(io.StringIO("1").readline))
     for settings in projects:
         _prepare(settings)

@@ -18,9 +18,9 @@ from django.urls import clear_url_caches, path
 from msgspec import Struct
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
-from dynamo_single.isolation import contents
 from dynamo_single.table import Request, Table
 from dynamo_single.table.batches import Item
+from dynamo_single.test_tables import contents
 from dynamo_single.testing import assert_requests
 
 #: What every page of somebody who is logged in begins with: the session and the user.

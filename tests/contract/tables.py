@@ -9,8 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.test import override_settings
 
+from dynamo_single.doctor import verify
 from dynamo_single.table import Request, Table
-from dynamo_single.verification import verify
 
 
 def stored(table: Table) -> dict[str, dict[str, Any]]:

@@ -19,7 +19,7 @@ from typing import Any
 from dynamo_single import models
 from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.query.state import state_of
-from dynamo_single.orm.schema.encoding.codecs import canonical
+from dynamo_single.orm.schema.keys.codecs import canonical
 from tests.docs.pages import ROOT, table
 from tests.unit.declaring import declare, forgotten
 

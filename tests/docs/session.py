@@ -82,12 +82,12 @@ def main() -> None:
 
     django.setup()
     from dynamo_single.exceptions import ConfigurationError
-    from dynamo_single.orm.filled import knowledge
+    from dynamo_single.orm.rollout import knowledge
     from dynamo_single.orm.schema import registry
-    from dynamo_single.table import get_table, provisioning
+    from dynamo_single.table import get_table, schema
     from dynamo_single.table.flow import run as run_flow
 
-    provisioning.apply(get_table())
+    schema.apply(get_table())
     layouts = []
     with contextlib.suppress(ConfigurationError):  # a page may show what is wrong with a model
         layouts = [registry.layout_of(model) for model in registry.all_models()]

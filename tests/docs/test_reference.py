@@ -15,7 +15,7 @@ from msgspec.structs import fields
 
 from dynamo_single import conf, exceptions, migrations, models
 from dynamo_single.orm.model import metaclass
-from dynamo_single.orm.query.unsupported import REFUSED
+from dynamo_single.orm.query.queryset import REFUSED
 from dynamo_single.table import names as physical
 from tests.docs import lookup_table
 from tests.docs.pages import ROOT, code, table

@@ -18,10 +18,10 @@ from django.core.management import BaseCommand, CommandParser, call_command, get
 from django.test import override_settings
 
 from dynamo_single import models
-from dynamo_single.isolation import contents
-from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import get_table
+from dynamo_single.test_tables import contents
 from tests.unit.declaring import declare, forgotten
 
 #: The apps that a life goes on beside. Django reads the migrations of every app several times in each command.

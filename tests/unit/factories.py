@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from dynamo_single.orm.conditions.terms import EVERYTHING, And, Compare, Condition, Order
 from dynamo_single.orm.plan.plan import Query
-from dynamo_single.orm.schema.encoding.keys import Template, codec_for
-from dynamo_single.orm.schema.encoding.values import to_attribute_value
+from dynamo_single.orm.schema.keys.template import Template, codec_for
+from dynamo_single.orm.schema.keys.values import to_attribute_value
 from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, AttributeValue, ModelLayout
 
 T = TypeVar("T")

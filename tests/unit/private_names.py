@@ -1,4 +1,4 @@
-"""Where the private names that ``docs/architecture.md`` lists are found in Django and PynamoDB.
+"""Where the private names that ``docs/private-names.md`` lists are found in Django and PynamoDB.
 
 A target is a dotted path. Arguments after it are those that the code calls it with. ``module: name`` is a name that the
 module sets on objects of others. ``<6`` and ``>=6`` before a target are the releases of Django that have it.

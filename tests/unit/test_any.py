@@ -27,8 +27,8 @@ PUBLIC = (
     "dynamo_single/orm/query/*.py",
     "dynamo_single/orm/model/*.py",
     "dynamo_single/orm/schema/attributes/*.py",
-    "dynamo_single/orm/schema/children.py",
-    "dynamo_single/item_migrations/operations/*.py",
+    "dynamo_single/orm/schema/references.py",
+    "dynamo_single/evolution/operations/*.py",
 )
 #: What the classes of a module are mixed into, which have none of it among their bases.
 MIXED_INTO = {
@@ -59,6 +59,7 @@ REASONS = {
     r"\(\*\*?(args|kwargs|options|more|identifiers|answer|objs|querysets): ": "handed on to what checks it, by name",
     r"\.(prepare|encode|decode|clean|current|value_at|from_text|missing_value)\(-> ": "a value of an attribute",
     r"\.(attribute_values|content_type|id|reference_field)\(-> ": "what an attribute of that name holds",
+    r"^\.(references|leading)\(-> ": "the fields of models that are known at run time only",
     r"^\.responsible_for\(-> ": "the admin of a model that is known at run time only",
     r"\.make_field\(-> ": "a field of Django's, whatever it takes and gives",
     r"\.(read|aread_along|aggregate|by_pk|check|a?total|current_author)\(-> ": "values, rows or objects that are read",

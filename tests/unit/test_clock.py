@@ -48,32 +48,32 @@ MAY_ASK = {
     ("dynamo_single/clock.py", "time.time"),
     # How long a process or a table has been waited for; a test that moves the clock does not wait any longer.
     ("dynamo_single/engines.py", "time.monotonic"),
-    ("dynamo_single/table/provisioning.py", "time.monotonic"),
+    ("dynamo_single/table/schema.py", "time.monotonic"),
     ("project/site/management/commands/demo.py", "time.monotonic"),
     # When a table was created is compared with the computer's clock.
-    ("dynamo_single/isolation/runs.py", "time.time"),
+    ("dynamo_single/test_tables/runs.py", "time.time"),
     # How long a request is waited for.
     ("dynamo_single/table/deadlines.py", "time.monotonic"),
     ("dynamo_single/table/transport.py", "time.monotonic"),
     # A signature is compared with the server's clock, which nobody moves.
-    ("dynamo_single/table/direct/client.py", "time.time"),
+    ("dynamo_single/table/http/client.py", "time.time"),
     # This writes a given moment out.
-    ("dynamo_single/table/direct/signing.py", "time.gmtime"),
+    ("dynamo_single/table/http/signing.py", "time.gmtime"),
     # How long one request of a browser carries a job on.
-    ("dynamo_single/admin/jobs/carrying.py", "time.monotonic"),
+    ("dynamo_single/admin/batch_actions/run.py", "time.monotonic"),
     # How long a creation may wait in a block, for the shards that were known then.
-    ("dynamo_single/orm/effects/sending.py", "time.monotonic"),
-    ("dynamo_single/orm/effects/shards.py", "time.monotonic"),
+    ("dynamo_single/orm/effects/send.py", "time.monotonic"),
+    ("dynamo_single/orm/effects/derived.py", "time.monotonic"),
     # How long what a table said of its items counts.
-    ("dynamo_single/orm/filled/knowledge.py", "time.monotonic"),
+    ("dynamo_single/orm/rollout/knowledge.py", "time.monotonic"),
     # How fast a table is read, for the rate that a user asked for.
-    ("dynamo_single/item_migrations/online/carrying.py", "time.monotonic"),
-    ("dynamo_single/item_migrations/online/report.py", "time.monotonic"),
+    ("dynamo_single/evolution/backfill/run.py", "time.monotonic"),
+    ("dynamo_single/evolution/backfill/report.py", "time.monotonic"),
     # How long ago items were read, so that an index shows what was written before.
-    ("dynamo_single/orm/effects/recounting.py", "time.monotonic"),
+    ("dynamo_single/orm/effects/recount.py", "time.monotonic"),
     # How often it is stated how far work is.
-    ("dynamo_single/item_migrations/run.py", "time.monotonic"),
-    ("dynamo_single/table/pace.py", "time.monotonic"),
+    ("dynamo_single/evolution/migrate_run.py", "time.monotonic"),
+    ("dynamo_single/table/batches.py", "time.monotonic"),
 }
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from dynamo_single.later import Later
+from dynamo_single.lazy_modules import Later
 
 
 def test_a_module_is_imported_by_the_first_attribute(monkeypatch: pytest.MonkeyPatch) -> None:

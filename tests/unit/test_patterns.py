@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from dynamo_single.inspection.patterns import Answer, by_index, patterns, patterns_of
-from dynamo_single.orm.conditions import indexes
+from dynamo_single.doctor.patterns import Answer, by_index, patterns, patterns_of
+from dynamo_single.orm.conditions import lowering
 from dynamo_single.orm.conditions.terms import And, Compare, Condition, Order
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Query
@@ -63,7 +63,7 @@ def assert_answered(model: Any, key: str, answer: Answer) -> None:
             where.append(Compare(name, lookup, (first, second) if lookup == "range" else first))
     for each in layout.indexes if answer.only else ():
         if each.name == key and each.condition is not None:
-            where.append(indexes.stored(each.condition, layout))
+            where.append(lowering.stored(each.condition, layout))
     plan = planner.plan(
         Query(
             layout,

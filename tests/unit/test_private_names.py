@@ -25,8 +25,8 @@ from tests.docs.pages import ROOT, code, table
 from tests.unit import foreign_names
 from tests.unit.private_names import ALL
 
-PAGE = ROOT / "docs/architecture.md"
-HEADING = "Private names of Django and PynamoDB"
+PAGE = ROOT / "docs/private-names.md"
+HEADING = "Names"
 
 #: Where an attribute is set when an object is made, the object that is looked at.
 MADE: dict[Any, Any] = {

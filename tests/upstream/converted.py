@@ -17,11 +17,11 @@ from django.db.models.fields.related import lazy_related_operation
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.model.metaclass import ModelMeta
-from dynamo_single.orm.schema.fields import fields
+from dynamo_single.orm.schema.fields import base as fields_base
 from tests.upstream import catalogue, keys
 
 
-class NumberField(fields.IntegerField):
+class NumberField(fields_base.IntegerField):
     """An identifier that is counted up when an object is saved for the first time, as an SQL database does."""
 
     lock = threading.Lock()

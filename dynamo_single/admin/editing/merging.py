@@ -8,12 +8,15 @@ from django.contrib.admin import ModelAdmin
 from django.forms import BaseModelForm
 from django.http import HttpRequest
 
-from dynamo_single.admin.editing import versions
-from dynamo_single.admin.referred import ReferringForm
+from dynamo_single.admin.editing import saving
+from dynamo_single.admin.references import ReferringForm
 from dynamo_single.forms import AS_SHOWN, MergingModelForm
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.fields.list_forms import form_class_of
+from dynamo_single.orm.schema.types import DynamoModel, ModelField
 
 if TYPE_CHECKING:
+    from django.forms import Field as FormField
+
     _Base = ModelAdmin[Any]
 else:
     _Base = object
@@ -42,8 +45,8 @@ class MergesEdits(_Base):
         """The declared ones with the hidden field in the last; without it for who may only look."""
         declared: Any = super().get_fieldsets(request, obj)
         if obj is None or not self.has_change_permission(request, obj):
-            return versions.hidden(declared, AS_SHOWN)
-        return versions.shown(declared, AS_SHOWN)
+            return saving.hidden(declared, AS_SHOWN)
+        return saving.shown(declared, AS_SHOWN)
 
 
 def _for_viewer(form: Any, modeladmin: Any, request: HttpRequest) -> Any:
@@ -63,3 +66,17 @@ def _merging(form: object) -> Any:
         return form
     bases = (ReferringForm, form) if issubclass(form, MergingModelForm) else (ReferringForm, MergingModelForm, form)
     return type(form.__name__, bases, {"__module__": form.__module__, "__doc__": form.__doc__})
+
+
+# Maps and lists with a schema in the forms of model admins and inlines: typed rows in the place of JSON.
+
+
+class HasRows(_Base):
+    """Has a row for each declared place of a map, and for each element of a list whose elements are declared."""
+
+    def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> FormField | None:
+        """Django's; what is declared of a map or a list decides on the class of its field."""
+        form_class = form_class_of(getattr(db_field, "attribute", None))
+        if form_class is not None:
+            kwargs = {"form_class": form_class, **kwargs}
+        return super().formfield_for_dbfield(db_field, request, **kwargs)

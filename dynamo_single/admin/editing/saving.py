@@ -10,20 +10,30 @@ import logging
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
 from django.contrib.admin import ModelAdmin
-from django.contrib.admin.utils import unquote
+from django.contrib.admin.utils import flatten_fieldsets, unquote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from msgspec import Struct, field
 
 from dynamo_single import transactions
 from dynamo_single.admin import history, trash
 from dynamo_single.admin.errors import REFUSALS, RelatedRefused, TooMuchWithFiles, in_words, refused_form, refused_row
+from dynamo_single.admin.references import as_listed
+from dynamo_single.admin.secrets import also_of
+from dynamo_single.doctor.secrets import Masks
 from dynamo_single.exceptions import NotSupported, PendingWrite, UnreadableItem
+from dynamo_single.forms import READ_VERSION, VersionedModelForm, version_name
+from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.schema.fields.documents import document_text
+from dynamo_single.orm.schema.keys import values
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table import names
 
 if TYPE_CHECKING:
     _Base = ModelAdmin[Any]
@@ -183,3 +193,157 @@ def _with_refusal(form: Any, save: Callable[[], None]) -> None:
         save()
     except REFUSALS as refusal:
         raise RelatedRefused(form.instance, refusal) from refusal
+
+
+# Where one is led after a save or a deletion of an object of a model that no key lists.
+#
+# Django leads to the list, which says then that it cannot be shown, though all went well.
+
+
+class LandsSomewhere(_Base):
+    """A ``ModelAdmin`` that leads to the object, or to its app once it is deleted, where there is no list to lead to.
+
+    One that was come from, by a filter that a key answers, is led back to. Sends nothing, but a GetItem for what was
+    deleted into the trash.
+    """
+
+    def response_post_save_add(self, request: HttpRequest, obj: Any) -> HttpResponseRedirect:
+        """Django's, or the object's page."""
+        found = super().response_post_save_add(request, obj)
+        return HttpResponseRedirect(trash.change_url(self, obj)) if self._leads_nowhere(request, found) else found
+
+    def response_post_save_change(self, request: HttpRequest, obj: Any) -> HttpResponseRedirect:
+        """Django's, or the object's page."""
+        found = super().response_post_save_change(request, obj)
+        return HttpResponseRedirect(trash.change_url(self, obj)) if self._leads_nowhere(request, found) else found
+
+    def response_delete(self, request: HttpRequest, obj_display: str, obj_id: Any) -> HttpResponse:
+        """Django's, or the page of what is in the trash now, which no list shows either, or the app's."""
+        found = super().response_delete(request, obj_display, obj_id)
+        if not self._leads_nowhere(request, found):
+            return found
+        obj = self.get_object(request, str(obj_id)) if trash.has_trash(self.model) else None
+        if obj is not None:
+            return HttpResponseRedirect(trash.change_url(self, obj))
+        place = {"app_label": self.opts.app_label}
+        return HttpResponseRedirect(reverse("admin:app_list", kwargs=place, current_app=self.admin_site.name))
+
+    def _leads_nowhere(self, request: HttpRequest, response: HttpResponse) -> bool:
+        """Whether a response leads to the list of all objects, which no key answers."""
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
+        if not isinstance(response, HttpResponseRedirect) or self.get_preserved_filters(request):
+            return False
+        is_list = response.url.partition("?")[0] == reverse(name, current_app=self.admin_site.name)
+        queryset: Any = self.get_queryset(request)
+        return is_list and not as_listed(queryset)[1]
+
+
+# The page of an object's form: what parts of a model's admin add to it, before and after Django has made it.
+
+
+class ExtendsForm(_Base):
+    """Asks each of its classes what the page has; a project's ``render_change_form()`` is called as ever."""
+
+    def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
+        """Add to the page's context; ``obj`` is ``None`` on a page that adds one."""
+
+    def _finish_form(self, request: HttpRequest, response: Any, obj: DynamoModel | None) -> None:
+        """Change the page that was made."""
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Any = None,
+    ) -> Any:
+        """Django's page, with what the classes add."""
+        self._prepare_form(request, context, obj)
+        response = super().render_change_form(request, context, add, change, form_url, obj)
+        self._finish_form(request, response, obj)
+        return response
+
+
+# Show attributes of an item that its model does not declare on the object's page; a save leaves them alone.
+
+#: Nobody has declared who may see such an attribute, so it takes the permission to see the whole table.
+_PERMISSION: Final = "dynamo_single.view_table"
+#: Characters of a value, and attributes, that a page shows; an item has up to 400 KB.
+LENGTH: Final = 10_000
+ATTRIBUTES: Final = 100
+#: What this app keeps in items beside their attributes.
+_OWN: Final = frozenset(
+    {
+        names.PARTITION_KEY,
+        names.SORT_KEY,
+        names.ITEM_TYPE,
+        names.SCHEMA_VERSION,
+        names.COPIES_DUE,
+        names.MOVED_FROM,
+        names.COUNTING,
+        names.DELETED_ALONG,
+    }
+)
+
+
+class ShowsUnknown(ExtendsForm):
+    """Has what is stored beside a model's attributes on an object's page, for those who may view the table."""
+
+    def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
+        super()._prepare_form(request, context, obj)
+        user: Any = request.user
+        if obj is not None and user.has_perm(_PERMISSION):
+            context["dynamo_unknown"] = unknown_of(obj, Masks(also_of(self)))
+
+
+def unknown_of(obj: Any, masks: Masks) -> list[tuple[str, str]]:
+    """Names and values, as text, of what is stored with an object and no attribute of its model; secrets are masked.
+
+    Sends nothing. Of an item of an earlier schema version, what its upgrade leaves over.
+    """
+    if obj._stored is None:
+        return []
+    model = type(obj)._meta.concrete_model
+    form = form_of(model)
+    item = form.upgraded(obj._stored)
+    found = sorted(name for name in item if name not in form.known and not _is_own(name))
+    kind = item.get(names.ITEM_TYPE, {}).get("S", "")
+    visible = masks.masked(model, kind, {name: item[name] for name in found[:ATTRIBUTES]})
+    return [(name, as_words(values.from_attribute_value(dict(value)))) for name, value in visible.items()]
+
+
+def _is_own(name: str) -> bool:
+    return name in _OWN or name.startswith(names.REFERRED_PREFIX)
+
+
+def as_words(value: object) -> str:
+    """A stored value as people read it: texts as they are, anything else as indented JSON."""
+    text = value if isinstance(value, str) else document_text(value)
+    return text if len(text) <= LENGTH else f"{text[:LENGTH]}…"
+
+
+# The version that a form of the admin was shown for: ``check_version`` of a ``DynamoModelAdmin``.
+
+
+def versioned(form: Any, model: type[DynamoModel]) -> Any:
+    """The form's class with the hidden field; raises ``ConfigurationError`` if the model has no version."""
+    version_name(model)
+    return form if issubclass(form, VersionedModelForm) else type(form.__name__, (VersionedModelForm, form), {})
+
+
+def shown(fieldsets: Any, hidden_field: str = READ_VERSION) -> Any:
+    """The fieldsets with a hidden field, in the last one unless it is there."""
+    if not fieldsets or hidden_field in flatten_fieldsets(fieldsets):
+        return fieldsets
+    *others, (title, described) = fieldsets
+    return [*others, (title, {**described, "fields": [*described["fields"], hidden_field]})]
+
+
+def hidden(fieldsets: Any, hidden_field: str = READ_VERSION) -> list[tuple[object, dict[str, object]]]:
+    """The fieldsets without it, for who may only look."""
+    return [
+        (title, {**described, "fields": [name for name in described["fields"] if name != hidden_field]})
+        for title, described in fieldsets
+    ]

@@ -17,13 +17,13 @@ from django.db.models import Count
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single.admin.kinds import KeyChangeList
-from dynamo_single.admin.lists import holding
+from dynamo_single.admin.lists import in_memory
 from dynamo_single.admin.references import as_listed
+from dynamo_single.admin.types import KeyChangeList
 from dynamo_single.admin.viewing.rules import may_view, narrowed
 from dynamo_single.backend.errors import is_stored_in_dynamodb
-from dynamo_single.orm.schema.fields.fields import ReferenceField, SetField
-from dynamo_single.orm.schema.kinds import ModelField
+from dynamo_single.orm.schema.fields.base import ReferenceField, SetField
+from dynamo_single.orm.schema.types import ModelField
 
 if TYPE_CHECKING:
     from django.contrib.admin.views.main import ChangeList
@@ -138,7 +138,7 @@ class ReferenceListFilter(RelatedFieldListFilter):
         listed, is_listed = as_listed(ordered)
         if not is_listed:
             return []
-        limit = holding.limit_of(model_admin)
+        limit = in_memory.limit_of(model_admin)
         found = list(listed[: limit + 1])
         attribute = field.target_field.attname
         if len(found) > limit:

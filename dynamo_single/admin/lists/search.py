@@ -19,8 +19,8 @@ from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import objects
-from dynamo_single.orm.schema.fields.fields import IdentityField
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.fields.base import IdentityField
+from dynamo_single.orm.schema.types import DynamoModel
 
 _WORDS = re.compile(r"""\"([^\"]+)\"|'([^']+)'|(\S+)""")
 _PREFIXES = {"^": "istartswith", "=": "iexact"}

@@ -20,9 +20,9 @@ from dynamo_single.admin.table.wording import in_words
 from dynamo_single.admin.viewing.rules import is_narrowed
 from dynamo_single.conf import aliases, cost_settings
 from dynamo_single.costs import Cost, Costs
-from dynamo_single.inspection.masking import Masks
-from dynamo_single.inspection.requests import ShownRequest, shown_request
-from dynamo_single.table.listeners import SentRequest, listening
+from dynamo_single.doctor.reading import ShownRequest, shown_request
+from dynamo_single.doctor.secrets import Masks
+from dynamo_single.table.redirects import SentRequest, listening
 
 #: Requests that a panel lists; the costs of all are added up.
 _LISTED: Final = 200

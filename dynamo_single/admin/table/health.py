@@ -17,7 +17,7 @@ from dynamo_single.admin.table.wording import in_words
 from dynamo_single.admin.viewing.rules import sees_all
 from dynamo_single.conf import aliases
 from dynamo_single.costs import measure_requests
-from dynamo_single.inspection import health
+from dynamo_single.doctor import health
 from dynamo_single.table.table import get_table
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from dynamo_single.admin.editing.page import ExtendsForm
+from dynamo_single.admin.editing.saving import ExtendsForm
 from dynamo_single.admin.table import views
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel
 
 _STOCK = "admin/change_form.html"
 _OURS = "dynamo_single/admin/change_form.html"

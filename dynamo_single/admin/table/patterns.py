@@ -12,9 +12,7 @@ from dynamo_single.admin.table import permissions
 from dynamo_single.admin.table.guarded import alias_of, guarded
 from dynamo_single.admin.table.permissions import TableSite
 from dynamo_single.conf import aliases
-from dynamo_single.inspection.colors import number_of
-from dynamo_single.inspection.patterns import by_index, patterns
-from dynamo_single.inspection.picture import picture
+from dynamo_single.doctor.patterns import by_index, number_of, patterns, picture
 
 
 def urls(site: TableSite) -> list[URLPattern]:

@@ -9,12 +9,12 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
 from dynamo_single.admin.viewing.rules import is_narrowed, may_view, may_view_model, sees_all
+from dynamo_single.doctor.view import model_shown
 from dynamo_single.exceptions import InvalidValue, UnexpectedItem
-from dynamo_single.inspection.shown import model_shown
-from dynamo_single.orm.items.hydration import instance
+from dynamo_single.orm.items.decode import instance
 from dynamo_single.orm.requests.actions import Item
-from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.registry import all_models, model_of_type
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 
 #: The permissions of the pages; ``dynamo_single.permissions`` has their names.

@@ -22,16 +22,15 @@ from dynamo_single.admin.table.wording import in_words
 from dynamo_single.admin.viewing.rules import may_view_model, sees_all
 from dynamo_single.conf import aliases, table_settings
 from dynamo_single.costs import Costs, measure_requests
-from dynamo_single.inspection import reading
-from dynamo_single.inspection.masking import Masks
-from dynamo_single.inspection.secrets import asks_for_secret, masked_text
-from dynamo_single.inspection.shown import Link, ShownItem, links_of, places_of, shown
-from dynamo_single.orm.items.serialization import stored_key
+from dynamo_single.doctor import reading
+from dynamo_single.doctor.secrets import Masks, asks_for_secret, masked_text
+from dynamo_single.doctor.view import Link, ShownItem, links_of, places_of, shown
+from dynamo_single.orm.items.encode import stored_key
 from dynamo_single.orm.reading.single import get_items
 from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.flow import run
-from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
+from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 from dynamo_single.table.table import get_table
 
 

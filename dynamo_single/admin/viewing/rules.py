@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Final, cast
 
+from django.apps import apps
 from django.contrib.admin.sites import AdminSite
 from django.contrib.auth import get_permission_codename
 from django.core.exceptions import ValidationError
@@ -19,7 +20,7 @@ from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Nothing
-from dynamo_single.orm.items import partial
+from dynamo_single.orm.items import refresh
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.query.state import state_of
 
@@ -56,7 +57,7 @@ def may_view(site: AdminSite, request: HttpRequest, obj: models.Model) -> bool:
     if not is_stored_in_dynamodb(model):
         return bool(modeladmin.get_queryset(request).filter(pk=obj.pk).exists())
     stored: Any = obj
-    if rule.condition is None or stored._stored is None or partial.is_partial(stored):
+    if rule.condition is None or stored._stored is None or refresh.is_partial(stored):
         return False
     return matches(rule.condition, form_of(stored._meta.concrete_model).upgraded(stored._stored))
 
@@ -158,3 +159,56 @@ def _condition(modeladmin: Any, request: HttpRequest) -> Condition | None:
         queryset.model._meta.label,
     )
     return None
+
+
+# Show only the log entries about objects that a user may see.
+
+
+class VisibleEntries:
+    """The entries of a queryset that a user may see, for Django's template tag: it filters and slices.
+
+    A slice reads as many entries, and may contain fewer.
+    """
+
+    def __init__(self, site: AdminSite, request: HttpRequest, queryset: Any) -> None:
+        self._asked = site, request
+        self._queryset = queryset
+
+    def filter(self, *args: Any, **kwargs: Any) -> VisibleEntries:
+        """Narrow the queryset."""
+        return VisibleEntries(*self._asked, self._queryset.filter(*args, **kwargs))
+
+    def __getitem__(self, part: slice) -> list[Any]:
+        """Read a part of the entries."""
+        return visible_entries(*self._asked, self._queryset[part])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self[:])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._queryset, name)
+
+
+def visible_entries(site: AdminSite, request: HttpRequest, entries: Iterable[Any]) -> list[Any]:
+    """Return the entries about objects that a user may see.
+
+    If that depends on the object, sends a BatchGetItem for each model of an entry. Entries of models that are not
+    installed are left out.
+    """
+    found = [(entry, model_of(entry), str(entry.object_id)) for entry in entries]
+    keys: dict[Any, set[str]] = {}
+    for _entry, model, key in found:
+        keys.setdefault(model, set()).add(key)
+    visible = {model: visible_keys(site, request, model, named) for model, named in keys.items() if model is not None}
+    return [entry for entry, model, key in found if model is not None and key in visible[model]]
+
+
+def model_of(entry: Any) -> Any:
+    """Return the model of the object that an entry of the log is about; ``None`` if it is not installed."""
+    kind = getattr(entry, "object_type", None)
+    if kind is None:
+        return entry.content_type.model_class() if entry.content_type is not None else None
+    try:
+        return apps.get_model(kind)
+    except LookupError:
+        return None

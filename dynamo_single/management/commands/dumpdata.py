@@ -14,8 +14,7 @@ from django.db import connections, router
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.management.dumping import ScanningAlias
-from dynamo_single.management.fixture_secrets import FixtureSecrets, without_fields
+from dynamo_single.management.dump import FixtureSecrets, ScanningAlias, without_fields
 
 
 class Command(dumpdata.Command):

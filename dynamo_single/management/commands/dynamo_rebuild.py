@@ -11,18 +11,18 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo_single.costs import measure_requests
+from dynamo_single.doctor.findings import Subject
+from dynamo_single.doctor.walk import REFUSED, RIGHT, Finding, attempt, verify
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.management.base import TableCommand
 from dynamo_single.management.commands.dynamo_verify import model_of
-from dynamo_single.orm.effects.together import effects_of
-from dynamo_single.orm.filled import ownership
-from dynamo_single.orm.items import hydration
+from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.items import decode
 from dynamo_single.orm.reading import single
-from dynamo_single.orm.write import following
+from dynamo_single.orm.rollout import shard_record
+from dynamo_single.orm.write import move_references
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table
-from dynamo_single.verification.findings import Subject
-from dynamo_single.verification.walk import REFUSED, RIGHT, Finding, attempt, verify
 
 
 class Command(TableCommand):
@@ -46,7 +46,7 @@ class Command(TableCommand):
         if options["rate"] is not None and options["rate"] <= 0:
             raise CommandError("--rate is a number of read units a second, more than 0.")
         models = [model_of(label, table) for label in options["models"]] or [None]
-        ownership.check(table)
+        shard_record.check(table)
         counts: Counter[str] = Counter()
         with measure_requests() as costs:
             for model in models:
@@ -90,10 +90,10 @@ def _completed(table: Table, finding: Finding) -> bool:
     if item is None or model is None:
         return False
     try:
-        obj = hydration.instance(model, item)
+        obj = decode.instance(model, item)
         for effect in effects_of(model):
             run(effect.complete(obj))
-        run(following.complete(obj))
+        run(move_references.complete(obj))
     except StaleObject:
         return False
     return True

@@ -8,10 +8,10 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.management.base import TableCommand
-from dynamo_single.orm.filled import ownership
-from dynamo_single.table import provisioning
+from dynamo_single.orm.rollout import shard_record
+from dynamo_single.table import schema
 from dynamo_single.table.names import EXPIRES_AT
-from dynamo_single.table.provisioning import Difference
+from dynamo_single.table.schema import Difference
 from dynamo_single.table.table import Table
 
 
@@ -46,7 +46,7 @@ class Command(TableCommand):
             self._apply(table)
 
     def _check(self, table: Table) -> None:
-        found = provisioning.differences(table.settings, provisioning.observe(table))
+        found = schema.differences(table.settings, schema.observe(table))
         self._note(found)
         wrong = [each for each in found if each.repair != "unneeded"]
         for each in wrong:
@@ -57,8 +57,8 @@ class Command(TableCommand):
         self.stdout.write(self.style.SUCCESS(f"The table {table.name!r} is as the settings say."))
 
     def _rehearse(self, table: Table) -> None:
-        found = provisioning.differences(table.settings, provisioning.observe(table))
-        provisioning.refuse(table.settings, found)
+        found = schema.differences(table.settings, schema.observe(table))
+        schema.refuse(table.settings, found)
         self._note(found)
         steps = [each for each in found if each.repair == "automatic"]
         for each in steps:
@@ -67,18 +67,18 @@ class Command(TableCommand):
             self.stdout.write(self.style.SUCCESS(f"Nothing to do: {table.name!r} is as the settings say."))
 
     def _apply(self, table: Table) -> None:
-        observed = provisioning.observe(table)
-        provisioning.refuse(table.settings, provisioning.differences(table.settings, observed))
+        observed = schema.observe(table)
+        schema.refuse(table.settings, schema.differences(table.settings, observed))
         if observed.table is not None:
-            ownership.claim(table)
+            shard_record.claim(table)
 
         def report(step: Difference) -> None:
             self.stdout.write(f"{step.sentence} Going to {_deed(table.settings, step)} ...")
 
-        done = provisioning.apply(table, report=report)
-        self._note(provisioning.differences(table.settings, provisioning.observe(table)))
+        done = schema.apply(table, report=report)
+        self._note(schema.differences(table.settings, schema.observe(table)))
         if observed.table is None:
-            ownership.claim(table)
+            shard_record.claim(table)
         how = "is ready" if done else "was ready already; nothing was changed"
         self.stdout.write(self.style.SUCCESS(f"The table {table.name!r} at {table.settings.place} {how}."))
 

@@ -11,9 +11,9 @@ from django.utils.dateparse import parse_datetime
 from dynamo_single import clock
 from dynamo_single.management.base import TableCommand
 from dynamo_single.management.commands.dynamo_verify import model_of
-from dynamo_single.orm.filled import growth, knowledge, ownership, schedules
+from dynamo_single.orm.rollout import knowledge, schedules, shard_record
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.shards import Schedule
+from dynamo_single.orm.schema.keys.shards import Schedule
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table
@@ -60,12 +60,12 @@ class Command(TableCommand):
                 raise CommandError("Give the number of shards too.")
             self._show(table, layout)
             return
-        ownership.check(table)
+        shard_record.check(table)
         if options["first"]:
-            found = growth.begin_with(table, layout, options["shards"])
+            found = shard_record.begin_with(table, layout, options["shards"])
         else:
-            since = growth.earliest() if options["since"] is None else _time(options["since"])
-            found = growth.grow(table, layout, options["shards"], since)
+            since = shard_record.earliest() if options["since"] is None else _time(options["since"])
+            found = shard_record.grow(table, layout, options["shards"], since)
         self._line(layout, found)
 
     def _show(self, table: Table, layout: ModelLayout) -> None:

@@ -9,18 +9,18 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, connections
 
+from dynamo_single.doctor.findings import Subject
+from dynamo_single.evolution.apply import is_responsible
+from dynamo_single.evolution.finish import unapplied
 from dynamo_single.exceptions import UnexpectedItem
-from dynamo_single.item_migrations.applying import is_responsible
-from dynamo_single.item_migrations.finishing import unapplied
 from dynamo_single.management.base import TableCommand
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.filled.schedules import known_schedule
-from dynamo_single.table import provisioning
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout.schedules import known_schedule
+from dynamo_single.table import schema
 from dynamo_single.table.flow import run
 from dynamo_single.table.names import ITEM_TYPE, SCHEMA_VERSION
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
-from dynamo_single.verification.findings import Subject
 
 
 class Command(TableCommand):
@@ -44,7 +44,7 @@ class Command(TableCommand):
 
     def run(self, table: Table, options: dict[str, Any]) -> None:
         """Describe, and count if asked to."""
-        observed = provisioning.observe(table)
+        observed = schema.observe(table)
         if observed.table is None:
             raise CommandError(
                 f"The table {table.name!r} does not exist at {table.settings.place}. "
@@ -55,7 +55,7 @@ class Command(TableCommand):
         self._describe(observed.table)
         status, attribute = observed.ttl.get("TimeToLiveStatus", "unknown"), observed.ttl.get("AttributeName")
         self._line("Time to live", f"{status} on {attribute}" if attribute else status)
-        found = provisioning.differences(table.settings, observed)
+        found = schema.differences(table.settings, observed)
         if any(each.repair != "unneeded" for each in found):
             self.stdout.write(
                 self.style.WARNING(
@@ -67,7 +67,7 @@ class Command(TableCommand):
         if options["count"]:
             self._count(table)
 
-    def _describe(self, table: provisioning.Description) -> None:
+    def _describe(self, table: schema.Description) -> None:
         self._line("Table", f"{table['TableName']}, {table['TableStatus']}")
         self._line("Keys", _keys(table))
         for index in table.get("GlobalSecondaryIndexes", ()):
@@ -129,6 +129,6 @@ class Command(TableCommand):
         self.stdout.write(f"{name:<14} {text}")
 
 
-def _keys(described: provisioning.Description) -> str:
+def _keys(described: schema.Description) -> str:
     order = sorted(described["KeySchema"], key=lambda key: str(key["KeyType"]))  # HASH before RANGE
     return " and ".join(str(key["AttributeName"]) for key in order)

@@ -12,12 +12,12 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo_single.costs import measure_requests
+from dynamo_single.doctor.removal import AT_ONCE, removed
+from dynamo_single.doctor.walk import REFUSED, RIGHT, Finding, Outcome, attempt, verify
 from dynamo_single.management.base import TableCommand
-from dynamo_single.orm.filled import ownership
+from dynamo_single.orm.rollout import shard_record
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.table import Table
-from dynamo_single.verification.removing import AT_ONCE, removed
-from dynamo_single.verification.walk import REFUSED, RIGHT, Finding, Outcome, attempt, verify
 
 
 class Command(TableCommand):
@@ -41,7 +41,7 @@ class Command(TableCommand):
         import_module(settings.SESSION_ENGINE)
         if options["rate"] is not None and options["rate"] <= 0:
             raise CommandError("--rate is a number of read units a second, more than 0.")
-        ownership.check(table)
+        shard_record.check(table)
         counts: Counter[str] = Counter()
         older: Counter[Any] = Counter()
         with measure_requests() as costs:

@@ -14,12 +14,12 @@ from django.db import router
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.orm.items.serialization import key_of_pk
+from dynamo_single.orm.items.encode import key_of_pk
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.schema import registry, secrecy
-from dynamo_single.orm.schema.encoding.secrets import MASK
-from dynamo_single.orm.schema.fields.hiding import HiddenError
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.fields.forms import HiddenError
+from dynamo_single.orm.schema.keys.secret_values import MASK
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import get_table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.core.management.commands import makemigrations
 
-from dynamo_single.item_migrations.commands import MakemigrationsMixin
+from dynamo_single.evolution.commands import MakemigrationsMixin
 
 
 class Command(MakemigrationsMixin, makemigrations.Command):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.core.management.commands import migrate
 
-from dynamo_single.item_migrations.commands import MigrateMixin
+from dynamo_single.evolution.commands import MigrateMixin
 
 
 class Command(MigrateMixin, migrate.Command):

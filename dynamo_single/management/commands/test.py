@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.core.management.commands import test
 
-from dynamo_single.isolation import hooks
+from dynamo_single.test_tables import hooks
 
 
 class Command(test.Command):

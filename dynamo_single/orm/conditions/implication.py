@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dynamo_single.orm.conditions.algebra import conjuncts, names_in, simplify
 from dynamo_single.orm.conditions.lowering import ORDERED_TYPES, absent, order_value
 from dynamo_single.orm.conditions.matching import ORDERINGS, matches
-from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored
-from dynamo_single.table.items import StoredValue
+from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored, conjuncts, names_in, simplify
+from dynamo_single.table.request import StoredValue
 
 #: The operators that say of what they compare that it is there.
 _PRESENT = ("=", "in", "<", "<=", ">", ">=", "between", "begins_with", "contains", "exists")

@@ -12,9 +12,9 @@ from typing import Any
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.lowering import ORDERED_TYPES, lower, order_value
 from dynamo_single.orm.conditions.terms import IN_PYTHON, And, Condition, Not, Or, Stored, StoredPair
-from dynamo_single.orm.schema.encoding.codecs import canonical
+from dynamo_single.orm.schema.keys.codecs import canonical
 from dynamo_single.orm.schema.layout import ModelLayout
-from dynamo_single.table.items import Item, StoredValue
+from dynamo_single.table.request import Item, StoredValue
 
 _Comparison = Callable[[StoredValue, tuple[StoredValue, ...]], bool]
 

@@ -13,26 +13,24 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import KeyNotFilled
-from dynamo_single.orm.conditions.algebra import join, names_in
-from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
-from dynamo_single.orm.effects.effect import Along, Effects, Subject, Transition
-from dynamo_single.orm.effects.terms import NO_TERMS, Conditions, Terms
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored, join, names_in
+from dynamo_single.orm.effects.base import NO_TERMS, Along, Conditions, Effects, Subject, Terms, Transition
 from dynamo_single.orm.effects.write import Write
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.filled.kept import epoch
-from dynamo_single.orm.filled.lacking import Missing
-from dynamo_single.orm.items import extracted, hydration
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items import form as items_form
+from dynamo_single.orm.items.encode import Values, check_trash_key, version_mark
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import ItemForm, form_of
-from dynamo_single.orm.items.serialization import Values, check_trash_key, version_mark
 from dynamo_single.orm.requests.actions import Delete, Item, ItemKey, Put, Update, key_of
-from dynamo_single.orm.requests.block import Block
-from dynamo_single.orm.requests.changes import Change, Place, as_stored, needs
+from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import fits
-from dynamo_single.orm.requests.differences import by_place, whole
+from dynamo_single.orm.requests.updates import Change, Place, as_stored, by_place, needs, whole
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout.caches import epoch
+from dynamo_single.orm.rollout.compare import Missing
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import Twin
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
@@ -70,7 +68,7 @@ def assigned(obj: DynamoModel, values: Mapping[str, object]) -> Draft:
     """The draft that sets some attributes of an object's item, whatever the object's own are by now."""
     before = obj._stored
     changed = {**values, **form_of(type(obj)).automatic_values(obj)}
-    return Draft(before, hydration.values_of(type(obj), before), changed)
+    return Draft(before, decode.values_of(type(obj), before), changed)
 
 
 async def compose(
@@ -108,7 +106,7 @@ async def compose(
     if form.extracted:
         put_whole = form.documents.intersection((*written, *repeated)) - documents
         in_key = partial(form.writes_key_of, written)
-        as_read = (*as_read, *extracted.as_read(form.extracted, (before, after), written, put_whole, in_key))
+        as_read = (*as_read, *items_form.as_read(form.extracted, (before, after), written, put_whole, in_key))
     conditions = Conditions(terms, draft.computed, needs(draft.changes) if draft.changes else EVERYTHING, as_read)
     own = Update(
         key_of(before),

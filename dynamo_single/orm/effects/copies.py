@@ -1,6 +1,6 @@
 """Copies that objects hold of other objects' attributes: filled when a reference is set, and checked with the write.
 
-What happens when a source changes is in ``spreading``.
+What happens when a source changes is in ``copy_updates``.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import cast
 
 from dynamo_single.exceptions import InvalidValue, MissingReference, SourceChanged
 from dynamo_single.orm.conditions.terms import Stored
-from dynamo_single.orm.effects.effect import Along, Effect, Subject, Transition
-from dynamo_single.orm.items import hydration
-from dynamo_single.orm.items.serialization import Values, is_same, key_of_pk
+from dynamo_single.orm.effects.base import Along, Effect, Subject, Transition
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items.encode import Values, is_same, key_of_pk
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey
-from dynamo_single.orm.requests.block import Block
+from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes import CopiedAttribute
 from dynamo_single.orm.schema.attributes.base import Attribute
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.table import get_table
 
 
@@ -94,7 +94,7 @@ def _copied(subject: Subject, copy: CopiedAttribute, pk: object, item: Item | No
             "which is not stored; nothing was written. Create it first, or refer to another object.",
             key=key_of_pk(copy.source_model, pk),
         )
-    hydration.check_type(copy.source_model, cast("hydration.Item", item))
+    decode.check_type(copy.source_model, cast("decode.Item", item))
     return value_in(copy.source, item)
 
 

@@ -6,21 +6,27 @@ the items before and after a write; it sends nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
-from dynamo_single.exceptions import ConfigurationError, UniqueViolation
+from dynamo_single import clock
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, UniqueViolation
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
-from dynamo_single.orm.effects.effect import Along, Effect, Transition, standing
-from dynamo_single.orm.items import hydration
+from dynamo_single.orm.effects.base import Along, Effect, Subject, Transition, standing
+from dynamo_single.orm.effects.write import exists_error
+from dynamo_single.orm.items import decode, version
+from dynamo_single.orm.items.encode import Values, possible_keys
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import item_of
-from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, key_of
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Delete, Item, ItemKey, Put, key_of
+from dynamo_single.orm.requests.atomic_block import Block
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes import CounterAttribute, VersionAttribute
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.owners import all_plain
+from dynamo_single.orm.schema.keys.shards import Sharding, seconds
+from dynamo_single.orm.schema.types import DynamoModel, all_plain
 from dynamo_single.table import names
 from dynamo_single.table.flow import local
 
@@ -80,7 +86,7 @@ def items_of(model: type[DynamoModel], item: Item | None) -> Items:
     if item is None or names.DELETED_AT in item or not model.derived_from:
         return {}
     stored: Any = dict(item)
-    found = [dict(item_of(each)) for each in hydration.instance(model, stored).derived_objects()]
+    found = [dict(item_of(each)) for each in decode.instance(model, stored).derived_objects()]
     for each in found:
         if names.EXPIRES_AT in item:
             each[names.EXPIRES_AT] = dict(item[names.EXPIRES_AT])
@@ -119,7 +125,7 @@ def _explained(transition: Transition, action: Action, found: Item | None) -> Ex
     if transition.after is None or not isinstance(action, Put) or (holder := _holder(model, action.item)) is None:
         return None
     other, label = (
-        hydration.instance(holder[0], {name: {**value} for name, value in action.item.items()}),
+        decode.instance(holder[0], {name: {**value} for name, value in action.item.items()}),
         model._meta.label,
     )
     fields = tuple(other._identity)
@@ -131,3 +137,83 @@ def _explained(transition: Transition, action: Action, found: Item | None) -> Ex
         value=values[0] if len(values) == 1 else values,
         fields=fields,
     )
+
+
+# The version of an object as an effect: every write gives the next one, and is held to the one that was read.
+
+
+class Version(Effect):
+    """The version of one model's objects."""
+
+    always = True
+
+    def __init__(self, model: type[DynamoModel]) -> None:
+        self.model = model
+        self.watches = frozenset({names.VERSION})
+
+    def stamp(self, before: Item | None) -> Values:
+        """The next version."""
+        return version.next_values(self.model, before)
+
+    async def follow(self, transition: Transition) -> Along:
+        """Nothing but the condition that the version is the one that was read."""
+        held = frozenset({names.VERSION}) if transition.before is not None else frozenset()
+        return Along(as_read=held, exclusive=True)
+
+
+# Objects of sharded models: their time is not ahead of what is known of the shards, and an identity has one object.
+#
+# How many shards there are changes with time, so that one identity could have several keys. A creation puts the item
+# under one of them and checks the others in the same transaction. It is held to a schedule that every process knows
+# by then: see ``orm/rollout/knowledge``.
+
+#: For how many seconds an ``atomic()`` block may hold a creation back: what was recorded meanwhile begins later.
+HELD_BACK: Final = 120.0
+
+
+class Shards(Effect):
+    """What a sharded model's new objects are held to."""
+
+    def __init__(self, model: type[DynamoModel], sharding: Sharding) -> None:
+        self.model, self.sharding = model, sharding
+        self.layout = registry.layout_of(model)
+        attributes = self.layout.attributes
+        self.watches = frozenset({attributes[sharding.attribute].stored, attributes[sharding.at].stored})
+
+    async def fill(
+        self,
+        subject: Subject,
+        values: Values,
+        before: Item | None,
+        only: frozenset[str] | None,
+        pending: Block | None,
+        *,
+        lenient: bool,
+    ) -> Values:
+        """Nothing; but the shards are recorded then: a GetItem and a PutItem before the model's first item."""
+        await knowledge.begin(self.layout)
+        return {}
+
+    async def follow(self, transition: Transition) -> Along | None:
+        """The checks that a new item needs: one for each other key that its identity can have."""
+        before, after = transition.before, transition.after
+        if after is None or (before is not None and key_of(before) == key_of(after)):
+            return None
+        values = decode.values_of(self.model, after)
+        at = values[self.sharding.at]
+        if seconds(at) > clock.timestamp() + knowledge.AHEAD:
+            raise InvalidValue(
+                f"{self.model._meta.label}: {self.sharding.at} is {at}, which lies ahead. It decides about the shard, "
+                f"and how many there will be is not known yet: give it the present, or a time that is past."
+            )
+        own = {key_of(after)} if before is None else {key_of(after), key_of(before)}
+        others = possible_keys(self.model, {**values, self.sharding.at: None})
+        checks = tuple(Check(key, free(self.model)) for key in others if key not in own)
+        return Along(checks, explain=partial(_schedule_error, transition, checks), until=time.monotonic() + HELD_BACK)
+
+
+def _schedule_error(
+    transition: Transition, checks: Sequence[Check], action: Action, found: Item | None
+) -> Exception | None:
+    is_own = any(action.key == check.key for check in checks)
+    return exists_error(transition.subject, found) if is_own else None

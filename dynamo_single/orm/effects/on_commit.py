@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests import atomic_block as pending
 from dynamo_single.table.flow import local
 
 

@@ -16,16 +16,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import InvalidValue, StaleObject
-from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.conditions.terms import Condition, Stored
-from dynamo_single.orm.effects.effect import Along, Effect, Transition
-from dynamo_single.orm.items.serialization import key_of_pk
-from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.conditions.terms import Condition, Stored, join
+from dynamo_single.orm.effects.base import Along, Effect, Transition
+from dynamo_single.orm.items.encode import key_of_pk
+from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Item, ItemKey, Update, key_of
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.referrers import cascading
+from dynamo_single.orm.schema.references import cascading
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.table import get_table
 

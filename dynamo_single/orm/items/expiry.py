@@ -6,7 +6,7 @@ from dynamo_single import clock
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
 from dynamo_single.orm.requests.actions import ITEM_MISSING
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 
 

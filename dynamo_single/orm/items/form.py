@@ -20,10 +20,9 @@ from dynamo_single.exceptions import (
     NotSupported,
     OutdatedKey,
 )
-from dynamo_single.orm.filled import keys_in_use
-from dynamo_single.orm.filled.kept import kept
-from dynamo_single.orm.items.extracted import Extraction
-from dynamo_single.orm.items.serialization import (
+from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.conditions.terms import Stored
+from dynamo_single.orm.items.encode import (
     PLAIN,
     Values,
     computed_key,
@@ -37,20 +36,80 @@ from dynamo_single.orm.items.serialization import (
     writer_of,
 )
 from dynamo_single.orm.requests.actions import Item, key_of
-from dynamo_single.orm.requests.changes import Place
+from dynamo_single.orm.requests.updates import Change, Place, as_stored, find
+from dynamo_single.orm.rollout import old_keys
+from dynamo_single.orm.rollout.caches import kept
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, VersionAttribute
 from dynamo_single.orm.schema.attributes.operations import Operation
-from dynamo_single.orm.schema.encoding.shown import named, shown
-from dynamo_single.orm.schema.encoding.values import item_size
-from dynamo_single.orm.schema.encoding.words import HAS_TO_HAVE_VALUE, words
-from dynamo_single.orm.schema.fields.files import FileField
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.fields.simple import FileField
+from dynamo_single.orm.schema.keys.values import HAS_TO_HAVE_VALUE, item_size, named, shown, words
 from dynamo_single.orm.schema.layout import Twin
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table import masking, names
-from dynamo_single.table.items import NewItem
-from dynamo_single.table.limits import MAX_ITEM_SIZE
+from dynamo_single.table.request import MAX_ITEM_SIZE, NewItem
+
+# What a write of values out of documents depends on: pure, of the item before and after it.
+#
+# This module must not know models or requests.
+
+
+class Extraction(Struct, frozen=True):
+    """One value: its physical name, and the place that it is extracted from."""
+
+    copy: str
+    place: Place
+
+    def is_reached_by(self, change: Change) -> bool:
+        """Whether a change is of the place, or of what it is in."""
+        return self.place.overlaps(change.place)
+
+    def as_read(
+        self, before: Item, after: Item, written: Collection[str], put_whole: Collection[str], *, in_key: bool
+    ) -> Stored | None:
+        """The condition under which the value fits its document once an update is written; ``None`` for none.
+
+        Where only one of the two changes, the other one has to be as it was read; so has the place where a key is
+        written that the value is a part of (``in_key``). Two writers of other places of a document agree. ``put_whole``
+        are the documents that are written over whatever another writer has put in.
+        """
+        if self.place.name in put_whole or self._is_written(before, after):
+            return None if self.copy in written else as_stored(before, self.copy)
+        if self.copy not in written and not in_key:
+            return None
+        old = find(before, self.place)
+        return self.place.stored("missing") if old is None else self.place.stored("=", old)
+
+    def _is_written(self, before: Item, after: Item) -> bool:
+        """Whether the difference of the two documents writes the place, or what it is in: a map that is none yet, whose
+        place another writer may have filled, is written over although the place itself has nothing before and after."""
+        for length in range(len(self.place.path) + 1):
+            within = Place(self.place.name, self.place.path[:length])
+            old, new = find(before, within), find(after, within)
+            if old is None or new is None:
+                return old is not new
+            if length == len(self.place.path) or not ("M" in old and "M" in new):
+                return normal(old) != normal(new)
+        return False
+
+
+#: Whether a key is written that names a value, by its physical name.
+InKey = Callable[[str], bool]
+
+
+def as_read(
+    extracted: Collection[Extraction],
+    items: tuple[Item, Item],
+    written: Collection[str],
+    put_whole: Collection[str],
+    in_key: InKey,
+) -> tuple[Stored, ...]:
+    """The conditions of all values of an item, which is given as it was read and as it will be."""
+    before, after = items
+    found = (each.as_read(before, after, written, put_whole, in_key=in_key(each.copy)) for each in extracted)
+    return tuple(each for each in found if each is not None)
+
 
 #: How Django makes a copy of an object that was read.
 _COPY = "For a copy, set _state.adding = True as well"
@@ -315,7 +374,7 @@ class ItemForm(Struct, frozen=True, eq=False):
 
 def _form_of(model: type[DynamoModel]) -> ItemForm:
     layout, attributes = registry.layout_of(model), registry.attributes_of(model)
-    index_keys = keys_in_use.index_keys(model)
+    index_keys = old_keys.index_keys(model)
     stored = {name: attribute.attr_name for name, attribute in attributes.items()}
     followers = [(copy.name, copy.source) for copy in registry.copies_of(model)]
     places = {each.name: Place(stored[each.source], each.steps) for each in registry.extracted_of(model)}

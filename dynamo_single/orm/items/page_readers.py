@@ -15,16 +15,16 @@ import msgspec
 from django.db import DEFAULT_DB_ALIAS
 from msgspec import Struct
 
-from dynamo_single.orm.filled.kept import kept
 from dynamo_single.orm.items.readers import is_read_whole, names_of, value_source
 from dynamo_single.orm.items.stored import NAME, PartialBytes
+from dynamo_single.orm.rollout.caches import kept
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
+from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.fields.fetching import ObjectState
-from dynamo_single.orm.schema.fields.fields import IdentityField
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names as physical
-from dynamo_single.table.pages import PageForm
+from dynamo_single.table.answers import PageForm
 
 #: What a row is put into; or what makes something of a tuple.
 RowShape = Literal["tuple", "dict", "value"] | Callable[[Iterable[Any]], Any]

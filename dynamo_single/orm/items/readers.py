@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from dynamo_single.orm.filled.kept import kept
+from dynamo_single.orm.rollout.caches import kept
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import (
     Attribute,
@@ -21,9 +21,8 @@ from dynamo_single.orm.schema.attributes import (
     IntegerAttribute,
     NumberAttribute,
 )
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.table.items import Item
-from dynamo_single.table.limits import MAX_DIGITS
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table.request import MAX_DIGITS, Item
 
 R = TypeVar("R")
 Values = dict[str, Any]

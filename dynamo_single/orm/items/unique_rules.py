@@ -16,20 +16,19 @@ from django.db.models import UniqueConstraint
 from msgspec import Struct
 
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidValue
-from dynamo_single.orm.conditions.algebra import names_in
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.plain import plain
-from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.plan.lookups import Lookup
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, names_in
+from dynamo_single.orm.conditions.wording import plain
+from dynamo_single.orm.plan.unique_lookups import Lookup
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, UnicodeSetAttribute
-from dynamo_single.orm.schema.encoding.keys import SEPARATOR, Template, canonical, codec_for, prefix_end
 from dynamo_single.orm.schema.fingerprints import shortened
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.where import preconditions
+from dynamo_single.orm.schema.keys.template import SEPARATOR, Template, canonical, codec_for, prefix_end
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.where import declared as where_declared
 from dynamo_single.table import names
-from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
+from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 CLAIM_SORT_KEY = "#CLAIM"
 
@@ -320,7 +319,7 @@ def _attributes(model: type[DynamoModel], fields: Sequence[str], where: str) -> 
 
 def _condition(model: type[DynamoModel], constraint: UniqueConstraint) -> Condition:
     try:
-        return preconditions.read_declared(model, constraint.condition)
+        return where_declared.read_declared(model, constraint.condition)
     except DynamoSingleError as error:
         raise ConfigurationError(f"{model._meta.label}: the condition of {constraint.name}: {error}") from error
 

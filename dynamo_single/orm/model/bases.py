@@ -5,22 +5,36 @@ What they do is done by the modules of those names. This module must not know ho
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Self
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from asgiref.sync import sync_to_async
+from django.core.signals import setting_changed
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single.later import Later
+from dynamo_single.conf import table_settings
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.lazy_modules import Later
 from dynamo_single.orm.conditions.terms import Condition
-from dynamo_single.orm.effects.terms import NO_TERMS, Terms
-from dynamo_single.orm.items.native import makes_objects
+from dynamo_single.orm.effects.base import NO_TERMS, Terms
+from dynamo_single.orm.items.async_safety import makes_objects
 from dynamo_single.orm.model.model import Abstract, Asked, Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
-from dynamo_single.orm.requests.block import Block, current
-from dynamo_single.orm.schema.attributes import AuthorAttribute, TimestampAttribute, UnicodeAttribute
-from dynamo_single.orm.schema.owners import are_plain
+from dynamo_single.orm.requests.atomic_block import Block, current
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import (
+    AuthorAttribute,
+    IdAttribute,
+    MapAttribute,
+    TimestampAttribute,
+    UnicodeAttribute,
+)
+from dynamo_single.orm.schema.keys.template import IndexKey, Key
+from dynamo_single.orm.schema.types import DynamoModel, are_plain
 from dynamo_single.orm.write.on_delete import involved
-from dynamo_single.table import names
+from dynamo_single.table import id_tables, names
 from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
@@ -99,3 +113,121 @@ class SoftDeleteModel(Model):
         return await trash.restore(self, NO_TERMS, current())
 
     restore.alters_data = arestore.alters_data = True  # type: ignore[attr-defined]  # templates call neither
+
+
+# The base class of records: an identifier, a map of any shape, and the metadata around it.
+#
+# Its identifier and its keys are made of ``Meta.id_prefix`` when a model is declared.
+
+_PREFIX: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9_-]*)?")
+#: The name of the key that lists all records.
+LISTED: Final = "listed"
+
+
+class Record(TimestampedModel, AuthoredModel, SoftDeleteModel):
+    """A map of any shape under an identifier ``<prefix>-<uuid v1>``, with times, its author and a trash.
+
+    ``Meta.id_prefix`` is the prefix, the model's name in lower case unless given; if it is empty, identifiers are bare
+    UUIDs. Identifiers of any other form may be given, such as those of another system. ``data`` holds the core; beside
+    it stand only what an index needs (``ExtractedAttribute``) and the metadata. ``class Data`` declares places of it;
+    see ``MapAttribute``.
+
+    Keys that ``class Keys(models.Record.Keys)`` does not declare are made: ``primary`` is the identifier alone, beside
+    a constant sort key; ``listed`` has all records in the order of their creation, on the first index of the table that
+    no declared key uses. Where there is none left, nothing lists them.
+    """
+
+    id = IdAttribute(uuid_version=1)
+    data = MapAttribute(default=dict, blank=True)
+    created_at = TimestampAttribute(_("created"), auto_now_add=True, immutable=True, attr_name=names.CREATED_AT)
+
+    class Keys:
+        """What is declared here is not made."""
+
+    Meta = Abstract
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+    @classmethod
+    def _before_declaration(cls, name: str, namespace: dict[str, Any], meta: Any) -> None:
+        """Complete the declaration of a model, which is not made yet: the metaclass calls it."""
+        prefix = getattr(meta, "id_prefix", name.lower())
+        if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
+            raise ConfigurationError(
+                f"{name}.Meta.id_prefix = {prefix!r} cannot begin an identifier: give it a letter and then letters, "
+                "digits, '_' or '-', or leave it empty."
+            )
+        identifier: Any = cls.id
+        if identifier.prefix == "" and prefix:
+            namespace.setdefault("id", IdAttribute(prefix=prefix, uuid_version=1))
+        if "Data" in namespace:
+            if "data" in namespace:
+                raise ConfigurationError(
+                    f"{name} has both class Data and data: give the one that you wrote by hand schema=Data, or leave "
+                    "it out."
+                )
+            namespace["data"] = MapAttribute(default=dict, schema=namespace["Data"])
+        declared = namespace.get("Keys", cls.Keys)
+        namespace["Keys"] = type("Keys", (declared,), _made_keys(declared, (prefix or name).upper(), meta))
+
+
+def _made_keys(declared: object, prefix: str, meta: object) -> dict[str, object]:
+    """The keys that a model does not declare itself."""
+    found: dict[str, Any] = {}
+    if not isinstance(getattr(declared, "primary", None), Key):
+        found["primary"] = Key("{id}", f"#{prefix}")
+    if not hasattr(declared, LISTED):
+        used = {key.index for key in registry.index_keys(declared).values()}
+        free = next((index for index in _indexes(getattr(meta, "table", "default")) if index not in used), None)
+        found |= {} if free is None else {LISTED: IndexKey(free, prefix, "{created_at}#{id}")}
+    return found
+
+
+def is_by_id(model: type[DynamoModel]) -> bool:
+    """Return whether the identifier alone tells the key of a model's items, as a table whose key is ``id`` needs it."""
+    primary, identifier = model._options.primary, registry.attributes_of(model).get("id")
+    if not isinstance(identifier, IdAttribute) or identifier.attr_name != names.ID:
+        return False
+    word = identifier.prefix or model.__name__
+    return (primary.partition, primary.sort, primary.sharded) == ("{id}", f"#{word.upper()}", False)
+
+
+def prefix_of(model: type[DynamoModel]) -> str:
+    """Return what the identifiers of records begin with before a ``-``; empty if they may begin with anything."""
+    return getattr(registry.attributes_of(model)["id"], "prefix", "")
+
+
+@lru_cache(maxsize=1)
+def _sorts(generation: int) -> tuple[tuple[str, str], ...]:
+    """The prefixes of the records in tables whose key is ``id``, the longest first, each with their sort key."""
+    found = {
+        prefix_of(model): model._options.primary.sort
+        for model in registry.all_models()
+        if _has_id_alone(model._options.alias) and is_by_id(model)
+    }
+    return tuple(sorted(found.items(), key=lambda each: (-len(each[0]), each)))
+
+
+def _has_id_alone(alias: str) -> bool:
+    try:
+        return table_settings(alias).key == "id"
+    except ConfigurationError:
+        return False  # whatever uses the table says so
+
+
+def _forget(*, setting: str, **_: object) -> None:
+    if setting == "DYNAMO_SINGLE":
+        _sorts.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="dynamo_single.orm.model.bases")
+id_tables.tell_of(lambda: _sorts(registry.generation))
+
+
+def _indexes(alias: str) -> Sequence[str]:
+    try:
+        return table_settings(alias).indexes
+    except ConfigurationError:
+        # Models are imported before this app begins, which reports it in one line.
+        return ()

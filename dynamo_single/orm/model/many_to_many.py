@@ -18,8 +18,8 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.many_to_many import EdgesDescriptor
 from dynamo_single.orm.schema.attributes import ReferenceAttribute
-from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.keys.template import IndexKey, Key
+from dynamo_single.orm.schema.types import DynamoModel
 
 if TYPE_CHECKING:
     from django.forms import Field as FormField

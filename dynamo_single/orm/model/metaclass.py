@@ -1,7 +1,7 @@
 """The metaclass that makes one class a PynamoDB model and a Django model at once.
 
 Django's ``ModelBase.__new__`` really runs, with a ``Meta`` that holds Django's options only; then PynamoDB's
-``MetaModel.__init__`` collects the attributes. ``docs/architecture.md`` lists what is private to the two
+``MetaModel.__init__`` collects the attributes. ``docs/private-names.md`` lists what is private to the two
 libraries here and elsewhere.
 """
 
@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from django.apps import apps
+from django.core import checks
 from django.db.models.base import ModelBase
 from django.db.models.options import DEFAULT_NAMES
 from django.utils.translation import gettext_lazy as _
@@ -19,19 +21,44 @@ from pynamodb.models import MetaModel
 
 from dynamo_single.exceptions import ConfigurationError, ObjectMissing, SeveralObjects
 from dynamo_single.orm.items.unique_rules import check_constraint
-from dynamo_single.orm.model.installed import ask_for_app
 from dynamo_single.orm.query.manager import BaseManager, Manager
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, IdAttribute, TTLAttribute
-from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template, leads_into_a_document, refusal
-from dynamo_single.orm.schema.encoding.shards import Shards
-from dynamo_single.orm.schema.fields.columns import IN_DYNAMODB
-from dynamo_single.orm.schema.fields.fields import IdentityField
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.fields.base import IN_DYNAMODB, IdentityField
+from dynamo_single.orm.schema.keys.shards import Shards
+from dynamo_single.orm.schema.keys.template import IndexKey, Key, Template, leads_into_a_document, refusal
 from dynamo_single.orm.schema.layout import IndexCondition
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.schema.upgrades import Upgrade, checked
-from dynamo_single.orm.where import index_conditions
+from dynamo_single.orm.where import declared
 from dynamo_single.table.table import get_table
+
+# E021: this app is used and not installed, so that its own checks, commands and router are not there.
+#
+# The app's start-up cannot say so, since it does not happen; what is used registers this check.
+
+NAME = "dynamo_single"
+
+
+def ask_for_app() -> None:
+    """Let ``check`` say that the app is not installed, if it is not; for a model that is made as apps are loaded."""
+    if apps.apps_ready and not apps.is_installed(NAME):
+        checks.register(check_installed, checks.Tags.models)
+
+
+def check_installed(app_configs: object = None, **kwargs: object) -> list[checks.CheckMessage]:
+    """E021, unless the app is installed."""
+    if apps.is_installed(NAME):
+        return []
+    return [
+        checks.Error(
+            f"INSTALLED_APPS lacks {NAME!r}, and models of {NAME}.models are used: nothing checks their keys, and "
+            "there is no dynamo_setup.",
+            hint=f"Add {NAME!r} to INSTALLED_APPS.",
+            id="dynamo_single.E021",
+        )
+    ]
+
 
 M = TypeVar("M", bound=DynamoModel)
 
@@ -76,7 +103,7 @@ class Options(Struct, frozen=True):
     upgrades: Mapping[int, Upgrade] = {}
     shards: Shards | None = None
     #: What reads the condition of a key on an index, by the model and the key's name: the schema knows no lookups.
-    read_condition: Callable[[Any, str, object], Callable[[], IndexCondition] | None] = index_conditions.reading
+    read_condition: Callable[[Any, str, object], Callable[[], IndexCondition] | None] = declared.reading
 
 
 class SettingsMeta(type):

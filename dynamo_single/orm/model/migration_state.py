@@ -13,8 +13,8 @@ from django.db.migrations.state import ModelState
 from pynamodb.models import Model as PynamoDBModel
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.schema.fields.columns import column_of
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.fields.base import column_of
+from dynamo_single.orm.schema.types import DynamoModel
 
 #: A stand-in's manager, where a field is called ``objects``.
 _MANAGER: Final = "stand_ins"

@@ -18,29 +18,27 @@ from pynamodb.expressions.condition import Condition as PynamoDBCondition
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.effects.terms import NO_TERMS, Terms
-from dynamo_single.orm.items import hydration, partial, refresh, serialization
-from dynamo_single.orm.items.held import AttributeValues
-from dynamo_single.orm.items.stored import StoredItem
+from dynamo_single.orm.effects.base import NO_TERMS, Terms
+from dynamo_single.orm.items import decode, encode, refresh
+from dynamo_single.orm.items.stored import AttributeValues, StoredItem
 from dynamo_single.orm.model import validation
-from dynamo_single.orm.model.awaited import Awaited
+from dynamo_single.orm.model.async_methods import Awaited, check_force_insert, save_options
 from dynamo_single.orm.model.metaclass import ModelMeta, Options
-from dynamo_single.orm.model.positional import check_force_insert, save_options
 from dynamo_single.orm.model.pynamodb import ItemType, KeyValue, PynamoDBHooks
 from dynamo_single.orm.model.pynamodb_model import PynamoDBModel
 from dynamo_single.orm.query.manager import Manager
-from dynamo_single.orm.requests.block import Block, current
-from dynamo_single.orm.requests.changes import Change
+from dynamo_single.orm.requests.atomic_block import Block, current
+from dynamo_single.orm.requests.updates import Change
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.shown import named
 from dynamo_single.orm.schema.fields.fetching import ObjectState
-from dynamo_single.orm.where import preconditions
+from dynamo_single.orm.schema.keys.values import named
+from dynamo_single.orm.where import declared
 from dynamo_single.orm.write import save
-from dynamo_single.orm.write.intentions import Save
 from dynamo_single.orm.write.move import Movable
+from dynamo_single.orm.write.save import Save
 from dynamo_single.table import names as physical
 from dynamo_single.table.flow import run
-from dynamo_single.table.items import NewItem
+from dynamo_single.table.request import NewItem
 
 #: A condition that a caller gives along with a write.
 Asked = models.Q | PynamoDBCondition | None
@@ -159,7 +157,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
             raise ValueError("Cannot force both insert and updating in model saving.")
         self._prepare_related_fields_for_save(operation_name="save")  # type: ignore[attr-defined]  # private to Django
         names = self._update_names(update_fields)
-        demanded = EVERYTHING if condition is None else preconditions.read_precondition(type(self), condition)
+        demanded = EVERYTHING if condition is None else declared.read_precondition(type(self), condition)
         creates = force_insert or (self._state.adding and not force_update and update_fields is None)
         if creates and condition is not None:
             raise NotSupported(
@@ -274,7 +272,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
 
     @classmethod
     def _demanding(cls, condition: Asked) -> Terms:
-        return NO_TERMS if condition is None else Terms(demanded=preconditions.read_precondition(cls, condition))
+        return NO_TERMS if condition is None else Terms(demanded=declared.read_precondition(cls, condition))
 
     async def _written_if(
         self, condition: Condition, update_fields: Iterable[str], changes: Sequence[Change], pending: Block | None
@@ -307,7 +305,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
 
     def get_deferred_fields(self) -> set[str]:
         """The attributes that were not read yet, after ``only()`` or ``defer()``."""
-        return partial.missing(self)
+        return refresh.missing(self)
 
     @property
     def attribute_values(self) -> MutableMapping[str, Any]:  # type: ignore[override]  # a dict there
@@ -324,13 +322,13 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         key is made of several. What an override sets to another value counts as set since it was read. Related objects
         are fetched by the queryset's mode, which it lets the object know itself, whatever ``fetch_mode`` is.
         """
-        result: Self = hydration.loaded(cls, db, list(field_names), values)  # type: ignore[arg-type]  # Django's name
+        result: Self = decode.loaded(cls, db, list(field_names), values)  # type: ignore[arg-type]  # Django's name
         return result
 
     @classmethod
     def from_item(cls, item: NewItem) -> Self:
         """The object of a stored item, given as DynamoDB's AttributeValues."""
-        result: Self = hydration.instance(cls, item)
+        result: Self = decode.instance(cls, item)
         return result
 
     def refresh_from_db(
@@ -349,17 +347,17 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         refresh.read_rest(objects)
 
     def _forget(self, name: str) -> None:
-        partial.forget(self, name)
+        refresh.forget(self, name)
 
     async def _follow_stored(self, kept: Set[str]) -> bool:
         """Follow what is stored, but for what is kept or was set: one GetItem; ``False`` if it is gone, or deleted."""
         try:
-            fresh = await hydration.reloaded(self)
+            fresh = await decode.reloaded(self)
         except type(self).DoesNotExist:
             return False
         if self._stored is None or (physical.DELETED_AT in fresh._stored) != (physical.DELETED_AT in self._stored):
             return False
-        hydration.follow(self, fresh, partial.changed_in_memory(self) | kept)
+        decode.follow(self, fresh, refresh.changed_in_memory(self) | kept)
         return True
 
     def clean_fields(self, exclude: Any = None) -> None:
@@ -367,7 +365,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
 
         An object that was read in part is read whole first: one GetItem.
         """
-        partial.complete(self)
+        refresh.complete(self)
         extracted = {each.name for each in registry.extracted_of(type(self))}
         excluded = {*(exclude or ()), *extracted}
         errors: dict[str, Any] = {}
@@ -378,17 +376,17 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         if errors := {**errors, **validation.extracted_errors(self, {*excluded, *errors})}:
             raise ValidationError(errors)
         try:
-            serialization.check_keys(self)
+            encode.check_keys(self)
         except InvalidValue as error:
             raise ValidationError(error.in_words(), code="invalid_key") from error
 
     def _perform_unique_checks(self, unique_checks: object) -> dict[str, list[object]]:
-        own_key = None if self._stored is None else serialization.stored_key(self)
+        own_key = None if self._stored is None else encode.stored_key(self)
         return validation.unique_errors(self, own_key, unique_checks)
 
     def validate_constraints(self, exclude: Any = None) -> None:
         """Report unique constraints of ``Meta`` that another object is in the way of: one request."""
-        own_key = None if self._stored is None else serialization.stored_key(self)
+        own_key = None if self._stored is None else encode.stored_key(self)
         found = validation.constraint_errors(self, own_key, exclude or ())
         if found:
             raise ValidationError(found)

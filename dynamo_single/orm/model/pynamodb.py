@@ -15,17 +15,17 @@ from pynamodb.attributes import DiscriminatorAttribute
 
 from dynamo_single import clock
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.effects import together
-from dynamo_single.orm.items import hydration, serialization
+from dynamo_single.orm.effects import all_effects
+from dynamo_single.orm.items import decode, encode
 from dynamo_single.orm.items.form import form_of, item_of
-from dynamo_single.orm.items.partial import complete
+from dynamo_single.orm.items.refresh import complete
 from dynamo_single.orm.model.pynamodb_model import BatchWrite
-from dynamo_single.orm.requests import block
+from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.referrers import cascading, checked, protecting, resetting
+from dynamo_single.orm.schema.references import cascading, checked, protecting, resetting
 from dynamo_single.table import names
-from dynamo_single.table.items import Item, NewItem
 from dynamo_single.table.pynamodb import PynamodbTable
+from dynamo_single.table.request import Item, NewItem
 from dynamo_single.table.table import get_table
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _INDEX_NAME = 1
 def _is_hidden(alias: str, item: Item) -> bool:
     """Whether an item is in the trash or has expired, which all of PynamoDB's readers leave out."""
     model = registry.model_of_type(alias, item.get(names.ITEM_TYPE, {}).get("S", ""))
-    return model is not None and not hydration.is_live(model, item)
+    return model is not None and not decode.is_live(model, item)
 
 
 class KeyValue(PynamoDBAttribute[str]):
@@ -58,7 +58,7 @@ class KeyValue(PynamoDBAttribute[str]):
     @overload
     def __get__(self, instance: object, owner: object) -> str: ...
     def __get__(self, instance: Any, owner: object) -> Any:
-        return self if instance is None else serialization.primary_key(instance)[self.attr_name]
+        return self if instance is None else encode.primary_key(instance)[self.attr_name]
 
     def __set__(self, instance: object, value: object) -> None:
         raise NotSupported(f"{self.attr_name} is computed from the attributes that the key template names: set those.")
@@ -138,7 +138,7 @@ class PynamoDBHooks(_Base):
                 f"PynamoDB's writers put items over others, and the items of {registry.layout_of(model).label} count "
                 f"those who refer to them by references that are checked: {named}. Use save() and delete()."
             )
-        follows = together.tied(model)
+        follows = all_effects.tied(model)
         if follows:
             raise NotSupported(
                 f"PynamoDB's writers do not keep what depends on {', '.join(follows)} of "
@@ -184,7 +184,7 @@ class PynamoDBHooks(_Base):
 
     def _container_deserialize(self, attribute_values: NewItem) -> None:
         obj: Any = self
-        hydration.follow(obj, hydration.instance(type(self), attribute_values), ())
+        decode.follow(obj, decode.instance(type(self), attribute_values), ())
         obj._state.adding = False
 
     def _container_serialize(self, null_check: bool = True) -> NewItem:
@@ -194,7 +194,7 @@ class PynamoDBHooks(_Base):
     @classmethod
     def _instantiate(cls, attribute_values: NewItem) -> Self:
         # PynamoDB's hook: whatever it reads becomes an object the same way.
-        result: Self = hydration.instance(cls, attribute_values)
+        result: Self = decode.instance(cls, attribute_values)
         return result
 
     if not TYPE_CHECKING:  # their arguments are PynamoDB's
@@ -269,7 +269,7 @@ class PynamoDBHooks(_Base):
 
     @classmethod
     def _get_connection(cls) -> PynamodbTable:
-        if block.current() is not None:
+        if atomic_block.current() is not None:
             raise NotSupported(
                 f"PynamoDB's own calls, as of {cls.__name__} here, know nothing of atomic() blocks: they would read "
                 "what was before, and write at once. Use the querysets, save() and delete(), or call it outside the "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dynamo_single.table.items import NewItem
+from dynamo_single.table.request import NewItem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -17,9 +17,9 @@ from django.db.models.fields.related import ForeignKey
 from django.db.models.signals import class_prepared, post_delete, pre_delete
 from django.db.models.sql import compiler
 
-from dynamo_single.orm.requests import block
-from dynamo_single.orm.schema.fields.columns import LOG, has_sql, is_in_dynamodb, relations_from_sql
-from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
+from dynamo_single.orm.requests import atomic_block
+from dynamo_single.orm.schema.fields.base import LOG, has_sql, is_in_dynamodb, relations_from_sql
+from dynamo_single.orm.schema.types import DynamoModel, ModelField
 from dynamo_single.table.flow import local
 
 #: Where an object keeps what goes along with it, from ``pre_delete`` to ``post_delete``.
@@ -148,7 +148,7 @@ def _collect(sender: Any, instance: object, origin: Any, **kwargs: object) -> No
 def _delete(sender: object, instance: object, **kwargs: object) -> None:
     """Do to the rows what their ``on_delete`` says, once the object is gone: in an ``atomic()`` block after that."""
     for collector in instance.__dict__.pop(_ROWS, ()):
-        pending = block.current()
+        pending = atomic_block.current()
         if pending is None:
             collector.delete()
         else:

@@ -16,17 +16,17 @@ from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.terms import EVERYTHING
-from dynamo_single.orm.effects import claims
-from dynamo_single.orm.items.serialization import possible_keys
+from dynamo_single.orm.effects import unique_claims
+from dynamo_single.orm.items.encode import possible_keys
 from dynamo_single.orm.items.unique_rules import Rule, declared, rules_of
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
-from dynamo_single.table.items import NewItem
+from dynamo_single.table.request import NewItem
 from dynamo_single.table.table import get_table
 
 Errors = dict[str, list[Any]]
@@ -140,7 +140,7 @@ def _of_rule(obj: DynamoModel, own_key: ItemKey | None, rule: Rule | None, place
         return _known(place, error)
 
     def answer(claim: Item | None) -> ValidationError | None:
-        holder = claims.holder_by(claim)
+        holder = unique_claims.holder_by(claim)
         return None if holder is None or holder == own_key else _message(obj, rule)
 
     return None if key is None else _Question(place, key, answer)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern
-from dynamo_single.orm.conditions import indexes
+from dynamo_single.orm.conditions import lowering
 from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, IDENTITY, ITEM_TYPE, Compare
 from dynamo_single.orm.conditions.wording import extracted, word, word_order
 from dynamo_single.orm.plan.constraints import Constraints
@@ -87,7 +87,7 @@ def word_query(query: Query) -> str:
 def describe_key(key: AccessKey) -> str:
     """Write a key with its templates: ``by_name (gs1) 'COMPANY' / '{name}#{company_id}'``."""
     index = "" if key.index is None else f" ({key.index})"
-    condition = "" if key.condition is None else f" if {indexes.worded(key.condition)}"
+    condition = "" if key.condition is None else f" if {lowering.worded(key.condition)}"
     return f"{key.name}{index} {key.partition.source!r} / {key.sort.source!r}{condition}"
 
 

@@ -10,15 +10,14 @@ from operator import itemgetter
 
 from msgspec.structs import replace
 
-from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.conditions.terms import DELETED_AT, IN_PYTHON, ITEM_TYPE, And, Compare, Condition, Not, Or
+from dynamo_single.orm.conditions.terms import DELETED_AT, IN_PYTHON, ITEM_TYPE, And, Compare, Condition, Not, Or, join
 from dynamo_single.orm.plan.advice import unknown_key
 from dynamo_single.orm.plan.candidates import Candidate, sorted_in_memory, weigh
 from dynamo_single.orm.plan.constraints import Constraints
-from dynamo_single.orm.plan.lookups import Lookup, claims_of
 from dynamo_single.orm.plan.neighbours import KEY, KeyRange, Shape, Sharing, neighbours
 from dynamo_single.orm.plan.ordering import Unfit, check_sortable
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, Query, Rejection
+from dynamo_single.orm.plan.unique_lookups import Lookup, claims_of
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
 _KINDS = {"empty": 0, "get": 1, "batch_get": 2, "query": 3}

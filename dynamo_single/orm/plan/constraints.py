@@ -12,12 +12,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from dynamo_single.orm.conditions.algebra import conjuncts, simplify
 from dynamo_single.orm.conditions.lowering import lower, operand
 from dynamo_single.orm.conditions.matching import matches, normal
-from dynamo_single.orm.conditions.terms import IDENTITY, Compare, Condition, Nothing, Or
+from dynamo_single.orm.conditions.terms import IDENTITY, Compare, Condition, Nothing, Or, conjuncts, simplify
 from dynamo_single.orm.schema.layout import ModelLayout
-from dynamo_single.table.items import NewItem
+from dynamo_single.table.request import NewItem
 
 Identity = Mapping[str, Any]
 

@@ -14,12 +14,11 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from dynamo_single.orm.plan.plan import KeyCondition
-from dynamo_single.orm.schema.encoding.keys import SEPARATOR
-from dynamo_single.orm.schema.encoding.patterns import Pattern
-from dynamo_single.orm.schema.encoding.shards import MARK
+from dynamo_single.orm.schema.keys.shards import MARK
+from dynamo_single.orm.schema.keys.template import SEPARATOR, Pattern
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.table import names
-from dynamo_single.table.escaping import ESCAPE
+from dynamo_single.table.masking import ESCAPE
 
 _CLAIMS = f"{names.UNIQUE_PREFIX}{SEPARATOR}"
 

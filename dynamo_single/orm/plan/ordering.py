@@ -14,9 +14,9 @@ from dynamo_single.orm.conditions.terms import Order
 from dynamo_single.orm.conditions.wording import word_order
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.plan import Merge, Query, Sort
-from dynamo_single.orm.schema.encoding.keys import KeyPart
+from dynamo_single.orm.schema.keys.template import KeyPart
 from dynamo_single.orm.schema.layout import AccessKey
-from dynamo_single.table.items import Item
+from dynamo_single.table.request import Item
 
 #: The types of stored values that have an order in memory.
 _SORTABLE = frozenset(("S", "N", "B", "BOOL"))

@@ -5,16 +5,27 @@ Nothing is sent and nothing is guessed: a query that no keys answer is a ``NoAcc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NoAccessPattern, UnknownField
-from dynamo_single.orm.conditions.algebra import conjuncts, join, simplify
 from dynamo_single.orm.conditions.lowering import check, lower
-from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, ITEM_TYPE, Compare, Condition, Order
+from dynamo_single.orm.conditions.terms import (
+    DELETED_AT,
+    EVERYTHING,
+    IDENTITY,
+    ITEM_TYPE,
+    Compare,
+    Condition,
+    Or,
+    Order,
+    conjuncts,
+    join,
+    simplify,
+)
 from dynamo_single.orm.plan.advice import attribute_not_filled, key_not_filled, no_access_pattern, unknown_key
-from dynamo_single.orm.plan.alternatives import MAX_PARTS, Alternative, alternatives
 from dynamo_single.orm.plan.candidates import Candidate
 from dynamo_single.orm.plan.choice import (
     alive,
@@ -28,10 +39,52 @@ from dynamo_single.orm.plan.choice import (
     visible,
     weigh_all,
 )
-from dynamo_single.orm.plan.constraints import Constraints, gather
+from dynamo_single.orm.plan.constraints import Constraints, gather, together
 from dynamo_single.orm.plan.ordering import Served, deciding
-from dynamo_single.orm.plan.plan import Plan, PlanKind, Query, Rejection
-from dynamo_single.orm.plan.projection import attributes_of
+from dynamo_single.orm.plan.plan import Plan, PlanKind, Query, Rejection, attributes_of
+
+# One question taken apart into several that are answered one by one: what ``|`` joins, and live and deleted objects.
+#
+# This module makes queries out of a query. It must not know keys, plans or requests.
+
+#: The most parts that one query is taken apart into. Each is planned by itself, and sends requests of its own.
+MAX_PARTS = 100
+#: The most values of an ``in`` that are looked up one by one rather than read past.
+MAX_VALUES = 25
+
+
+class Alternative(Struct, frozen=True):
+    """One of the queries that a query is taken apart into: ``own`` stands there in the place of what is ``split``."""
+
+    query: Query
+    own: Condition = EVERYTHING
+    split: Condition = EVERYTHING
+
+
+def alternatives(query: Query) -> Iterator[tuple[Alternative, ...]]:
+    """Give each way to take one step: the queries which together give what this one does.
+
+    First the ways to split at an ``|`` or an ``in``, in the order of the conditions; then live and deleted apart.
+    """
+    terms = tuple(together(term, query.layout) for term in conjuncts(simplify(query.where)))
+    for place, term in enumerate(terms):
+        sides = _sides(term)
+        if sides:
+            others = (*terms[:place], *terms[place + 1 :])
+            yield tuple(Alternative(replace(query, where=join((*others, each))), each, term) for each in sides)
+    if query.layout.soft_delete and query.visibility == "all":
+        live, deleted = replace(query, visibility="live"), replace(query, visibility="deleted")
+        yield Alternative(live), Alternative(deleted)
+
+
+def _sides(term: Condition) -> tuple[Condition, ...]:
+    if isinstance(term, Or):
+        return term.children if len(term.children) <= MAX_PARTS else ()
+    if not isinstance(term, Compare) or term.operator != "in" or term.path or term.attribute == IDENTITY:
+        return ()
+    values = tuple(term.value)
+    return tuple(Compare(term.attribute, "exact", value) for value in values) if len(values) <= MAX_VALUES else ()
+
 
 #: How often a query is taken apart, one ``|`` after the other, before it counts as one that no keys answer.
 MAX_STEPS = 3

@@ -13,9 +13,9 @@ from typing import Any
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.neighbours import KeyRange
 from dynamo_single.orm.plan.plan import KeyCondition, Query
-from dynamo_single.orm.schema.encoding.codecs import CANONICAL
-from dynamo_single.orm.schema.encoding.shards import EVER, Schedule, Sharding, Window, seconds, suffix
-from dynamo_single.table.limits import PARTITION_KEY_LIMIT
+from dynamo_single.orm.schema.keys.codecs import CANONICAL
+from dynamo_single.orm.schema.keys.shards import EVER, Schedule, Sharding, Window, seconds, suffix
+from dynamo_single.table.request import PARTITION_KEY_LIMIT
 
 #: The schedule of a query that was made without one.
 _ONE = Schedule()

@@ -16,16 +16,16 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, sentence
-from dynamo_single.orm.query.planned import PlannedQuerySet, RowIterable
-from dynamo_single.orm.results import aggregates, periods
+from dynamo_single.orm.query.base import PlannedQuerySet, RowIterable
+from dynamo_single.orm.results import aggregates, measures
 from dynamo_single.orm.results.columns import Columns, Shape, as_value, columns
 from dynamo_single.orm.results.computation import Computation, Dates
 from dynamo_single.orm.results.measures import Measure
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import DateAttribute, TimestampAttribute
-from dynamo_single.orm.schema.children import Children
-from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.orm.schema.references import Children
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.arguments import asking
 
 Q = TypeVar("Q", bound=PlannedQuerySet[Any])
@@ -166,13 +166,13 @@ def with_columns(
 
 def dates(queryset: Q, name: str, kind: str, order: str) -> Q:
     """The days on which the periods of an attribute begin."""
-    periods.check(kind, periods.DAY_KINDS, order)
+    measures.check(kind, measures.DAY_KINDS, order)
     return _dates(queryset, name, (DateAttribute, TimestampAttribute), kind, order, None)
 
 
 def datetimes(queryset: Q, name: str, kind: str, order: str, zone: datetime.tzinfo | None) -> Q:
     """The moments at which the periods of an attribute begin."""
-    periods.check(kind, periods.KINDS, order)
+    measures.check(kind, measures.KINDS, order)
     return _dates(queryset, name, (TimestampAttribute,), kind, order, zone or timezone.get_current_timezone())
 
 

@@ -12,10 +12,10 @@ from dynamo_single.costs import Cost, Costs, counted
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.results import related
 from dynamo_single.orm.results.state import Along, QueryState
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.referrers import references
-from dynamo_single.table.limits import MAX_BATCH_KEYS
-from dynamo_single.table.listeners import SentRequest, listening
+from dynamo_single.orm.schema.references import references
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table.redirects import SentRequest, listening
+from dynamo_single.table.request import MAX_BATCH_KEYS
 
 #: How many requests are reported one by one before the rest is only counted.
 SHOWN = 20

@@ -12,14 +12,14 @@ from django.db import models
 from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.kinds import DynamoModel, M
+from dynamo_single.orm.schema.types import DynamoModel, M
 
 Q = TypeVar("Q", bound=QuerySet[Any])
 
 if TYPE_CHECKING:
     from dynamo_single.orm.results.pages import Page
+    from dynamo_single.orm.write.batch_transactions import Progress
     from dynamo_single.orm.write.bulk import Created
-    from dynamo_single.orm.write.job import Progress
 
     # What from_queryset() makes, spelled out for checkers: Django's stubs know only Django's queryset.
     class _Base(models.Manager[M]):

@@ -18,12 +18,12 @@ from msgspec import Struct
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import MAX_MEMBERS
-from dynamo_single.orm.effects.together import effects_of
+from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.query.state import state_of
-from dynamo_single.orm.requests import block
+from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.schema import registry, secrecy
-from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.orm.schema.kinds import Defaults, DynamoModel
+from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.orm.schema.types import Defaults, DynamoModel
 
 
 class End(Struct, frozen=True, eq=False):
@@ -256,7 +256,7 @@ class EdgesManager:
         return [pk for pk in pks if pk in known]
 
     def _write_block(self) -> None:
-        if block.current() is not None:
+        if atomic_block.current() is not None:
             raise NotSupported(
                 f"{self.end.name} is changed by reading which edges there are, which an atomic() block cannot. Within "
                 f"a block create or delete {self.through._meta.label} objects themselves."

@@ -1,35 +1,34 @@
 """The queryset: Django's, with a plan of DynamoDB requests in the place of SQL.
 
-The public methods. ``planned`` has what they are made of; nothing is sent before a queryset is evaluated.
+The public methods. ``base`` has what they are made of; nothing is sent before a queryset is evaluated.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from django.db import models
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.later import Later
-from dynamo_single.orm.items import partial
-from dynamo_single.orm.query import by_key, explain
-from dynamo_single.orm.query.awaited import AwaitedQuerySet
-from dynamo_single.orm.query.planned import RowIterable
+from dynamo_single.lazy_modules import Later
+from dynamo_single.orm.items import refresh
+from dynamo_single.orm.query import explain, get
+from dynamo_single.orm.query.async_methods import AwaitedQuerySet
+from dynamo_single.orm.query.base import RowIterable
 from dynamo_single.orm.query.state import state_of
-from dynamo_single.orm.query.unsupported import refuse_all
-from dynamo_single.orm.reading import plans
-from dynamo_single.orm.requests.description import describe
+from dynamo_single.orm.reading import execute as reading_execute
+from dynamo_single.orm.requests.explain import describe
 from dynamo_single.orm.results import computation, objects, related
 from dynamo_single.orm.results.columns import Shape, as_dict, as_named_tuple, as_tuple, as_value, columns
 from dynamo_single.orm.schema import secrecy
-from dynamo_single.orm.schema.encoding.secrets import MASK, lookups_in
-from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.orm.schema.kinds import DynamoModel, M
+from dynamo_single.orm.schema.keys.secret_values import MASK, lookups_in
+from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.orm.schema.types import DynamoModel, M
 from dynamo_single.orm.where.arguments import asking, parts_of
-from dynamo_single.orm.where.lookup import members
+from dynamo_single.orm.where.lookups import members
 from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
@@ -39,6 +38,47 @@ else:
     annotate = Later("dynamo_single.orm.query.annotate")
     pages = Later("dynamo_single.orm.results.pages")
     rows = Later("dynamo_single.orm.results.rows")
+
+
+# The public methods of Django's QuerySet and Manager that have no answer here, and what to do instead.
+#
+# Each becomes a method that raises ``NotSupported``, so that none of them can reach Django's SQL compiler by
+# inheritance. A test compares this table and our own methods with Django's, by introspection.
+
+C = TypeVar("C", bound=type)
+
+#: Method name: why DynamoDB cannot, and the nearest thing that can.
+REFUSED = {
+    "alias": "DynamoDB filters and orders by stored values. Keep the value in a separate attribute that save() sets, "
+    "or compute it in Python: [each for each in queryset if ...] and sorted(queryset, key=...)",
+    "difference": "DynamoDB has no set operations. Combine conditions, or compare in Python: "
+    "[each for each in queryset if each not in set(other)]",
+    "extra": "DynamoDB has no SQL. Use filter() and order_by(), or compute in Python: [... for each in queryset]",
+    "intersection": "DynamoDB has no set operations. Combine the querysets, queryset & other, or compare in Python: "
+    "[each for each in queryset if each in set(other)]",
+    "raw": "DynamoDB has no SQL. Use filter(), or PynamoDB's Model.query(), which takes keys and conditions",
+    "select_for_update": "DynamoDB has no locks. Write on the condition that no other process changed the value: "
+    "save(condition=Q(...)). With a VersionAttribute, every save() of a changed object raises StaleObject",
+}
+
+
+def refusing(name: str) -> Callable[..., object]:
+    """A method that raises ``NotSupported`` with the table's words."""
+
+    def method(self: object, *args: object, **kwargs: object) -> NoReturn:
+        raise NotSupported(f"{name}() is not supported: {REFUSED[name]}.")
+
+    method.__name__ = name
+    method.__doc__ = "Refused by name; see ``REFUSED``."
+    return method
+
+
+def refuse_all(cls: C) -> C:
+    """Class decorator: put a refusing method on the class for every row of the table."""
+    for name in REFUSED:
+        setattr(cls, name, refusing(name))
+    return cls
+
 
 T = TypeVar("T")
 
@@ -77,7 +117,7 @@ class QuerySet(AwaitedQuerySet[M]):
             afterwards = [*explain.announce_deletions(self.model, plan), *computed, *along]
         if execute:
             afterwards += explain.execute(self._iterable_class(self), state.along)
-        requests = plans.requests(state.table, plan, limit=objects.first_limit(state, plan))
+        requests = reading_execute.requests(state.table, plan, limit=objects.first_limit(state, plan))
         return describe(plan, requests, afterwards=afterwards)
 
     def complex_filter(self, filter_obj: Any) -> Self:
@@ -100,8 +140,8 @@ class QuerySet(AwaitedQuerySet[M]):
 
     def get(self, *args: object, **kwargs: object) -> M:
         """The one object: one GetItem for a whole primary key, two for a unique value, else a Query for two matches."""
-        key = by_key.key_of_one(self, kwargs) if kwargs and not args else None
-        found = list(self._two(args, kwargs)) if key is None else run(by_key.objects(self, (key,)))
+        key = get.key_of_one(self, kwargs) if kwargs and not args else None
+        found = list(self._two(args, kwargs)) if key is None else run(get.objects(self, (key,)))
         return self._only(found, args, kwargs)
 
     def _two(self, args: Any, kwargs: Any) -> Self:
@@ -129,9 +169,9 @@ class QuerySet(AwaitedQuerySet[M]):
         self._check_bulk(field_name)
         if id_list is not None:
             id_list = members(field_name, id_list)
-            keys = by_key.keys_of_several(self, id_list) if field_name == "pk" else None
+            keys = get.keys_of_several(self, id_list) if field_name == "pk" else None
             if keys is not None:
-                return run(by_key.by_pk(self, keys))
+                return run(get.by_pk(self, keys))
         return models.QuerySet.in_bulk(self._in_any_order(id_list), id_list, field_name=field_name)
 
     def _in_any_order(self, id_list: object) -> Self:
@@ -257,13 +297,13 @@ class QuerySet(AwaitedQuerySet[M]):
         The answers become smaller; DynamoDB charges whole items all the same.
         """
         self._check_loadable("only")
-        names = fields if fields == (None,) else partial.named(self.model, fields, "only")
+        names = fields if fields == (None,) else refresh.named(self.model, fields, "only")
         return super().only(*names)
 
     def defer(self, *fields: object) -> Self:
         """Objects of which all but the named attributes are read; ``defer(None)`` takes back what was deferred."""
         self._check_loadable("defer")
-        names = fields if fields == (None,) else partial.named(self.model, fields, "defer")
+        names = fields if fields == (None,) else refresh.named(self.model, fields, "defer")
         return super().defer(*names)
 
     def _check_loadable(self, name: str) -> None:

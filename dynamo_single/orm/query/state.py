@@ -15,24 +15,24 @@ from django.db.models.sql import Query
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import DynamoSingleError, NotSupported
-from dynamo_single.later import Later
+from dynamo_single.lazy_modules import Later
 from dynamo_single.orm.conditions.terms import Condition, Nothing
-from dynamo_single.orm.items import partial
+from dynamo_single.orm.items import refresh
 from dynamo_single.orm.plan.plan import Visibility
-from dynamo_single.orm.query import inside
+from dynamo_single.orm.query import subqueries
 from dynamo_single.orm.results import objects
 from dynamo_single.orm.results.computation import Computation
 from dynamo_single.orm.results.state import NOTHING_ALONG, Along, Asked, QueryState, Window
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fetching import FetchMode, checked, to_tell
-from dynamo_single.orm.schema.kinds import DynamoModel, M
-from dynamo_single.orm.where import folding, tree
+from dynamo_single.orm.schema.types import DynamoModel, M
+from dynamo_single.orm.where import lookups, tree
 from dynamo_single.orm.where.arguments import check_nesting
 from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
     from dynamo_single.orm.where import secrets
-    from dynamo_single.orm.write.job import Progress
+    from dynamo_single.orm.write.batch_transactions import Progress
 else:
     secrets = Later("dynamo_single.orm.where.secrets")
 
@@ -194,7 +194,7 @@ class StatefulQuerySet(models.QuerySet[M]):
             return self
         narrowed = self._asking(replace(self._asked, inside=()))
         for negated, condition in self._asked.inside:
-            found = await inside.with_values(condition)
+            found = await subqueries.with_values(condition)
             narrowed.query.add_q(~found if negated else found)
         return narrowed
 
@@ -239,7 +239,7 @@ def what_is_asked(queryset: StatefulQuerySet[Any]) -> object:
 
 def _where(model: type[DynamoModel], query: Query, *, in_python: bool) -> Condition:
     try:
-        return folding.canonically(model, tree.read_where(model, query.where, in_python=in_python))
+        return lookups.canonically(model, tree.read_where(model, query.where, in_python=in_python))
     except DynamoSingleError:
         if query.is_empty():
             return Nothing()  # as in Django, a condition that cannot be answered is no matter where nothing is asked
@@ -259,7 +259,7 @@ def along_of(queryset: StatefulQuerySet[DynamoModel]) -> Along:
 
 def _implied(model: type[DynamoModel], query: Query) -> tuple[str, ...]:
     """The references that ``select_related()`` without names follows: those that every object has and that are read."""
-    read = partial.wanted(model, query.deferred_loading)
+    read = refresh.wanted(model, query.deferred_loading)
     kept = None if read is None else {*read, *registry.layout_of(model).identity}
     references = (field for field in model._meta.concrete_fields if field.is_relation and not field.null)
     return tuple(field.name for field in references if kept is None or field.attname in kept)

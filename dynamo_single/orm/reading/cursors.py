@@ -18,11 +18,11 @@ from django.utils.crypto import salted_hmac
 from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidCursor
-from dynamo_single.later import Later
+from dynamo_single.lazy_modules import Later
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.reading.positions import Position
-from dynamo_single.orm.schema.encoding.shards import MAX_SHARDS, suffix
+from dynamo_single.orm.schema.keys.shards import MAX_SHARDS, suffix
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
 if TYPE_CHECKING:

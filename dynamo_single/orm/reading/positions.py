@@ -13,18 +13,16 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dynamo_single.orm.conditions.algebra import conjuncts, join, simplify
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import Compare, Condition
+from dynamo_single.orm.conditions.terms import Compare, Condition, conjuncts, join, simplify
 from dynamo_single.orm.plan.choice import by_one_key
 from dynamo_single.orm.plan.constraints import gather
-from dynamo_single.orm.plan.plan import KeyCondition, Plan
-from dynamo_single.orm.plan.projection import attributes_of
+from dynamo_single.orm.plan.plan import KeyCondition, Plan, attributes_of
 from dynamo_single.orm.reading.single import plan_key_of
 from dynamo_single.orm.requests.actions import ItemKey, key_of
-from dynamo_single.orm.schema.encoding.keys import prefix_end
+from dynamo_single.orm.schema.keys.template import prefix_end
 from dynamo_single.table import names
-from dynamo_single.table.items import Item
+from dynamo_single.table.request import Item
 
 
 class Position(Struct, frozen=True):

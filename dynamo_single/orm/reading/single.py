@@ -5,8 +5,9 @@ It knows the table and the requests' answers, and must not know models.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -15,19 +16,17 @@ from dynamo_single.exceptions import NotSupported, UnexpectedItem
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.plan.plan import Plan, PlanKind
-from dynamo_single.orm.plan.projection import PartialItem
-from dynamo_single.orm.requests import block
+from dynamo_single.orm.plan.plan import PartialItem, Plan, PlanKind
+from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.compiler import compile_batches, compile_plan, compile_reads, item_key
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import masking, names
-from dynamo_single.table.batches import Wanted, get_batches
+from dynamo_single.table.answers import PageForm
+from dynamo_single.table.batches import Wanted, get_answers, get_batches
 from dynamo_single.table.flow import Pages
-from dynamo_single.table.items import Item as StoredItem
-from dynamo_single.table.items import NewItem
-from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS
-from dynamo_single.table.request import Request
+from dynamo_single.table.request import MAX_ACTIONS, MAX_BATCH_KEYS, NewItem, Request
+from dynamo_single.table.request import Item as StoredItem
 from dynamo_single.table.table import Table
 
 Item = NewItem
@@ -44,10 +43,10 @@ def as_read(plan: Plan, found: Sequence[Item]) -> Sequence[Item]:
 async def of_key(table: Table, plan: Plan) -> list[Item]:
     """The item of a plan of one whole primary key, if there is one that matches."""
     item: Item | None = None
-    if block.current() is not None:
-        item = block.put_whole(table.settings.alias, plan.keys)
+    if atomic_block.current() is not None:
+        item = atomic_block.put_whole(table.settings.alias, plan.keys)
         if item is None:
-            block.check_plan(table.settings.alias, plan)
+            atomic_block.check_plan(table.settings.alias, plan)
     if item is None:
         (request,) = compile_plan(plan)
         item = (await table.ask(request)).get("Item")
@@ -159,14 +158,14 @@ async def by_key(table: Table, plan: Plan) -> Sequence[Item]:
     """The items of a plan of whole primary keys, at most a hundred of which are asked for at a time."""
     if plan.kind == "get":
         return as_read(plan, await of_key(table, plan))
-    block.check_plan(table.settings.alias, plan)
+    atomic_block.check_plan(table.settings.alias, plan)
     return as_read(plan, [item async for page in of_keys(table, plan, None) for item in page])
 
 
 async def at_once(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
     """The items of some plans of whole primary keys as of one moment, by one TransactGetItems; again on a conflict."""
     for plan in plans:
-        block.check_plan(table.settings.alias, plan)
+        atomic_block.check_plan(table.settings.alias, plan)
         await knowledge.undivided(table, plan.layout)
     keys = list(dict.fromkeys(key for plan in plans for key in plan.keys))
     if len(keys) > MAX_ACTIONS:
@@ -181,7 +180,7 @@ async def at_once(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
 
 async def get_item(table: Table, key: tuple[str, str]) -> Item | None:
     """One item by its key, strongly consistent: one GetItem."""
-    block.check_keys(table.settings.alias, [key])
+    atomic_block.check_keys(table.settings.alias, [key])
     return await stored_item(table, key)
 
 
@@ -198,6 +197,40 @@ async def get_items(table: Table, keys: Collection[ItemKey]) -> dict[ItemKey, It
     if len(wanted) == 1:
         item = await get_item(table, wanted[0])
         return {} if item is None else {wanted[0]: item}
-    block.check_keys(table.settings.alias, wanted)
+    atomic_block.check_keys(table.settings.alias, wanted)
     async with aclosing(get_batches(table, compile_batches(wanted, table.name), Wanted(None))) as batches:
         return {key_of(item): item async for batch in batches for item in batch}
+
+
+# What BatchGetItems give under the keys of a plan, where a form decodes their items.
+#
+# It must not know what the items are decoded into.
+
+T = TypeVar("T")
+
+
+async def found_by_key(
+    table: Table,
+    plan: Plan,
+    form: PageForm,
+    found_in: Callable[[dict[str, object]], Mapping[ItemKey, T]],
+    *,
+    stop: int | None,
+) -> Pages[tuple[ItemKey, T]]:
+    """What answers hold under the keys of a batch_get without a filter, in the order of the keys.
+
+    ``found_in`` gives it of one answer, of which the items are decoded by ``form``, or are dicts.
+    """
+    atomic_block.check_plan(table.settings.alias, plan)
+    await knowledge.undivided(table, plan.layout)
+    requests, wanted = compile_plan(plan, table_name=table.name), Wanted(stop)
+    left = iter(requests)
+    async with aclosing(get_answers(table, requests, wanted, form)) as batches:
+        async for batch in batches:
+            found: dict[ItemKey, T] = {}
+            for answer in batch:
+                found |= found_in(answer)
+            keys = map(key_of, next(left).params["RequestItems"][table.name]["Keys"])
+            page = [(key, found[key]) for key in keys if key in found]
+            wanted.took(len(page))
+            yield page

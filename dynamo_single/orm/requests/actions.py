@@ -11,12 +11,11 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
-from dynamo_single.orm.requests.changes import Change, as_stored
-from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored, join
+from dynamo_single.orm.requests.updates import Change, as_stored
+from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.table import names
-from dynamo_single.table.items import Item as Item
+from dynamo_single.table.request import Item as Item
 
 #: The texts of an item's partition key and sort key.
 ItemKey = tuple[str, str]

@@ -22,9 +22,9 @@ from dynamo_single.orm.requests.expressions import (
     compile_change,
     compile_condition,
 )
-from dynamo_single.orm.schema.encoding.keys import prefix_end
+from dynamo_single.orm.schema.keys.template import prefix_end
 from dynamo_single.table import masking, names
-from dynamo_single.table.limits import (
+from dynamo_single.table.request import (
     LIMITS,
     MAX_ACTIONS,
     MAX_BATCH_KEYS,
@@ -32,8 +32,8 @@ from dynamo_single.table.limits import (
     MAX_ITEM_SIZE,
     MAX_OPERATORS,
     MAX_PAGE_ITEMS,
+    Request,
 )
-from dynamo_single.table.request import Request
 
 __all__ = [
     "MAX_ACTIONS",

@@ -9,16 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from dynamo_single.exceptions import NotSupported, UnknownField
-from dynamo_single.orm.conditions.algebra import simplify
 from dynamo_single.orm.conditions.lowering import lower
-from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored, StoredPair
+from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored, StoredPair, simplify
 from dynamo_single.orm.conditions.wording import word
-from dynamo_single.orm.requests.changes import Change, Place
-from dynamo_single.orm.schema.encoding.values import checked_text
+from dynamo_single.orm.requests.updates import Change, Place
+from dynamo_single.orm.schema.keys.values import checked_text
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
-from dynamo_single.table.items import StoredValue
-from dynamo_single.table.limits import LIMITS, MAX_EXPRESSION, MAX_IN_OPERANDS, MAX_OPERATORS
+from dynamo_single.table.request import LIMITS, MAX_EXPRESSION, MAX_IN_OPERANDS, MAX_OPERATORS, StoredValue
 
 _FUNCTIONS = {"begins_with": "begins_with", "contains": "contains", "type": "attribute_type"}
 #: The bytes and operators that are left to what else is in an expression that was divided.

@@ -17,28 +17,25 @@ from msgspec.structs import replace
 
 from dynamo_single import clock
 from dynamo_single.exceptions import NoAccessPattern, NotSupported
-from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING, Compare, Condition, Order
+from dynamo_single.orm.conditions.terms import EVERYTHING, Compare, Condition, Order, join
 from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, extracted, sentence, word
-from dynamo_single.orm.items import hydration
-from dynamo_single.orm.items.hydration import Item
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.readers import absent_value, value_reader
 from dynamo_single.orm.plan import planner
-from dynamo_single.orm.plan.plan import Plan
-from dynamo_single.orm.plan.projection import attributes_of, project
-from dynamo_single.orm.reading import plans as reading
-from dynamo_single.orm.results import held, objects, sorting
+from dynamo_single.orm.plan.plan import Plan, attributes_of, project
+from dynamo_single.orm.reading import execute as reading
+from dynamo_single.orm.results import cached_lists, objects, sorting
 from dynamo_single.orm.results.measures import NUMBERS, Function, Measure, Tally, checked_default
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.fields.base import DynamoField, IdentityField
+from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.arguments import asking, check_lists, check_nesting
-from dynamo_single.orm.where.lookup import is_own
-from dynamo_single.orm.where.paths import measured_elsewhere
+from dynamo_single.orm.where.lookups import is_own, measured_elsewhere
 from dynamo_single.orm.where.tree import read_where
 
 FUNCTIONS: dict[type[Any], Function] = {Count: "Count", Min: "Min", Max: "Max", Sum: "Sum", Avg: "Avg"}
@@ -246,7 +243,7 @@ async def _added_up(source: QueryState, measures: Sequence[Measure]) -> list[obj
     async with aclosing(found):
         async for page in found:
             for item in page:
-                hydration.check_type(source.model, item)
+                decode.check_type(source.model, item)
                 tallies.add(item)
     return tallies.results()
 
@@ -287,7 +284,7 @@ def _plan_of(source: QueryState, measure: Measure) -> Plan | None:
     limit = source.asked.may_hold
     if plan.in_memory is not None:
         return None  # the first of several single items is not the least of them
-    if limit is not None and held.fitted(plan, limit) is not plan:
+    if limit is not None and cached_lists.fitted(plan, limit) is not plan:
         return None
     return project(plan, {name}) if name and not counts else plan
 
@@ -311,6 +308,6 @@ async def _answer(source: QueryState, measure: Measure, plan: Plan) -> object:
         return await reading.count(source.table, plan)
     tallies = Tallies(source.model, [replace(measure, filter=EVERYTHING)])
     for item in await reading.listed(source.table, plan, stop=1):
-        hydration.check_type(source.model, item)
+        decode.check_type(source.model, item)
         tallies.add(item)
     return tallies.results()[0]

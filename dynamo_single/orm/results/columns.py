@@ -6,21 +6,77 @@ This module must not know plans or requests; that only the named attributes are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from django.db.models.utils import create_namedtuple_class
 from msgspec import Struct
 
 from dynamo_single.exceptions import NotSupported, UnknownField
-from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, extracted
-from dynamo_single.orm.items import hydration
+from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, SORT_IN_PYTHON, extracted
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.page_readers import PageReader, RowShape, rows_reader
-from dynamo_single.orm.items.readers import row_reader
-from dynamo_single.orm.results.places import place_of
-from dynamo_single.orm.schema.attributes.extracted import Steps, value_at
-from dynamo_single.orm.schema.fields.fields import IdentityField
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.where.paths import refuse_path
+from dynamo_single.orm.items.readers import row_reader, value_reader
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes.computed import Steps, steps_into, value_at
+from dynamo_single.orm.schema.attributes.documents import SetAttribute
+from dynamo_single.orm.schema.fields.base import IdentityField
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.where.lookups import refuse_path
+
+# Places inside documents, as ``values()`` and ``order_by()`` name them: they are read out of items in memory.
+#
+# DynamoDB returns and charges items whole, and orders by keys. This module must not know plans or querysets.
+
+_STEP = "__"
+#: What values can be put in order among each other, as messages call it.
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (bool, "truth values"),
+    ((int, Decimal), "numbers"),
+    (str, "texts"),
+    (bytes, "bytes"),
+)
+
+
+def place_of(model: type[DynamoModel], name: str) -> tuple[str, Steps] | None:
+    """The document and the place in it that a name means; ``None`` for a name that leads into none."""
+    first, *steps = name.split(_STEP)
+    attribute = registry.attributes_of(model).get(first)
+    if not steps or attribute is None or not attribute.document or isinstance(attribute, SetAttribute):
+        return None
+    place = steps_into(attribute.attr_type, steps)
+    if "" in place or (attribute.attr_type == "L" and isinstance(place[0], str)):
+        raise UnknownField(
+            f"{model._meta.label} has no place {name!r}: places in lists are numbers from 0 up, and no name is empty."
+        )
+    return first, place
+
+
+def ordered_reader(model: type[DynamoModel], name: str) -> Callable[[Item], object]:
+    """What gives an item's value of an attribute, or of a place, to put items in order by.
+
+    Raises ``NotSupported`` for values of a place that have no order, or none among each other.
+    """
+    place = place_of(model, name)
+    if place is None:
+        return value_reader(model, name)
+    read, steps, found = value_reader(model, place[0]), place[1], dict[str, None]()
+
+    def value(item: Item) -> object:
+        given = value_at(read(item), steps)
+        if given is not None:
+            kind = next((said for kinds, said in _KINDS if isinstance(given, kinds)), "")
+            found[kind or type(given).__name__] = None
+            if not kind or len(found) > 1:
+                raise NotSupported(
+                    f"{model._meta.label}: order_by({name!r}) finds {' and '.join(found)} there, which have no order"
+                    f"{' among each other' if kind else ''}. Exclude values of another type, or {SORT_IN_PYTHON}."
+                )
+        return given
+
+    return value
+
 
 Shape = Callable[[Sequence[str], tuple[Any, ...]], Any]
 
@@ -44,14 +100,14 @@ class Columns(Struct, frozen=True):
             )
         return self
 
-    def reader(self, model: type[DynamoModel]) -> Callable[[hydration.Item], Any]:
+    def reader(self, model: type[DynamoModel]) -> Callable[[decode.Item], Any]:
         """What makes the row of an item; it raises ``UnexpectedItem`` for another model's."""
         names, shape, read = self.names, self.shape, _reader(model, self.attributes)
         if self.places:
             read = _placed(read, self.places)
 
-        def row(item: hydration.Item) -> object:
-            hydration.check_type(model, item)
+        def row(item: decode.Item) -> object:
+            decode.check_type(model, item)
             return shape(names, read(item))
 
         return row
@@ -67,7 +123,7 @@ class Columns(Struct, frozen=True):
         return rows_reader(model, self.attributes, self.names, made)
 
 
-def _reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[hydration.Item], tuple[object, ...]]:
+def _reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[decode.Item], tuple[object, ...]]:
     """What reads some attributes and, if it is among them, the identity that several of them make."""
     fields: list[Any] = [model._meta.get_field(name) if name != "pk" else model._meta.pk for name in names]
     if not any(isinstance(field, IdentityField) for field in fields):
@@ -75,7 +131,7 @@ def _reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[hydrati
     groups = [field.names if isinstance(field, IdentityField) else (field.attname,) for field in fields]
     read = row_reader(model, [name for group in groups for name in group])
 
-    def row(item: hydration.Item) -> tuple[object, ...]:
+    def row(item: decode.Item) -> tuple[object, ...]:
         values = iter(read(item))
         return tuple(
             field.joined([next(values) for _ in group]) if isinstance(field, IdentityField) else next(values)
@@ -86,11 +142,11 @@ def _reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[hydrati
 
 
 def _placed(
-    read: Callable[[hydration.Item], tuple[Any, ...]], places: Mapping[int, Steps]
-) -> Callable[[hydration.Item], tuple[Any, ...]]:
+    read: Callable[[decode.Item], tuple[Any, ...]], places: Mapping[int, Steps]
+) -> Callable[[decode.Item], tuple[Any, ...]]:
     """What reads rows, some columns of which are places inside the documents that it read."""
 
-    def row(item: hydration.Item) -> tuple[Any, ...]:
+    def row(item: decode.Item) -> tuple[Any, ...]:
         values = enumerate(read(item))
         return tuple(value_at(value, places[number]) if number in places else value for number, value in values)
 

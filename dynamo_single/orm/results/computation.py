@@ -17,7 +17,7 @@ from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON, sentence
 from dynamo_single.orm.results.columns import Columns, Shape
 from dynamo_single.orm.results.measures import Measure
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel
 
 
 class Dates(Struct, frozen=True):

@@ -17,26 +17,25 @@ from msgspec.structs import replace
 
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NoAccessPattern, NotSupported, TooManyMatches
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.items import batches, hydration
-from dynamo_single.orm.items.hydration import Item
+from dynamo_single.orm.items import batch_get, decode
+from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.page_readers import PageReader
-from dynamo_single.orm.items.partial import references, wanted
+from dynamo_single.orm.items.refresh import references, wanted
 from dynamo_single.orm.items.unique_rules import lookups_of
 from dynamo_single.orm.plan import planner
-from dynamo_single.orm.plan.plan import InMemory, Plan
-from dynamo_single.orm.plan.projection import attributes_of, narrow, project
-from dynamo_single.orm.reading import plans, single, streams
+from dynamo_single.orm.plan.plan import InMemory, Plan, attributes_of, narrow, project
+from dynamo_single.orm.reading import execute, shards, single
 from dynamo_single.orm.reading.shards import sort_of, with_texts
 from dynamo_single.orm.requests.actions import ItemKey
-from dynamo_single.orm.results import held, joined_order, related, sorting
+from dynamo_single.orm.results import cached_lists, related, sorting
 from dynamo_single.orm.results.state import QueryState, Window
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.children import Children
-from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.orm.schema.references import Children
+from dynamo_single.table.answers import TypedAnswer, untyped
 from dynamo_single.table.flow import Pages
-from dynamo_single.table.items import Response
-from dynamo_single.table.pages import TypedAnswer, untyped
+from dynamo_single.table.request import Response
 
 T = TypeVar("T")
 
@@ -97,16 +96,16 @@ def plan_with_keys(state: QueryState) -> Plan:
 
 def _exact_or_held(state: QueryState) -> Plan:
     """The plan by a key that expresses all that was asked, in its order; else what is held, in order."""
-    order = joined_order.read_joined_sorting(state.model, state.ordering)
-    if not any(sort.missing_first is not None or joined_order.is_joined(sort) for sort in order):
+    order = sorting.read_joined_sorting(state.model, state.ordering)
+    if not any(sort.missing_first is not None or sorting.is_joined(sort) for sort in order):
         with suppress(NoAccessPattern):
             found = plan_by_key(state)
-            if held.is_exact(found) and not state.asked.held.has(found):  # type: ignore[union-attr]  # see the caller
+            if cached_lists.is_exact(found) and not state.asked.held.has(found):  # type: ignore[union-attr]  # see the caller
                 return found
     for sort in order:
-        if not joined_order.is_joined(sort):
+        if not sorting.is_joined(sort):
             sorting.check_orderable(state.model, sort.attribute, "order_by()")
-    found = held.plan(state.query(ordered=False), now=_now(state))
+    found = cached_lists.plan(state.query(ordered=False), now=_now(state))
     if order or state.reversed:
         found = replace(found, in_memory=InMemory(None, order, state.reversed))
     return projected(state, found)
@@ -131,14 +130,14 @@ def plan_by_key(state: QueryState, *, ordered: bool = True) -> Plan:
 def plan_of_matches(state: QueryState) -> Plan:
     """The plan that finds what matches, in any order, and reads it whole."""
     if state.asked.held is not None:
-        return held.plan(state.query(ordered=False), now=_now(state))
+        return cached_lists.plan(state.query(ordered=False), now=_now(state))
     return _planned(state, ordered=False)
 
 
 def _planned(state: QueryState, *, ordered: bool) -> Plan:
     """The planner's plan; one that holds what it reads if a filter is too long for DynamoDB, and that was allowed."""
     found = planner.plan(state.query(ordered=ordered), now=_now(state))
-    return found if state.asked.may_hold is None else held.fitted(found, state.asked.may_hold)
+    return found if state.asked.may_hold is None else cached_lists.fitted(found, state.asked.may_hold)
 
 
 def projected(state: QueryState, plan: Plan) -> Plan:
@@ -190,7 +189,7 @@ def opened(state: QueryState) -> Results:
     Nothing is read yet. In an event loop, after ``know()``.
     """
     if state.is_empty:
-        return streams.chained(())
+        return shards.chained(())
     found = plan(state)
     if state.along.prefetched:
         members = related.members_of(state, found)
@@ -199,7 +198,7 @@ def opened(state: QueryState) -> Results:
     if found.kind == "batch_get" and found.in_memory is None and state.asked.columns is None:
         return _of_keys(state, found)
     if found.is_sharded and found.is_merged and found.in_memory is None and state.asked.columns is None:
-        of_each = hydration.page_reader(state.model, found.projection, by=sort_of(found))
+        of_each = decode.page_reader(state.model, found.projection, by=sort_of(found))
         return _one_by_one(state, found) if of_each is None else _of_shards(state, found, of_each)
     made_by = page_reader(state, found)
     return _one_by_one(state, found) if made_by is None else _whole_pages(state, found, made_by)
@@ -217,7 +216,7 @@ def reader(state: QueryState) -> Callable[[Item], Any]:
     """What makes an object, or a row of ``values()``, of an item that was read."""
     if state.asked.columns is not None:
         return state.asked.columns.reader(state.model)
-    return partial(instance, state) if state.known else partial(hydration.instance, state.model)
+    return partial(instance, state) if state.known else partial(decode.instance, state.model)
 
 
 def page_reader(state: QueryState, plan: Plan) -> PageReader | None:
@@ -226,16 +225,16 @@ def page_reader(state: QueryState, plan: Plan) -> PageReader | None:
         return None
     if state.asked.columns is not None:
         return state.asked.columns.page_reader(state.model)
-    return hydration.page_reader(state.model, plan.projection)
+    return decode.page_reader(state.model, plan.projection)
 
 
 def _of_keys(state: QueryState, plan: Plan) -> Results:
     """The objects of several primary keys, from the beginning to the end of the slice."""
 
     def object_of(found: tuple[ItemKey, object]) -> Model:
-        return tell(state, batches.made(state.model, found[1]))
+        return tell(state, batch_get.made(state.model, found[1]))
 
-    pages = partial(batches.pages, state.model, state.table, plan, stop=state.window.stop)
+    pages = partial(batch_get.pages, state.model, state.table, plan, stop=state.window.stop)
     return _in_window(pages, state.window, object_of)
 
 
@@ -245,16 +244,16 @@ def _of_shards(state: QueryState, plan: Plan, made_by: PageReader) -> Results:
     def found_in(answer: Response) -> Sequence[tuple[str, object]]:
         made = None
         if isinstance(answer, TypedAnswer):
-            made = hydration.made_at_once(state.model, made_by, answer.typed)
+            made = decode.made_at_once(state.model, made_by, answer.typed)
         if made is not None:
             return made
         plain = with_texts(plan, untyped(answer))
         return list(zip((text for text, _ in plain), single.as_read(plan, [item for _, item in plain]), strict=True))
 
     def object_of(found: object) -> Model:
-        return tell(state, batches.made(state.model, found))
+        return tell(state, batch_get.made(state.model, found))
 
-    pages = partial(plans.of_shards, state.table, plan, made_by.form, found_in, stop=state.window.stop)
+    pages = partial(execute.of_shards, state.table, plan, made_by.form, found_in, stop=state.window.stop)
     return _in_window(pages, state.window, object_of)
 
 
@@ -274,13 +273,13 @@ async def _whole_pages(state: QueryState, plan: Plan, made_by: PageReader) -> Re
     """What a plan that comes in pages finds, from the beginning to the end of the slice, made page by page."""
     one_by_one, window, passed = reader(state), state.window, 0
     await knowledge.undivided(state.table, state.layout)
-    async with aclosing(plans.answers(state.table, plan, made_by.form, stop=window.stop)) as answers:
+    async with aclosing(execute.answers(state.table, plan, made_by.form, stop=window.stop)) as answers:
         async for answer in answers:
             wanted = window.after(passed)
             made = None
             if isinstance(answer, TypedAnswer):
                 passed += len(answer.typed)
-                made = hydration.made_at_once(state.model, made_by, answer.typed[wanted])
+                made = decode.made_at_once(state.model, made_by, answer.typed[wanted])
             else:
                 passed += len(answer["Items"])
             if made is not None:
@@ -293,7 +292,7 @@ async def _whole_pages(state: QueryState, plan: Plan, made_by: PageReader) -> Re
 
 def instance(state: QueryState, item: Item) -> Model:
     """The object of an item, with the related objects that are known already."""
-    return tell(state, hydration.instance(state.model, item))
+    return tell(state, decode.instance(state.model, item))
 
 
 def tell(state: QueryState, obj: Model) -> Model:
@@ -314,14 +313,14 @@ def items(state: QueryState, plan: Plan) -> Pages[Item]:
 
 def _pages(state: QueryState, plan: Plan, *, skip: int = 0, stop: int | None = None) -> Pages[Item]:
     if plan.kind == "held":
-        rows = state.asked.held or held.Held(state.asked.in_memory or DEFAULT_LIMIT)
+        rows = state.asked.held or cached_lists.Held(state.asked.in_memory or DEFAULT_LIMIT)
         return rows.pages(state.table, plan, skip=skip, stop=stop)
-    return plans.pages(state.table, plan, skip=skip, stop=stop)
+    return execute.pages(state.table, plan, skip=skip, stop=stop)
 
 
 async def _sorted(state: QueryState, plan: Plan, how: InMemory) -> Pages[Item]:
     found = [item async for page in matches(state, plan, how.limit) for item in page]
-    readers = await joined_order.readers(state.model, how.ordering, found)
+    readers = await sorting.readers(state.model, how.ordering, found)
     sorting.put_in_order(found, how, lambda item, name: readers[name](item))
     yield found[state.window.start : state.window.stop]
 
@@ -352,13 +351,13 @@ def first_limit(state: QueryState, plan: Plan) -> int | None:
     """The ``Limit`` of the first request of a plan, if it has one."""
     if plan.in_memory is not None or plan.kind == "held":
         return _page_limit(plan.parts[0] if plan.kind == "held" else plan, state.asked.in_memory)
-    return state.window.stop if plans.limit_is_exact(plan) else None
+    return state.window.stop if execute.limit_is_exact(plan) else None
 
 
 def _page_limit(plan: Plan, limit: int | None) -> int | None:
     """How many items a plan's request may read before it is known that too many match, if that is known."""
     # Where a filter drops items, a Limit would only make more and smaller pages of the same reading.
-    return limit + 1 if limit is not None and plans.limit_is_exact(plan) else None
+    return limit + 1 if limit is not None and execute.limit_is_exact(plan) else None
 
 
 async def count(state: QueryState) -> int:
@@ -371,19 +370,19 @@ async def count(state: QueryState) -> int:
         return sum([len(page) async for page in _pages(state, found, skip=window.start, stop=window.stop)])
     if shared is not None and window.stop is None:
         return await _count_up_to(state, found, shared.limit)
-    return await plans.count(state.table, found, skip=window.start, stop=window.stop)
+    return await execute.count(state.table, found, skip=window.start, stop=window.stop)
 
 
 async def hold(state: QueryState) -> None:
     """Read what answers a question in memory, unless it was read; ``TooManyMatches`` if that is too much."""
-    found = held.plan(state.query(ordered=False), now=_now(state))
+    found = cached_lists.plan(state.query(ordered=False), now=_now(state))
     if state.asked.held is not None and found.kind == "held":
         await state.asked.held.hold(state.table, found)
 
 
 async def _count_up_to(state: QueryState, plan: Plan, limit: int) -> int:
     """One Query with Select=COUNT of no more than is held."""
-    seen = await plans.count(state.table, plan, skip=state.window.start, stop=limit + 1)
+    seen = await execute.count(state.table, plan, skip=state.window.start, stop=limit + 1)
     if seen > limit:
         most = f"{state.label}: there are more than {limit} objects to count."
         raise TooManyMatches(f"{most} Allow more: .allow_in_memory(limit=...)", limit=limit)

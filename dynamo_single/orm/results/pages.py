@@ -1,6 +1,6 @@
 """Pages of a queryset: its objects from a cursor on, with the cursors of the pages around them.
 
-``positions`` says where a page begins, ``paging`` reads it, ``cursors`` writes its ends as texts. This module must not
+``positions`` says where a page begins, ``page`` reads it, ``cursors`` writes its ends as texts. This module must not
 know requests.
 """
 
@@ -14,18 +14,18 @@ from msgspec import structs
 
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported
-from dynamo_single.orm.items.hydration import Item
-from dynamo_single.orm.plan.plan import Plan
-from dynamo_single.orm.plan.projection import PartialItem
-from dynamo_single.orm.reading import cursors, paging, positions
+from dynamo_single.orm.items.decode import Item
+from dynamo_single.orm.plan.plan import PartialItem, Plan
+from dynamo_single.orm.reading import cursors, positions
+from dynamo_single.orm.reading import page as reading_page
 from dynamo_single.orm.reading.cursors import Cursor
-from dynamo_single.orm.reading.paging import Beginning, Reading
+from dynamo_single.orm.reading.page import Beginning, Reading
 from dynamo_single.orm.reading.positions import Narrowed, Position
-from dynamo_single.orm.results import objects, prefetching
+from dynamo_single.orm.results import objects, prefetch
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.table.listeners import SentRequest
+from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.table.redirects import SentRequest
 
 T = TypeVar("T", covariant=True)
 
@@ -84,13 +84,13 @@ async def page(state: QueryState, size: int, cursor: str | None, max_requests: i
     """Read one page, without what it cost; see ``QuerySet.page``."""
     plan = _plan(state, "page()")
     begin = cursors.decode(cursor, plan) if cursor else Cursor(positions.outermost(plan, backward=False))
-    reading = await paging.read(_beginning(state, plan, begin), wanted=size + 1, max_requests=max_requests)
+    reading = await reading_page.read(_beginning(state, plan, begin), wanted=size + 1, max_requests=max_requests)
     given = reading.found[:size]
     given = given[::-1] if begin.backward else given
     make: Callable[[Any], Any] = objects.reader(state)
     found = [make(each.item) for each in given]
     if state.along:
-        await prefetching.read_along(found, state.along)
+        await prefetch.read_along(found, state.along)
     before, after = _ends(plan, begin, reading, size)
     finished = _finished(reading, size)
     ahead, behind = (frozenset(), finished) if begin.backward else (finished, frozenset())

@@ -19,22 +19,21 @@ from dynamo_single.exceptions import NoAccessPattern, UnknownField
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import ITEM_TYPE, Compare, Condition
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.items import hydration
-from dynamo_single.orm.items.serialization import pk_of
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items.encode import pk_of
 from dynamo_single.orm.plan.candidates import wholly_written
 from dynamo_single.orm.plan.constraints import gather
-from dynamo_single.orm.plan.plan import KeyCondition, Plan
-from dynamo_single.orm.plan.projection import attributes_of
-from dynamo_single.orm.reading import plans
+from dynamo_single.orm.plan.plan import KeyCondition, Plan, attributes_of
+from dynamo_single.orm.reading import execute
 from dynamo_single.orm.results.state import Along, QueryState
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.children import Children
-from dynamo_single.orm.schema.encoding.keys import SEPARATOR, prefix_end
 from dynamo_single.orm.schema.fields.fetching import mark
 from dynamo_single.orm.schema.identities import some_value_of
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.keys.template import SEPARATOR, prefix_end
 from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.orm.schema.references import Children
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.flow import Pages
 
@@ -58,13 +57,13 @@ class Member(Struct, frozen=True):
         """What the children's items are marked with."""
         return registry.layout_of(self.model).item_type
 
-    def takes(self, item: hydration.Item) -> bool:
+    def takes(self, item: decode.Item) -> bool:
         """Whether an item of the partition is one of them."""
         return (
             item[names.ITEM_TYPE]["S"] == self.item_type
             and (self.condition is None or self.condition.includes(item[names.SORT_KEY]["S"]))
             and matches(self.filter, item)
-            and hydration.is_live(self.model, item)
+            and decode.is_live(self.model, item)
         )
 
 
@@ -224,15 +223,15 @@ async def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> P
     children: dict[str, list[Any]] = {name: [] for name in wanted}
     for member in wanted.values():
         await knowledge.undivided(state.table, registry.layout_of(member.model))
-    async with aclosing(plans.pages(state.table, whole(plan, wanted))) as pages:
+    async with aclosing(execute.pages(state.table, whole(plan, wanted))) as pages:
         async for page in pages:
             for item in page:
                 item_type = item[names.ITEM_TYPE]["S"]
                 if item[names.SORT_KEY]["S"] == sort and item_type == plan.layout.item_type:
-                    root = hydration.instance(model, item) if matches(plan.filter, item, plan.layout) else None
+                    root = decode.instance(model, item) if matches(plan.filter, item, plan.layout) else None
                 for name, member in wanted.items():
                     if member.takes(item):
-                        children[name].append(hydration.instance(member.model, item))
+                        children[name].append(decode.instance(member.model, item))
     if root is None:
         return
     _gather(root, children, wanted, state.along.mode)

@@ -16,22 +16,20 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.wording import SORT_IN_PYTHON
-from dynamo_single.orm.items import hydration
-from dynamo_single.orm.items.hydration import Item
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.readers import value_reader
-from dynamo_single.orm.plan.plan import InMemory, Plan, Sort
-from dynamo_single.orm.plan.projection import project, widen
-from dynamo_single.orm.results import objects, periods, sorting
+from dynamo_single.orm.plan.plan import InMemory, Plan, Sort, project, widen
+from dynamo_single.orm.results import measures, objects, sorting
 from dynamo_single.orm.results.aggregates import Tallies, needed
-from dynamo_single.orm.results.columns import Columns, as_tuple
+from dynamo_single.orm.results.columns import Columns, as_tuple, ordered_reader
 from dynamo_single.orm.results.computation import Computation, Dates
 from dynamo_single.orm.results.measures import comparable
 from dynamo_single.orm.results.objects import Results
-from dynamo_single.orm.results.places import ordered_reader
 from dynamo_single.orm.results.sorting import OrderName
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.owners import all_plain
+from dynamo_single.orm.schema.types import all_plain
 from dynamo_single.table.flow import Pages, local
 
 #: An item of an annotated object, with its measures by alias.
@@ -190,7 +188,7 @@ async def _matches(state: QueryState, plan: Plan) -> Pages[Item]:
     async with aclosing(objects.matches(state, plan, limit)) as pages:
         async for page in pages:
             for item in page:
-                hydration.check_type(state.model, item)
+                decode.check_type(state.model, item)
             yield page
 
 
@@ -202,9 +200,9 @@ async def _periods(state: QueryState, dates: Dates) -> list[Any]:
         async for page in pages:
             values = [value for item in page if (value := read(item)) is not None]
             if dates.zone is None:
-                found |= {periods.day(value, dates.kind) for value in values}
+                found |= {measures.day(value, dates.kind) for value in values}
             else:
-                found |= {periods.moment(value, dates.kind, dates.zone) for value in values}
+                found |= {measures.moment(value, dates.kind, dates.zone) for value in values}
     backwards = plan.in_memory is not None and plan.in_memory.backwards
     return sorted(found, reverse=dates.descending != backwards)
 
@@ -243,7 +241,7 @@ def _value(state: QueryState, how: InMemory, computation: Computation) -> Callab
 
 def _measured(state: QueryState, computation: Computation, item: Item) -> _Entry:
     """An item with what its object is annotated with, but for counts of children."""
-    hydration.check_type(state.model, item)
+    decode.check_type(state.model, item)
     own = [measure for measure in computation.measures if not measure.children]
     tallies = Tallies(state.model, own)
     tallies.add(item)

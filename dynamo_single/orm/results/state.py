@@ -19,18 +19,18 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.filled.lacking import NOTHING
 from dynamo_single.orm.items.unique_rules import lookups_of
 from dynamo_single.orm.plan.plan import Query, Visibility
+from dynamo_single.orm.results.cached_lists import Held
 from dynamo_single.orm.results.columns import Columns
 from dynamo_single.orm.results.computation import Computation, distinct_rows
-from dynamo_single.orm.results.held import Held
 from dynamo_single.orm.results.sorting import OrderName, without_missing
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout.compare import NOTHING
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fetching import FetchMode
-from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where import tree
 from dynamo_single.table.table import Table, get_table
 

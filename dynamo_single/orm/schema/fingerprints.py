@@ -22,11 +22,11 @@ from dynamo_single.orm.schema.attributes import (
     CounterAttribute,
     ExtractedAttribute,
 )
-from dynamo_single.orm.schema.attributes.extracted import Steps
+from dynamo_single.orm.schema.attributes.computed import Steps
 from dynamo_single.orm.schema.attributes.references import StandIn
-from dynamo_single.orm.schema.encoding.keys import KeyPart, Template
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.keys.template import KeyPart, Template
 from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.orm.schema.types import DynamoModel
 
 #: Longer texts end in a hash: they stand in the table's state item, which has 400 KB for all models.
 LIMIT = 120

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from dynamo_single.orm.schema.encoding.secrets import Path
-from dynamo_single.orm.schema.encoding.shards import parted
+from dynamo_single.orm.schema.keys.secret_values import Path
+from dynamo_single.orm.schema.keys.shards import parted
 from dynamo_single.orm.schema.upgrades import Schema
-from dynamo_single.table.items import AttributeValue
+from dynamo_single.table.request import AttributeValue
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.schema.encoding.keys import Template
-    from dynamo_single.orm.schema.encoding.shards import Sharding
+    from dynamo_single.orm.schema.keys.shards import Sharding
+    from dynamo_single.orm.schema.keys.template import Template
 
 
 class IndexCondition(Struct, frozen=True):
@@ -130,7 +130,7 @@ class ModelLayout(Struct, frozen=True, eq=False):
     neighbours: Callable[[], Iterable[ModelLayout]] = tuple
     #: The schema versions; ``None`` for a model whose items carry none.
     schema: Schema | None = None
-    #: What is being renamed now; the only thing of a layout that changes, see ``filled/names_in_use``.
+    #: What is being renamed now; the only thing of a layout that changes, see ``rollout/old_names``.
     twins: tuple[Twin, ...] = ()
     #: By what the sharded keys are divided; ``None`` for a model without any.
     sharding: Sharding | None = None

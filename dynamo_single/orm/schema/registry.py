@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from dynamo_single import conf
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.schema import identities, sources
+from dynamo_single.orm.schema import identities
 from dynamo_single.orm.schema.attributes import (
     Attribute,
     CanonicalAttribute,
@@ -23,12 +23,12 @@ from dynamo_single.orm.schema.attributes import (
     TTLAttribute,
     VersionAttribute,
 )
-from dynamo_single.orm.schema.attributes.following import FollowingAttribute
-from dynamo_single.orm.schema.encoding.keys import Codec, IndexKey, Key, KeyPart, Template, codec_for, sharding_of
-from dynamo_single.orm.schema.encoding.shards import Sharding, Shards
-from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.attributes.computed import FollowingAttribute
+from dynamo_single.orm.schema.fields.base import DynamoField, IdentityField
+from dynamo_single.orm.schema.keys.shards import Sharding, Shards
+from dynamo_single.orm.schema.keys.template import Codec, IndexKey, Key, KeyPart, Template, codec_for, sharding_of
 from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, ModelLayout
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table import names
 
@@ -176,9 +176,9 @@ class _LayoutBuilder:
         for name, attribute in self.attributes.items():
             self.resolve(name, attribute.field)
         for copy in copies_of(self.model):
-            sources.check_following(self.model, self.attributes, copy)
+            identities.check_following(self.model, self.attributes, copy)
         for copied in copied_of(self.model):
-            sources.check_copied(self.model, copied)
+            identities.check_copied(self.model, copied)
         options = self.model._options
         soft_delete = DELETED_AT in self.attributes
         sharding = self.sharding(options.shards)
@@ -232,7 +232,7 @@ class _LayoutBuilder:
                     "migration can change them (ChangeItems, MoveKeys)."
                 )
         folds = tuple(
-            (copy.attr_name, source.attr_name, partial(sources.followed, copy, source))
+            (copy.attr_name, source.attr_name, partial(identities.followed, copy, source))
             for copy in copies_of(self.model)
             for source in (self.attributes[copy.source],)
         )

@@ -16,9 +16,9 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.attributes.base import AlsoSecret
-from dynamo_single.orm.schema.encoding.secrets import MASK, Path, hide_in, is_secret_name
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.keys.secret_values import MASK, Path, hide_in, is_secret_name
 from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import masking, names
 
 _CLAIM: Final = f"{names.UNIQUE_PREFIX}#"

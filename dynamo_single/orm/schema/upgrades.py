@@ -12,9 +12,9 @@ from typing import Any, Final, NoReturn
 from msgspec import Struct
 
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidValue, SchemaVersionError
-from dynamo_single.orm.schema.encoding.values import from_attribute_value, to_attribute_value
+from dynamo_single.orm.schema.keys.values import from_attribute_value, to_attribute_value
 from dynamo_single.table import names
-from dynamo_single.table.items import Item, NewItem, StoredValue
+from dynamo_single.table.request import Item, NewItem, StoredValue
 
 #: The version of an item that does not say one: it is older than ``Meta.schema_version``.
 FIRST: Final = 1

@@ -16,13 +16,13 @@ from django.db.models.sql.where import WhereNode
 
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.schema import secrecy
-from dynamo_single.orm.schema.encoding.identity import is_identity
-from dynamo_single.orm.schema.encoding.secrets import MASK, lookups_in
-from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.orm.schema.fields.fields import IdentityField
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.where.paths import elsewhere
-from dynamo_single.table.limits import LIMITS, MAX_OPERATORS
+from dynamo_single.orm.schema.fields.base import IdentityField
+from dynamo_single.orm.schema.keys.identity import is_identity
+from dynamo_single.orm.schema.keys.secret_values import MASK, lookups_in
+from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.where.lookups import elsewhere
+from dynamo_single.table.request import LIMITS, MAX_OPERATORS
 
 #: How deep conditions may be nested.
 MAX_NESTING = 50

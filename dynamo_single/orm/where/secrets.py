@@ -15,8 +15,8 @@ from django.db.models.fields.json import KeyTransform
 
 from dynamo_single.exceptions import DisallowedLookup
 from dynamo_single.orm.schema import secrecy
-from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.orm.schema.types import DynamoModel
 
 
 def check(model: type[DynamoModel], annotations: Mapping[str, object], given: Iterable[object]) -> None:

@@ -17,12 +17,11 @@ from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Order
 from dynamo_single.orm.conditions.wording import SORT_IN_PYTHON
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.comparisons import read_lookup, whole
-from dynamo_single.orm.where.dates import EVERY_DAY, DatePart, condition_of, days_of, read_part
-from dynamo_single.orm.where.days import Spans
-from dynamo_single.orm.where.paths import refuse_path
+from dynamo_single.orm.where.dates import EVERY_DAY, DatePart, Spans, condition_of, days_of, read_part
+from dynamo_single.orm.where.lookups import refuse_path
 
 #: The days that surrounding conditions leave, by attribute and time zone: a month is one of the years around it.
 Around = Mapping[tuple[str, datetime.tzinfo | None], Spans[int]]

@@ -23,33 +23,30 @@ from dynamo_single.exceptions import (
     UniqueViolation,
 )
 from dynamo_single.orm.conditions.terms import EVERYTHING
-from dynamo_single.orm.effects import claims as uniqueness
-from dynamo_single.orm.effects.effect import Subject
-from dynamo_single.orm.effects.terms import NO_TERMS, Terms
-from dynamo_single.orm.effects.together import effects_of
-from dynamo_single.orm.effects.write_errors import is_gone, stored_instead
-from dynamo_single.orm.items import hydration, versions
+from dynamo_single.orm.effects import unique_claims as uniqueness
+from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.effects.base import NO_TERMS, Subject, Terms
+from dynamo_single.orm.effects.write import is_gone, stored_instead
+from dynamo_single.orm.items import decode, version
+from dynamo_single.orm.items.encode import Values, automatic_names, item_from
 from dynamo_single.orm.items.form import form_of
-from dynamo_single.orm.items.partial import completed, missing
-from dynamo_single.orm.items.serialization import Values, automatic_names, item_from
+from dynamo_single.orm.items.refresh import completed, missing
 from dynamo_single.orm.requests.actions import Item, ItemKey, Put, key_of
-from dynamo_single.orm.requests.block import Block
+from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes.base import Attribute
-from dynamo_single.orm.schema.attributes.following import FollowingAttribute
-from dynamo_single.orm.schema.encoding.shown import named, shown
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.referrers import checked
+from dynamo_single.orm.schema.attributes.computed import FollowingAttribute
+from dynamo_single.orm.schema.keys.values import named, shown
+from dynamo_single.orm.schema.references import checked
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments
+from dynamo_single.orm.write.batch_transactions import Job, Outcome, Progress, Writing
 from dynamo_single.orm.write.create import create, new_item
-from dynamo_single.orm.write.grouping import Outcome, Writing
-from dynamo_single.orm.write.intentions import Save
-from dynamo_single.orm.write.job import Job, Progress
-from dynamo_single.orm.write.save import only_if, save
+from dynamo_single.orm.write.save import Save, only_if, save
 from dynamo_single.table import batches, names
 from dynamo_single.table.flow import streamed
-from dynamo_single.table.limits import MAX_BATCH_WRITES
+from dynamo_single.table.request import MAX_BATCH_WRITES
 from dynamo_single.table.table import get_table
 
 T = TypeVar("T")
@@ -192,7 +189,7 @@ class Creation(Struct, frozen=True):
                 obj._stored = as_it_was
         if written:
             # When it was made, and by whom, is as it was.
-            held = hydration.values_of(self.model, obj._stored)
+            held = decode.values_of(self.model, obj._stored)
             obj.__dict__.update({name: held[name] for name in held.keys() - _settable(self.model)})
         return written
 
@@ -211,7 +208,7 @@ class Creation(Struct, frozen=True):
                 if rest is not None and key_of(each.item) in left:
                     outcomes.append(Outcome(each.obj.pk, {}, rest.error))
                     continue
-                hydration.remember(each.obj, each.item, each.values)
+                decode.remember(each.obj, each.item, each.values)
                 outcomes.append(Outcome(each.obj.pk, {self.model._meta.label: self._note(each)}))
             return outcomes
 
@@ -293,7 +290,7 @@ async def update(
 
         try:
             # Another version is not written over.
-            versioned = versions.attribute_of(model) is not None
+            versioned = version.attribute_of(model) is not None
             written = await (saved(NO_TERMS) if versioned else only_if(obj, EVERYTHING, saved, only))
         except StaleObject as error:
             if not is_gone(error):
@@ -323,7 +320,7 @@ async def _check_together(model: type[DynamoModel], objects: Sequence[DynamoMode
         form_of(model).check_whole(values)
         if not decides or decides & asked or obj._stored is None:
             continue
-        held = {**hydration.values_of(model, obj._stored), **values}
+        held = {**decode.values_of(model, obj._stored), **values}
         new = _New(obj, item_from(model, held), held)
         for claim in sorted(new.claims):
             if claim in takers:

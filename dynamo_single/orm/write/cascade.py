@@ -18,23 +18,22 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import MissingReference
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, MAX_MEMBERS, Stored
-from dynamo_single.orm.effects import sending, trash_counts
-from dynamo_single.orm.effects.child_counters import Sums
-from dynamo_single.orm.effects.terms import NO_TERMS, Terms
-from dynamo_single.orm.effects.together import effects_of
+from dynamo_single.orm.effects import send, trash_counts
+from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.effects.base import NO_TERMS, Terms
+from dynamo_single.orm.effects.counters import Sums
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Put, Update, key_of
-from dynamo_single.orm.requests.block import Block, Entry, Explain
-from dynamo_single.orm.requests.changes import as_stored
+from dynamo_single.orm.requests.atomic_block import Block, Entry, Explain
 from dynamo_single.orm.requests.compiler import compile_batches
+from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.children import Children
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.referrers import cascading
+from dynamo_single.orm.schema.references import Children, cascading
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write.save import without
 from dynamo_single.table.batches import Wanted, get_batches
-from dynamo_single.table.limits import MAX_ACTIONS, MAX_TRANSACTION_SIZE
+from dynamo_single.table.request import MAX_ACTIONS, MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
 
 #: How many parents' children are asked for at once: DynamoDB compares with up to 100 values (AWS API reference, Query).
@@ -258,7 +257,7 @@ class Cascade:
     ) -> None:
         for group in groups:
             held = [replace(part, entry=part.step.held_to(part.entry, added)) for part in group]
-            await sending.commit(self._block(held))
+            await send.commit(self._block(held))
             _add_up(added, held)
             self.done += [part.step.obj for part in held if part.step.is_told]
             for part in held:

@@ -9,25 +9,24 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dynamo_single.exceptions import AlreadyExists, MissingReference
-from dynamo_single.later import Later
-from dynamo_single.orm.effects import recounting, sending
+from dynamo_single.lazy_modules import Later
+from dynamo_single.orm.effects import recount, send
+from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.effects.base import Subject
 from dynamo_single.orm.effects.compose import compose_new
-from dynamo_single.orm.effects.effect import Subject
-from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.effects.trash_counts import has_number
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items.encode import Values, item_from, may_wait, set_automatic
 from dynamo_single.orm.items.form import form_of
-from dynamo_single.orm.items.held import values_held
-from dynamo_single.orm.items.partial import completed
-from dynamo_single.orm.items.serialization import Values, item_from, may_wait, set_automatic
+from dynamo_single.orm.items.refresh import completed
+from dynamo_single.orm.items.stored import values_held
 from dynamo_single.orm.requests.actions import Item, ItemKey
-from dynamo_single.orm.requests.block import Block
+from dynamo_single.orm.requests.atomic_block import Block
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments
-from dynamo_single.orm.write.intentions import Save
-from dynamo_single.orm.write.save import begun_anew, remember, save, without
+from dynamo_single.orm.write.save import Save, begun_anew, remember, save, without
 from dynamo_single.table.flow import local
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ async def _send(obj: DynamoModel, item: Item, values: Values, pending: Block | N
     while True:
         write = await compose_new(obj, effects, item, values, pending=pending, absent=absent, lenient=raw)
         try:
-            stored = await sending.deliver(obj, write)
+            stored = await send.deliver(obj, write)
         except MissingReference as error:
             absent = without(write, effects, error)
         else:
@@ -105,13 +104,13 @@ async def replace(obj: DynamoModel, pending: Block | None) -> bool:
     """Write an object as it is given, whether or not it exists (fixtures); ``True`` if it did."""
     try:
         await create(obj, pending, raw=True)
-        await recounting.catch_up(obj, pending)
+        await recount.catch_up(obj, pending)
         for effect in effects_of(type(obj)):
             await effect.catch_up(obj, pending)
         if has_number(type(obj)) and pending is None:
             await trash.count_loaded(obj)
     except AlreadyExists:
-        stored = await hydration.reloaded(obj)
+        stored = await decode.reloaded(obj)
         obj._stored = stored._stored
         # What is kept in step is so already; a fixture says how it was.
         for kept in (*registry.counters_of(type(obj)), *registry.copied_of(type(obj))):

@@ -12,28 +12,24 @@ from django.db.models.signals import post_delete, pre_delete
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import MissingReference, StaleObject
-from dynamo_single.later import Later
-from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.lazy_modules import Later
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING
-from dynamo_single.orm.effects import sending
-from dynamo_single.orm.effects.child_counters import Sums
+from dynamo_single.orm.conditions.terms import EVERYTHING, join
+from dynamo_single.orm.effects import send
+from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.effects.base import Conditions, Subject, Terms, Transition
 from dynamo_single.orm.effects.compose import compose_removal
-from dynamo_single.orm.effects.effect import Subject, Transition
-from dynamo_single.orm.effects.terms import Conditions, Terms
-from dynamo_single.orm.effects.together import effects_of
-from dynamo_single.orm.effects.write import Write
-from dynamo_single.orm.effects.write_errors import is_gone
-from dynamo_single.orm.items import hydration, versions
-from dynamo_single.orm.items.native import notify
-from dynamo_single.orm.items.partial import changed_in_memory, completed
-from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.effects.counters import Sums
+from dynamo_single.orm.effects.write import Write, is_gone
+from dynamo_single.orm.items import decode, version
+from dynamo_single.orm.items.async_safety import notify
+from dynamo_single.orm.items.refresh import changed_in_memory, completed
+from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.requests.actions import Check, Delete, Item, ItemKey, key_of
-from dynamo_single.orm.requests.block import Block, Entry
+from dynamo_single.orm.requests.atomic_block import Block, Entry
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.children import Children
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.referrers import checked, taking_along
+from dynamo_single.orm.schema.references import Children, checked, taking_along
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import cascade, on_delete
 from dynamo_single.orm.write.cascade import Cascade, Listing, Step
 from dynamo_single.orm.write.save import only_if, without
@@ -41,9 +37,9 @@ from dynamo_single.table import names
 from dynamo_single.table.flow import pause
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.write import following
+    from dynamo_single.orm.write import move_references
 else:
-    following = Later("dynamo_single.orm.write.following")
+    move_references = Later("dynamo_single.orm.write.move_references")
 
 #: How often the children are looked for, if other writers change them meanwhile.
 ATTEMPTS = 3
@@ -63,7 +59,7 @@ async def delete(
         raise ValueError(f"{obj._meta.object_name} object can't be deleted because it is not stored.")
     if pending is None and names.MOVED_FROM in obj._stored:
         # What refers to the identity that it had goes along too.
-        await following.complete(obj)
+        await move_references.complete(obj)
     done: list[Any] = []
     origin = obj if origin is None else origin
     try:
@@ -97,7 +93,7 @@ async def remove(obj: DynamoModel, terms: Terms, pending: Block | None, because:
     while True:
         write = await compose_removal(obj, effects, terms, pending=pending, absent=absent, because=because)
         try:
-            await sending.deliver(obj, write)
+            await send.deliver(obj, write)
         except MissingReference as error:
             absent = without(write, effects, error)
         except StaleObject as error:
@@ -162,7 +158,7 @@ async def _with_others(
             continue
         await _announce([*below, obj], origin, announced)
         steps = [*resets, *(_along(each) for each in reversed(below)), removal]
-        roots = [hydration.instance(type(each), each._stored) for each in (obj, *below)] if pending is None else []
+        roots = [decode.instance(type(each), each._stored) for each in (obj, *below)] if pending is None else []
         work = Cascade(steps, _guards(obj, terms))
         try:
             await work.send(pending)
@@ -187,7 +183,7 @@ async def _latecomers(
     for _ in range(ATTEMPTS):
         first, *others = roots
         late = await cascade.below(first, listings, again=True, for_good=True, also=others)
-        roots += [hydration.instance(type(each), each._stored) for each in late]
+        roots += [decode.instance(type(each), each._stored) for each in late]
         resets = await on_delete.resets(roots, listings, again=True)
         if not late and not resets:
             await on_delete.report_protected(roots, listings)
@@ -237,7 +233,7 @@ class _Removal(Step):
         """Read the object's counters before its children: one GetItem, if it has any; whether it is there."""
         if self.counters:
             try:
-                self.read = (await hydration.reloaded(self.obj))._stored
+                self.read = (await decode.reloaded(self.obj))._stored
             except type(self.obj).DoesNotExist:
                 return False
         return True
@@ -297,7 +293,7 @@ def _counters(model: type[DynamoModel]) -> list[str]:
 def _guards(obj: DynamoModel, terms: Terms) -> list[Entry]:
     """The conditions on the object, for the transactions that delete children before it."""
     before = dict(obj._stored)
-    conditions = Conditions(terms, as_read=versions.conditions(type(obj), before))
+    conditions = Conditions(terms, as_read=version.conditions(type(obj), before))
     if not conditions.as_read and not terms:
         return []
     check = Check(key_of(before), conditions.whole())
@@ -308,11 +304,11 @@ def _guards(obj: DynamoModel, terms: Terms) -> list[Entry]:
 async def _may_go_on(obj: DynamoModel, terms: Terms) -> bool:
     """Bring the object up to its item; whether it is there and meets what is queried."""
     try:
-        fresh = await hydration.reloaded(obj)
+        fresh = await decode.reloaded(obj)
     except type(obj).DoesNotExist:
         return False
     if not matches(terms.queried, fresh._stored, registry.layout_of(type(obj))):
         return False
     if terms.queried != EVERYTHING:
-        hydration.follow(obj, fresh, changed_in_memory(obj))
+        decode.follow(obj, fresh, changed_in_memory(obj))
     return True

@@ -14,41 +14,39 @@ from asgiref.sync import sync_to_async
 from django.db.models.signals import post_save, pre_save
 
 from dynamo_single.exceptions import AlreadyExists, MissingReference, NotSupported, StaleObject
-from dynamo_single.later import Later
-from dynamo_single.orm.effects import sending
+from dynamo_single.lazy_modules import Later
+from dynamo_single.orm.effects import send
+from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.effects.base import Subject
 from dynamo_single.orm.effects.compose import compose_move
-from dynamo_single.orm.effects.effect import Subject
-from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.effects.write import Write
-from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items.async_safety import makes_objects, notify
+from dynamo_single.orm.items.encode import Values, is_key_of
 from dynamo_single.orm.items.form import form_of
-from dynamo_single.orm.items.held import hold_only, values_held
-from dynamo_single.orm.items.native import makes_objects, notify
-from dynamo_single.orm.items.partial import completed
-from dynamo_single.orm.items.serialization import Values, is_key_of
-from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.items.refresh import completed
+from dynamo_single.orm.items.stored import hold_only, values_held
+from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
-from dynamo_single.orm.requests.block import Block, current
+from dynamo_single.orm.requests.atomic_block import Block, current
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.shown import named
-from dynamo_single.orm.schema.fields.columns import relations_from_sql
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.owners import are_plain
+from dynamo_single.orm.schema.fields.base import relations_from_sql
+from dynamo_single.orm.schema.keys.values import named
+from dynamo_single.orm.schema.types import DynamoModel, are_plain
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.cascade import Cascade, Step
-from dynamo_single.orm.write.intentions import SAVE
-from dynamo_single.orm.write.referring import found_by, references_to, refuse_rows
-from dynamo_single.orm.write.save import begun_anew, remember, save, without
+from dynamo_single.orm.write.referrers import found_by, references_to, refuse_rows
+from dynamo_single.orm.write.save import SAVE, begun_anew, remember, save, without
 from dynamo_single.table import names
 from dynamo_single.table.flow import local, run
-from dynamo_single.table.limits import MAX_ACTIONS
+from dynamo_single.table.request import MAX_ACTIONS
 from dynamo_single.table.table import get_table
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.write import following
+    from dynamo_single.orm.write import move_references
 else:
-    following = Later("dynamo_single.orm.write.following")
+    move_references = Later("dynamo_single.orm.write.move_references")
 
 #: What an object's attributes and its related objects are.
 _State = tuple[dict[str, Any], dict[str, Any]]
@@ -114,7 +112,7 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *
     if isinstance(obj._stored, PartialItem):
         await completed(obj)
     if tree and pending is None:
-        await following.complete(obj)
+        await move_references.complete(obj)
     before = _state(obj)
     try:
         for name, value in changes.items():
@@ -153,7 +151,7 @@ async def _move(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Bl
     while True:
         write = await compose_move(obj, effects, move.target, move.values, pending=pending, absent=absent)
         try:
-            stored = await sending.deliver(obj, write)
+            stored = await send.deliver(obj, write)
         except MissingReference as error:
             absent = without(write, effects, error)
         else:
@@ -164,12 +162,12 @@ async def _move(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Bl
 async def _drafted(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Block | None) -> _Move:
     model = type(obj)
     _set_state(obj, wanted)
-    values, item = await following.new_item(obj, effects_of(model), pending)
+    values, item = await move_references.new_item(obj, effects_of(model), pending)
     # What is reported of the old item has its ``pk``, and a block that is discarded leaves the object as it was.
     _set_state(obj, as_it_was)
     if relations_from_sql(model):
         await local(partial(refuse_rows, obj))
-    return _Move(obj, hydration.instance(model, item), values, wanted)
+    return _Move(obj, decode.instance(model, item), values, wanted)
 
 
 class _Move(Step):
@@ -181,16 +179,16 @@ class _Move(Step):
         self.values = values
         self.wanted = wanted
 
-    def marked(self, mark: hydration.Item) -> _Move:
+    def marked(self, mark: decode.Item) -> _Move:
         """The same of an item with a mark, and without its counts."""
         model = type(self.obj)
-        target = hydration.instance(model, {**following.uncounted(model, self.target._stored), **mark})
+        target = decode.instance(model, {**move_references.uncounted(model, self.target._stored), **mark})
         return _Move(self.obj, target, self.values, self.wanted)
 
     async def send(self, pending: Block | None) -> bool:
         """Send it by itself, or leave it to the block."""
         write = await self.compose(pending)
-        await self.remember(write, await sending.deliver(self.obj, write))
+        await self.remember(write, await send.deliver(self.obj, write))
         return True
 
     async def compose(self, pending: Block | None) -> Write:
@@ -209,8 +207,8 @@ class _Move(Step):
 async def _move_with_others(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Block | None) -> None:
     """Send the move, and let follow all that refers to the object: one transaction if that is enough, else several."""
     move = await _drafted(obj, wanted, as_it_was, pending)
-    way = following.Way.of(type(obj), obj.pk, move.target.pk, {})
-    below = await following.all_below(way, MAX_ACTIONS)
+    way = move_references.Way.of(type(obj), obj.pk, move.target.pk, {})
+    below = await move_references.all_below(way, MAX_ACTIONS)
     if pending is not None:
         if below is None:
             raise NotSupported(
@@ -220,22 +218,22 @@ async def _move_with_others(obj: DynamoModel, wanted: _State, as_it_was: _State,
             )
         await Cascade([move.marked({}), *below]).send(pending)
         return
-    mark = {names.MOVED_FROM: following.mark_of(obj)}
+    mark = {names.MOVED_FROM: move_references.mark_of(obj)}
     try:
         if below is not None and await Cascade([move.marked({}), *below]).send_at_once():
-            if await following.is_left(way, below):
-                await following.mark(obj, mark)
-                await following.complete(obj)
+            if await move_references.is_left(way, below):
+                await move_references.mark(obj, mark)
+                await move_references.complete(obj)
             else:
-                await following.read_counts(obj)
+                await move_references.read_counts(obj)
             return
         await Cascade([move.marked(mark)]).send(None)
     except (AlreadyExists, StaleObject):
         if not await _moved_before(move, mark):
             raise
-        await following.complete(obj)
+        await move_references.complete(obj)
     else:
-        await following.Following(obj).carry_out(again=False)
+        await move_references.Following(obj).carry_out(again=False)
 
 
 async def _moved_before(move: _Move, mark: Item) -> bool:
@@ -246,7 +244,7 @@ async def _moved_before(move: _Move, mark: Item) -> bool:
         return False
     if any(found.get(name) != value for name, value in mark.items()):
         return False
-    hydration.follow(obj, hydration.instance(model, {name: dict(value) for name, value in found.items()}), ())
+    decode.follow(obj, decode.instance(model, {name: dict(value) for name, value in found.items()}), ())
     return True
 
 

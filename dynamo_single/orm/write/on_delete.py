@@ -15,21 +15,20 @@ from django.db.models import CASCADE, PROTECT, SET_DEFAULT
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import StaleObject, StillReferenced
-from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.effects import sending
+from dynamo_single.orm.conditions.terms import join
+from dynamo_single.orm.effects import send
+from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.effects.base import Subject
 from dynamo_single.orm.effects.compose import assigned, compose
-from dynamo_single.orm.effects.effect import Subject
-from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.effects.write import Write
-from dynamo_single.orm.items import hydration
-from dynamo_single.orm.items.serialization import Values
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items.encode import Values
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
-from dynamo_single.orm.requests.block import Block
-from dynamo_single.orm.requests.changes import as_stored
+from dynamo_single.orm.requests.atomic_block import Block
+from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.schema import registry, secrecy
-from dynamo_single.orm.schema.children import Children
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.referrers import checked, count_name, protecting, references, resetting
+from dynamo_single.orm.schema.references import Children, checked, count_name, protecting, references, resetting
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write.cascade import PARENTS_AT_ONCE, Listing, ListingsOf, Step, followers, taken_along
 from dynamo_single.orm.write.save import remember
 from dynamo_single.table import names
@@ -227,13 +226,13 @@ class Reset(Step):
         write = await self.compose(pending)
         if write is None:
             return False
-        await remember(self.obj, write, await sending.deliver(self.obj, write))
+        await remember(self.obj, write, await send.deliver(self.obj, write))
         return True
 
     async def compose(self, pending: Block | None) -> Write | None:
         """The object's write, among those of the others."""
         model, before, effects = type(self.obj), self.obj._stored, effects_of(type(self.obj))
-        values, given = self.values, {**hydration.values_of(model, before), **self.values}
+        values, given = self.values, {**decode.values_of(model, before), **self.values}
         for effect in effects:
             only = frozenset(self.values)
             values = {**values, **await effect.fill(Subject(self.obj), given, before, only, pending, lenient=False)}

@@ -5,7 +5,7 @@ What sends is a coroutine; ``flow.run()`` carries it out in a thread. This modul
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -13,34 +13,67 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import MissingReference, SourceChanged, StaleObject
-from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.effects import sending
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, join
+from dynamo_single.orm.effects import send as effects_send
+from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.effects.base import NO_TERMS, Conditions, Effects, Subject, Terms, Transition, is_repeated
 from dynamo_single.orm.effects.compose import Draft, assigned, compose, refuse_unsettled
-from dynamo_single.orm.effects.effect import Effects, Subject, Transition, is_repeated
-from dynamo_single.orm.effects.terms import NO_TERMS, Conditions, Terms
-from dynamo_single.orm.effects.together import effects_of
-from dynamo_single.orm.effects.write import Write
-from dynamo_single.orm.effects.write_errors import is_gone, stored_instead
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.filled.kept import epoch
-from dynamo_single.orm.items import hydration
+from dynamo_single.orm.effects.write import Write, is_gone, stored_instead
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items.encode import Values
 from dynamo_single.orm.items.form import form_of
-from dynamo_single.orm.items.held import hold_only, values_held
-from dynamo_single.orm.items.partial import changed_in_memory, completed
-from dynamo_single.orm.items.serialization import Values
-from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.items.refresh import changed_in_memory, completed
+from dynamo_single.orm.items.stored import hold_only, values_held
+from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Check, Item, ItemKey, key_of
-from dynamo_single.orm.requests.block import Block
+from dynamo_single.orm.requests.atomic_block import Block
+from dynamo_single.orm.requests.updates import Change, with_names
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout.caches import epoch
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.write import assignments, computed_changes
-from dynamo_single.orm.write.intentions import Save
+from dynamo_single.orm.schema.layout import Twin
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.write import assignments
 from dynamo_single.table import names
 from dynamo_single.table.flow import local
 from dynamo_single.table.table import pause_before
 
+# What a caller wants of one object, as a value.
+
+
+class Save(Struct, frozen=True):
+    """Write what a stored object's attributes are by now.
+
+    ``only`` names the attributes to look at, which are written also if they did not change; ``None`` is all of them, of
+    which those are written that changed. Automatic times always follow, and one that is named is written by itself,
+    with its value if it is ``given``. A document that is ``given`` is written whole. ``changes`` are made besides those
+    that attributes are set to. ``raw`` (fixtures) writes values as they are given. ``force`` names all attributes, and
+    computes every key, which fills an index that is younger than the item. Without ``repeat`` what is named is written
+    if it differs: the object was read just now.
+    """
+
+    only: frozenset[str] | None = None
+    changes: tuple[Change, ...] = ()
+    given: frozenset[str] = frozenset()
+    terms: Terms = NO_TERMS
+    raw: bool = False
+    force: bool = False
+    repeat: bool = True
+
+    def by(self, twins: Sequence[Twin]) -> Save:
+        """The same of what is being renamed: it may be older than what is known of the names in use."""
+        names = {twin.other: twin.used for twin in twins}
+        return replace(self, terms=self.terms.by(twins), changes=with_names(self.changes, names))
+
+    @property
+    def looks_for_changes(self) -> bool:
+        """Whether there is something to do only if an attribute was set since the object was read."""
+        asked = self.only is not None or self.force or self.changes or self.terms.demanded != EVERYTHING
+        return not asked
+
+
+SAVE = Save()
 T = TypeVar("T")
 
 #: How often a write is begun again because a source of its copies, or a holder of them, was changed meanwhile.
@@ -132,21 +165,21 @@ class _Saving(Struct, frozen=True, eq=False):
         model, changes = type(self.obj), self.wanted.changes
         read, shown = await _stored_item(self.obj, self.named or ()), Values()
         before = read
-        for attempt in range(1, computed_changes.ATTEMPTS + 1):
+        for attempt in range(1, assignments.ATTEMPTS + 1):
             draft = await self._drafted(before, shown)
             try:
                 await self._send(draft)
                 return
             except StaleObject as error:
                 found = stored_instead(error)
-                if found is None or draft.computed is EVERYTHING or attempt == computed_changes.ATTEMPTS:
+                if found is None or draft.computed is EVERYTHING or attempt == assignments.ATTEMPTS:
                     raise
-                again = computed_changes.with_operands(model, changes, before, found)
+                again = assignments.with_operands(model, changes, before, found)
                 if again is None:
                     raise
                 before = again
                 # What the object shows goes along, or the former values would be written back.
-                shown = computed_changes.operand_values(self.obj, changes, read, before)
+                shown = assignments.operand_values(self.obj, changes, read, before)
 
     async def _drafted(self, before: Item, shown: Values) -> Draft:
         """What differs from the item that was read, and what is left to DynamoDB; it changes nothing of the object.
@@ -155,18 +188,16 @@ class _Saving(Struct, frozen=True, eq=False):
         """
         model, changes, only, raw = type(self.obj), self.wanted.changes, self.wanted.only, self.wanted.raw
         base = form_of(model).upgraded(before)
-        held, given = hydration.values_of(model, before), {**values_held(self.obj), **shown}
-        left = computed_changes.attribute_names(model, changes) if changes else frozenset()
+        held, given = decode.values_of(model, before), {**values_held(self.obj), **shown}
+        left = assignments.attribute_names(model, changes) if changes else frozenset()
         filled = await self._filled(before, given, only)
         changed = self._changed(base, held, {**given, **filled}, only, left)
         alone = self.pending is None
         # DynamoDB would compute with what an item of an earlier schema version holds.
-        if not changes or (
-            base is before and computed_changes.is_left_to_dynamodb(model, changes, changed, alone=alone)
-        ):
+        if not changes or (base is before and assignments.is_left_to_dynamodb(model, changes, changed, alone=alone)):
             draft = Draft(before, held, changed, changes, raw=raw, set_to=filled, shown=shown)
             return self._as_named(draft, left)
-        computed, condition = computed_changes.compute(Subject(self.obj), changes, base)
+        computed, condition = assignments.compute(Subject(self.obj), changes, base)
         if base is not before:
             condition = EVERYTHING  # the write is held to all of the item
         given |= computed
@@ -213,7 +244,7 @@ class _Saving(Struct, frozen=True, eq=False):
         changed = draft.changed
         form.check_whole(changed)
         if form.immutable:
-            left = computed_changes.attribute_names(type(self.obj), draft.changes)
+            left = assignments.attribute_names(type(self.obj), draft.changes)
             form.refuse_immutable(left, changed, draft.held)
         if not wanted.raw:
             form.refuse_fixed(changed)
@@ -242,7 +273,7 @@ async def _stored_item(obj: DynamoModel, named: Collection[str]) -> Item:
     """The item as it was read; read now, if the object has none or a part of it: what is ``named`` stays."""
     try:
         if obj._stored is None:
-            obj = await hydration.reloaded(obj)
+            obj = await decode.reloaded(obj)
         elif isinstance(obj._stored, PartialItem):
             await completed(obj, named)
     except type(obj).DoesNotExist as error:
@@ -274,7 +305,7 @@ async def send(obj: DynamoModel, effects: Effects, draft: Draft, terms: Terms, p
             _know(obj, draft)
             return
         try:
-            stored = await sending.deliver(obj, write)
+            stored = await effects_send.deliver(obj, write)
         except MissingReference as error:
             absent = without(write, effects, error)
         else:
@@ -307,7 +338,7 @@ async def _check(obj: DynamoModel, before: Item, terms: Terms, pending: Block | 
     check = Check(key_of(before), join((ITEM_EXISTS, terms.demanded)))
     transition = Transition(Subject(obj), before, before, frozenset(), pending)
     conditions = Conditions(Terms(demanded=terms.demanded))
-    await sending.deliver(obj, Write(transition, type(obj)._options.alias, (check,), conditions))
+    await effects_send.deliver(obj, Write(transition, type(obj)._options.alias, (check,), conditions))
 
 
 async def remember(obj: DynamoModel, write: Write, stored: Item) -> None:
@@ -317,8 +348,8 @@ async def remember(obj: DynamoModel, write: Write, stored: Item) -> None:
     """
     after, values = write.transition.after, write.values
     if stored is not after:
-        held = hydration.values_of(type(obj), stored)
-        left = computed_changes.attribute_names(type(obj), write.changes) if write.changes else frozenset()
+        held = decode.values_of(type(obj), stored)
+        left = assignments.attribute_names(type(obj), write.changes) if write.changes else frozenset()
         for name in left - held.keys():
             obj.__dict__.pop(name, None)
         values = {name: held[name] for name in {*values, *left} if name in held}
@@ -326,7 +357,7 @@ async def remember(obj: DynamoModel, write: Write, stored: Item) -> None:
     known: dict[str, Any] = {**stored}
     for mark in marks or [_kept_mark(write.transition.before)]:
         known |= mark
-    hydration.remember(obj, PartialItem(known, stored.names) if isinstance(stored, PartialItem) else known, values)
+    decode.remember(obj, PartialItem(known, stored.names) if isinstance(stored, PartialItem) else known, values)
     for each in write.along:
         if each.afterwards is not None:
             await each.afterwards(obj)
@@ -370,7 +401,7 @@ async def only_if(
                     raise  # nobody has written it since it was read: what is refused is something else
                 read = fresh._stored
                 as_it_was = as_it_was or (obj._stored, values_held(obj))
-                hydration.follow(obj, fresh, changed_in_memory(obj) | (named & obj.__dict__.keys()))
+                decode.follow(obj, fresh, changed_in_memory(obj) | (named & obj.__dict__.keys()))
                 followed = obj._stored
         return False
     finally:
@@ -382,6 +413,6 @@ async def only_if(
 
 async def _reloaded(obj: DynamoModel) -> Any:
     try:
-        return await hydration.reloaded(obj)
+        return await decode.reloaded(obj)
     except type(obj).DoesNotExist:
         return None

@@ -16,11 +16,11 @@ from django.test import Client, RequestFactory
 from accounts import addresses, tokens
 from accounts.models import User
 from dynamo_single.auth import UserExists
+from dynamo_single.doctor import verify
 from dynamo_single.exceptions import DynamoSingleError, UniqueViolation
-from dynamo_single.isolation import contents
 from dynamo_single.table import Table, get_table
+from dynamo_single.test_tables import contents
 from dynamo_single.testing import assert_requests, fault, intercept, moved_time, unreachable
-from dynamo_single.verification import verify
 from tests.contract.accounts.account_pages import PASSWORD, is_in, sign_up
 from tests.contract.racing import before_write
 

@@ -12,7 +12,7 @@ from django.test import Client, RequestFactory
 from accounts import addresses
 from accounts.models import Login, User
 from dynamo_single import exceptions, transactions
-from dynamo_single.orm.schema.encoding.keys import canonical
+from dynamo_single.orm.schema.keys.template import canonical
 from dynamo_single.table import Request, SentRequest, Table
 from tests.contract.accounts.account_pages import PASSWORD, is_in, link, log_in, sign_up, void
 from tests.deep import examples

@@ -13,8 +13,8 @@ import pytest
 from django.test import Client, override_settings
 
 from accounts.models import User
-from dynamo_single.isolation import contents
 from dynamo_single.table import Table
+from dynamo_single.test_tables import contents
 from tests.contract.accounts.account_pages import PASSWORD, log_in, sign_up
 from tests.contract.pseudo import names, pseudo, unlisted, untranslated
 from tests.ready import table_ready

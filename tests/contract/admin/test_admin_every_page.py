@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.urls import NoReverseMatch, URLPattern, reverse
 
 from accounts.models import Group
-from dynamo_single.admin.jobs.models import AdminJob
+from dynamo_single.admin.batch_actions.models import AdminJob
 from dynamo_single.testing import capture_requests
 from project.chat.models import Member, Message, Profile, Server
 from project.directory.models import Company, Office, Person

@@ -10,11 +10,11 @@ from unittest import mock
 import pytest
 from django.contrib.auth import get_user_model
 
+from dynamo_single.doctor import health
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, SchemaVersionError
-from dynamo_single.inspection import health
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.filled.states import OpenChange, StoredForm
-from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout.states import OpenChange, StoredForm
 from dynamo_single.orm.schema.registry import layout_of
 from dynamo_single.table import Request, Table
 from project.directory.models import Company
@@ -186,7 +186,7 @@ def test_a_list_of_items_of_another_form_says_so(pages: Pages, error: Exception,
 
 @pytest.mark.parametrize("error", [FormNotApplied("x"), KeyNotFilled("x"), SchemaVersionError("x")])
 @pytest.mark.parametrize(
-    ("module", "name", "whose"), [(knowledge, "ask", layout_of(Company)), (hydration, "check_type", Company)]
+    ("module", "name", "whose"), [(knowledge, "ask", layout_of(Company)), (decode, "check_type", Company)]
 )
 def test_an_object_of_another_form_says_so(pages: Pages, module: Any, name: str, whose: Any, error: Exception) -> None:
     """503 in words for people, whether it was noticed before the item was read or in the item itself."""
@@ -200,7 +200,7 @@ def test_an_object_of_another_form_says_so(pages: Pages, module: Any, name: str,
 @pytest.mark.parametrize("path", ["directory/company/", "directory/company/acme/change/"])
 def test_a_user_of_another_form_is_shown_no_page(pages: Pages, path: str) -> None:
     """Nor is the page asked for when the user's own item cannot be read: 503."""
-    with refused(hydration, "check_type", get_user_model(), SchemaVersionError("x")):
+    with refused(decode, "check_type", get_user_model(), SchemaVersionError("x")):
         answer = pages.client.get(f"/admin/{path}")
     assert (answer.status_code, CHANGING in text_of(answer)) == (503, True)
     assert b"Traceback" not in answer.content

@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 from django.test import RequestFactory
 
 from dynamo_single.admin import DynamoModelAdmin
-from dynamo_single.admin.jobs import batching, carrying
+from dynamo_single.admin.batch_actions import batching, run
 from dynamo_single.admin.log import LogEntry
 from project.directory.models import Company
 from tests.contract.conftest import Pages, Registering, text_of
@@ -54,8 +54,8 @@ def recorded(base: type, calls: Calls) -> dict[str, Callable[..., Any]]:
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few objects are many."""
     monkeypatch.setattr(batching, "AT_ONCE", FEW)
-    monkeypatch.setattr(carrying, "BATCH", BATCH)
-    monkeypatch.setattr(carrying, "SECONDS", 1000.0)
+    monkeypatch.setattr(run, "BATCH", BATCH)
+    monkeypatch.setattr(run, "SECONDS", 1000.0)
     yield
 
 

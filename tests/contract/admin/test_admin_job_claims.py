@@ -14,8 +14,8 @@ from django.test import Client
 
 from accounts.models import User
 from dynamo_single.admin import DynamoModelAdmin
-from dynamo_single.admin.jobs import batching, carrying
-from dynamo_single.admin.jobs.models import AdminJob
+from dynamo_single.admin.batch_actions import batching, run
+from dynamo_single.admin.batch_actions.models import AdminJob
 from dynamo_single.admin.log import LogEntry
 from dynamo_single.testing import intercept, moved_time
 from project.directory.models import Company
@@ -35,8 +35,8 @@ class Killed(BaseException):
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few objects are many."""
     monkeypatch.setattr(batching, "AT_ONCE", 1)
-    monkeypatch.setattr(carrying, "BATCH", 3)
-    monkeypatch.setattr(carrying, "SECONDS", 1000.0)
+    monkeypatch.setattr(run, "BATCH", 3)
+    monkeypatch.setattr(run, "SECONDS", 1000.0)
     yield
 
 
@@ -59,7 +59,7 @@ def logged(pages: Pages, flag: int = 3) -> dict[str, int]:
 
 def test_two_tabs_delete_and_log_each_object_once(registered: Registering, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of real threads, each with its own connection, that post to one job until it is done."""
-    monkeypatch.setattr(carrying, "SECONDS", 0.0)  # a batch for each request, so that both tabs have some
+    monkeypatch.setattr(run, "SECONDS", 0.0)  # a batch for each request, so that both tabs have some
     deleted: list[str] = []
 
     def delete_model(self: Any, request: Any, obj: Any) -> None:

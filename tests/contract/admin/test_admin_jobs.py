@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.admin.jobs import batches, batching, carrying
-from dynamo_single.admin.jobs.models import AdminJob
+from dynamo_single.admin.batch_actions import batching, run
+from dynamo_single.admin.batch_actions.models import AdminJob
 from dynamo_single.admin.log import LogEntry
 from dynamo_single.costs import measure_requests
 from dynamo_single.testing import capture_requests, moved_time
@@ -25,8 +25,8 @@ DELETE = ("directory.view_company", "directory.delete_company")
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few objects are many, and each request does one batch."""
     monkeypatch.setattr(batching, "AT_ONCE", 2)
-    monkeypatch.setattr(carrying, "BATCH", 2)
-    monkeypatch.setattr(carrying, "SECONDS", 0.0)
+    monkeypatch.setattr(run, "BATCH", 2)
+    monkeypatch.setattr(run, "SECONDS", 0.0)
     yield
 
 
@@ -222,12 +222,12 @@ def test_an_object_that_the_user_may_not_delete_holds_up_nothing_else(
 ) -> None:
     """It is named, and stays."""
     path = job_of(pages)
-    asked = batches.is_allowed
+    asked = run.is_allowed
 
     def allowed(request: Any, modeladmin: Any, action: str, obj: Any = None) -> bool:
         return asked(request, modeladmin, action, obj) and (obj is None or obj.pk != "c1")
 
-    monkeypatch.setattr(batches, "is_allowed", allowed)
+    monkeypatch.setattr(run, "is_allowed", allowed)
     carried_out(pages, path)
     assert [company.pk for company in Company.objects.all()] == ["c1"]
     assert "You may not do this with it." in text_of(pages.get(path))

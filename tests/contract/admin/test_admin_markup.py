@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accounts.models import Group
-from dynamo_single.admin.jobs.models import AdminJob
+from dynamo_single.admin.batch_actions.models import AdminJob
 from project.directory.models import Company, Office, Person
 from tests.contract.conftest import NO_INLINES, Pages
 

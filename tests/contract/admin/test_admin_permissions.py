@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from msgspec import Struct
 
-from dynamo_single.admin.jobs.models import AdminJob
+from dynamo_single.admin.batch_actions.models import AdminJob
 from dynamo_single.admin.log import LogEntry
 from dynamo_single.table import Request, Table
 from project.directory.models import Company, Person

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import Group
-from dynamo_single.admin.jobs.models import AdminJob
+from dynamo_single.admin.batch_actions.models import AdminJob
 from dynamo_single.testing import assert_requests, capture_requests
 from project.directory.models import Company, Office, Person
 from tests.contract.conftest import NO_INLINES, SIGNED_IN, Pages

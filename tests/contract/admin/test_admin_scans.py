@@ -10,7 +10,7 @@ from django.contrib.admin.sites import all_sites
 from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
-from dynamo_single.admin.lists import scanning
+from dynamo_single.admin.lists import stepwise
 from project.directory.models import Company, Person
 from tests.catalog.models import Firm
 from tests.contract.conftest import Pages, link, shown, text_of
@@ -54,7 +54,7 @@ urlpatterns = [path("admin/", site.urls)]
 @pytest.fixture
 def large(catalog: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
     """Ten companies, every third of which is found; a step reads four."""
-    monkeypatch.setattr(scanning, "_CHUNK", 4)
+    monkeypatch.setattr(stepwise, "_CHUNK", 4)
     for number in range(10):
         Company.objects.create(name=f"{number} {'the Zeta' if number % 3 == 0 else 'Acme'}", public=number % 2 == 0)
     return catalog

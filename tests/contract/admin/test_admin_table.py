@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 from django.core.cache import caches
 from django.test import override_settings
 
-from dynamo_single.inspection import reading
+from dynamo_single.doctor import reading
 from dynamo_single.sessions import key_hash
 from dynamo_single.table import Request, Table
 from project.directory.models import Company, Person

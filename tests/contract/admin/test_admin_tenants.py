@@ -11,7 +11,7 @@ from django.contrib import admin
 from django.contrib.auth import get_user_model
 
 from accounts.models import Group
-from dynamo_single.admin.jobs.models import AdminJob
+from dynamo_single.admin.batch_actions.models import AdminJob
 from dynamo_single.admin.log import LogEntry
 from dynamo_single.auth import all_permissions
 from dynamo_single.testing import frozen_time

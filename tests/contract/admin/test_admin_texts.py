@@ -12,10 +12,10 @@ from typing import Any, get_args
 import pytest
 from django.test import Client, override_settings
 
-from dynamo_single.inspection.health import KINDS
+from dynamo_single.doctor.findings import Kind
+from dynamo_single.doctor.health import KINDS
 from dynamo_single.table import Request, Table, get_table
-from dynamo_single.table.sentences import sentence
-from dynamo_single.verification.findings import Kind
+from dynamo_single.table.translated import sentence
 from project.directory.models import Company, Person
 from tests.catalog.records import Receipt
 from tests.contract.admin.test_admin_documents import form_of_text

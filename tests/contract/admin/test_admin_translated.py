@@ -15,7 +15,7 @@ from django.template.loader import get_template
 from django.utils import translation
 
 import dynamo_single
-from dynamo_single.admin.jobs.models import AdminJob
+from dynamo_single.admin.batch_actions.models import AdminJob
 from dynamo_single.admin.log import LogEntry
 from dynamo_single.clock import now
 from project.directory.models import Company, Office, Person

@@ -12,11 +12,11 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from dynamo_single import models
-from dynamo_single.backend import record
+from dynamo_single.backend import migration_record
+from dynamo_single.doctor import verify
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, setup_table
-from dynamo_single.verification import verify
 from tests.histories.app import History, history
 
 
@@ -46,7 +46,7 @@ def test_migrate_records_what_it_applies(app: History, table: Table) -> None:
 
 def test_migrate_reads_the_files_for_the_record_once(app: History) -> None:
     """However many migrations it applies; and a command after it reads them again."""
-    with mock.patch.object(record, "_read_kinds", wraps=record._read_kinds) as read:
+    with mock.patch.object(migration_record, "_read_kinds", wraps=migration_record._read_kinds) as read:
         app.run("migrate", "histories")
         assert read.call_count == 1
         app.run("migrate", "histories")

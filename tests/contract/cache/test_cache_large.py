@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from dynamo_single import exceptions, testing
-from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.table import Request, SentRequest, Table
-from dynamo_single.table.limits import MAX_ITEM_SIZE
+from dynamo_single.table.request import MAX_ITEM_SIZE
 from tests.contract.caching import cache_of, items, large, operations
 
 Sent = list[SentRequest]

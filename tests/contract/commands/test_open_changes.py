@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from dynamo_single import models
 from dynamo_single.checks import migrations
-from dynamo_single.orm.filled import knowledge, present
-from dynamo_single.orm.filled.states import OpenChange
+from dynamo_single.orm.rollout import knowledge, states
+from dynamo_single.orm.rollout.states import OpenChange
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
@@ -31,7 +31,7 @@ CHANGE = OpenChange("AddKey", "catalog.0002_by_town", {"number": "0", "label": "
 @pytest.fixture
 def opened(table: Table) -> Iterator[Table]:
     """The table with a change of clubs that is open."""
-    form = replace(present.form_of(registry.layout_of(Club)), opened=(CHANGE,))
+    form = replace(states.form_of(registry.layout_of(Club)), opened=(CHANGE,))
     knowledge.change(table, lambda state: state.with_form("Club", form))
     yield table
     knowledge.forget()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ForeignTable
-from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import Request, Table, get_table
 from dynamo_single.testing import assert_requests
 from tests.catalog.clubs import Club

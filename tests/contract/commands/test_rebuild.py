@@ -10,12 +10,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.core.serializers import deserialize
 
+from dynamo_single.doctor import repair, verify
 from dynamo_single.exceptions import StaleObject
-from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.table import Request, Table, intercept, names
-from dynamo_single.table.limits import MAX_ITEM_SIZE
+from dynamo_single.table.request import MAX_ITEM_SIZE
 from dynamo_single.testing import assert_requests, refuse
-from dynamo_single.verification import repair, verify
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatProfile, ChatServer, ChatUser
 from tests.catalog.models import Resident
 from tests.contract.tables import assert_consistent, everything

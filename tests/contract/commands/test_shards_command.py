@@ -10,10 +10,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from dynamo_single.exceptions import Conflict
-from dynamo_single.orm.filled import growth, knowledge
-from dynamo_single.orm.filled.states import StoredShards
+from dynamo_single.orm.rollout import knowledge, shard_record
+from dynamo_single.orm.rollout.states import StoredShards
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.shards import Entry, Schedule
+from dynamo_single.orm.schema.keys.shards import Entry, Schedule
 from dynamo_single.table import Table, get_table
 from dynamo_single.testing import assert_requests, frozen_time
 from tests.catalog.service import Visit
@@ -117,7 +117,7 @@ def test_two_who_record_at_once_are_both_recorded_or_refused(
         state = await original(table)
         if not raced:
             raced.append(True)
-            growth.begin_with(table, LAYOUT, 2)
+            shard_record.begin_with(table, LAYOUT, 2)
         return state
 
     monkeypatch.setattr(knowledge, "state_of", slow)

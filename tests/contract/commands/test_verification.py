@@ -14,13 +14,13 @@ from django.utils import timezone
 from accounts.models import Group, User
 from dynamo_single import transactions
 from dynamo_single.cache import DynamoCache
+from dynamo_single.doctor import walk
+from dynamo_single.doctor.walk import Finding, repair, verify
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.sessions import SessionStore
 from dynamo_single.table import Request, SentRequest, Table, intercept
-from dynamo_single.table.sentences import sentence
-from dynamo_single.verification import walk
-from dynamo_single.verification.walk import Finding, repair, verify
+from dynamo_single.table.translated import sentence
 from tests.catalog.boards import Board, Card, Label, Note, Task
 from tests.catalog.models import (
     Coupon,

@@ -16,14 +16,14 @@ from django.utils import timezone
 
 from dynamo_single import models
 from dynamo_single.conf import TableSettings
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.filled.states import OpenChange, StoredForm
+from dynamo_single.doctor import removal, repair, verify
 from dynamo_single.orm.requests.compiler import item_key
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout.states import OpenChange, StoredForm
 from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, key_fingerprints
 from dynamo_single.orm.schema.registry import attributes_of
 from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import capture_requests
-from dynamo_single.verification import removing, repair, verify
 from tests.catalog.clubs import Club, Player, Team, Trophy
 from tests.catalog.servers import GameMember, GamePlayer, GameServer, GameTag
 from tests.contract.racing import before_write
@@ -300,10 +300,10 @@ def test_what_a_migration_moves_is_no_orphan(
         opened=(OpenChange("MoveKeys", "catalog.0002", {}),),
     )
     knowledge.change(table, lambda state: state.with_form("Reader", form))
-    (why,) = removing.removed(table, [finding])
+    (why,) = removal.removed(table, [finding])
     assert "a migration gives its items another primary key" in why
     knowledge.change(table, lambda state: state.with_form("Reader", None))
-    assert list(removing.removed(table, [finding])) == [""]
+    assert list(removal.removed(table, [finding])) == [""]
     monkeypatch.undo()
     assert not loan.objects.filter(pk="r~~x").exists()
 
@@ -327,9 +327,9 @@ def test_an_index_that_is_behind_is_waited_for(
     remove(table, server)
     found = list(verify())
     waited: list[float] = []
-    monkeypatch.setattr(removing.time, "sleep", waited.append)
+    monkeypatch.setattr(removal.time, "sleep", waited.append)
     monkeypatch.setattr(TableSettings, "is_local", property(lambda self: False))
-    assert list(removing.removed(table, found)) == [""] * 4
+    assert list(removal.removed(table, found)) == [""] * 4
     assert waited == [1.0]
 
 
@@ -371,7 +371,7 @@ def test_writers_lose_nothing_to_a_repair(table: Table, loans: tuple[Any, Any, A
     def repairs() -> None:
         while not done.is_set():
             held = [finding for finding in verify() if finding.removal is not None]
-            list(removing.removed(table, held))
+            list(removal.removed(table, held))
 
     with ThreadPoolExecutor(3) as pool:
         repairing = pool.submit(repairs)

@@ -8,11 +8,11 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from dynamo_single.isolation import contents
 from dynamo_single.table import Table
 from dynamo_single.table.batches import Item, write_batch
 from dynamo_single.table.flow import run
-from dynamo_single.table.limits import MAX_BATCH_WRITES
+from dynamo_single.table.request import MAX_BATCH_WRITES
+from dynamo_single.test_tables import contents
 
 #: What the command said, and the items that it wrote.
 _loaded: list[tuple[str, list[Item]]] = []

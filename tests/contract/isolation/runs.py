@@ -11,7 +11,7 @@ from typing import Any
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.engines import LocalEngine, find_engine
-from dynamo_single.table import Request, provisioning
+from dynamo_single.table import Request, schema
 from dynamo_single.table.table import Table
 from tests import children
 
@@ -90,7 +90,7 @@ def development() -> Iterator[Development]:
     """A running engine with a development table of one note."""
     with LocalEngine(find_engine(ROOT)) as engine:
         table = Table(TableSettings("development", "notes", endpoint_url=engine.endpoint_url))
-        provisioning.apply(table)
+        schema.apply(table)
         # The key that every test writes: it would refuse them if they reached it.
         keys = {"pk": {"S": "NOTE#same"}, "sk": {"S": "#METADATA"}}
         table.send(Request("PutItem", {"Item": {**keys, "itemType": {"S": "Note"}}}))

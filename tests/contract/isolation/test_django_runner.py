@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from msgspec.structs import replace
 
-from dynamo_single.isolation import runs
-from dynamo_single.table import Request, Table, provisioning
+from dynamo_single.table import Request, Table, schema
+from dynamo_single.test_tables import runs
 from tests.contract.isolation.runs import Development, development
 from tests.deep import deep
 from tests.isolated_project import OF_A_CLASS
@@ -155,7 +155,7 @@ def test_the_table_of_a_run_that_goes_on_is_kept(running: Development) -> None:
     """Its process holds the lock."""
     name = f"test_notes_{runs.named('gw3')}"
     try:
-        provisioning.apply(Table(replace(running.table.settings, table_name=name)))
+        schema.apply(Table(replace(running.table.settings, table_name=name)))
         running.django(f"{STOCK}.AfterData")
         assert name in running.tables()
     finally:

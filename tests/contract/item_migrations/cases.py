@@ -13,19 +13,17 @@ from typing import Any
 from django.db.models import Q
 
 from dynamo_single import models
-from dynamo_single.item_migrations.online import Task
-from dynamo_single.item_migrations.online.changes.attributes import (
+from dynamo_single.evolution.backfill import Task
+from dynamo_single.evolution.backfill.attributes import (
     converted_attribute,
     copied_value,
     dropped_attribute,
     filled_attribute,
 )
-from dynamo_single.item_migrations.online.changes.claims import needless_claims, released_claims, taken_claims
-from dynamo_single.item_migrations.online.changes.functions import changed_items
-from dynamo_single.item_migrations.online.changes.keys import index_pairs
-from dynamo_single.item_migrations.online.changes.moves import moved_items
-from dynamo_single.item_migrations.online.changes.upgrades import upgraded_items
-from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.evolution.backfill.claims import moved_items, needless_claims, released_claims, taken_claims
+from dynamo_single.evolution.backfill.project_functions import changed_items
+from dynamo_single.evolution.backfill.rewrite import index_pairs, upgraded_items
+from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.orm.schema import registry
 from tests.unit.declaring import declare, forgotten
 

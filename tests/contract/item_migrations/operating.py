@@ -11,7 +11,7 @@ import django
 
 django.setup()
 
-from dynamo_single.item_migrations.online import Options, carry_out  # noqa: E402
+from dynamo_single.evolution.backfill import Options, carry_out  # noqa: E402
 from dynamo_single.table import get_table  # noqa: E402
 from dynamo_single.testing import intercept  # noqa: E402
 from tests.contract.item_migrations.cases import CASES  # noqa: E402

@@ -12,7 +12,7 @@ from django.db.models import F
 
 from dynamo_single import counters
 from dynamo_single.exceptions import StaleObject
-from dynamo_single.orm.filled import knowledge, names_in_use
+from dynamo_single.orm.rollout import knowledge, old_names
 from dynamo_single.orm.schema import registry
 from dynamo_single.transactions import atomic
 
@@ -32,7 +32,7 @@ class Process:
         before = dict(knowledge._tables)
         if registry.layout_of(self.model).twins != self._twins:
             # A command has let the models of its own process forget.
-            names_in_use._put(self.model, self._twins)
+            old_names._put(self.model, self._twins)
         knowledge._tables.clear()
         knowledge._tables.update(self._known)
         try:

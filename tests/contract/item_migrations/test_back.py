@@ -11,8 +11,8 @@ from django.core.management import CommandError
 from django.db.migrations.exceptions import IrreversibleError
 
 from dynamo_single import models
+from dynamo_single.doctor import verify
 from dynamo_single.table import Table
-from dynamo_single.verification import verify
 from tests.contract.item_migrations.test_migrate import BY_NAME, fill, form, shop, stored
 from tests.histories.app import Beginning, History, history
 

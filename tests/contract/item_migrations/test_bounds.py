@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.item_migrations.online import Options, Work, carry_out, forget
-from dynamo_single.item_migrations.online.changes.moves import renamed_parents
-from dynamo_single.item_migrations.online.work import Others
+from dynamo_single.evolution.backfill import Options, Work, carry_out, forget
+from dynamo_single.evolution.backfill.claims import renamed_parents
+from dynamo_single.evolution.backfill.work import Others
 from dynamo_single.orm.requests.actions import Action, Item
-from dynamo_single.table import SentRequest, Table, intercept, pace
+from dynamo_single.table import SentRequest, Table, batches, intercept
 from dynamo_single.table.request import READS
 from tests.contract.item_migrations.things import DOUBLING, double, put, scanned, thing, work
 
@@ -23,11 +23,11 @@ def test_every_request_keeps_to_the_rates(table: Table, monkeypatch: pytest.Monk
     put(table, *map(thing, range(20)))
     asked: list[float] = []
 
-    def no_pause(rate: pace.Rate) -> float:
+    def no_pause(rate: batches.Rate) -> float:
         asked.append(rate.consumed)
         return 0.0
 
-    monkeypatch.setattr(pace.Rate, "pause", no_pause)
+    monkeypatch.setattr(batches.Rate, "pause", no_pause)
     carry_out(DOUBLING, table, Options(segments=1, page=10))
     assert len(asked) == 3 + 20  # three pages, with the checkpoints among the items, and a write for each thing
     assert 0 == asked[0] < asked[-1]

@@ -14,15 +14,14 @@ from django.core.management import CommandError
 from django.db.models import Q
 
 from dynamo_single import models
+from dynamo_single.doctor import verify
+from dynamo_single.evolution.backfill import counts, rehearse
 from dynamo_single.exceptions import KeyNotFilled
-from dynamo_single.item_migrations.online import rehearse
-from dynamo_single.item_migrations.online.changes import counts
-from dynamo_single.orm.effects import child_counters, recounting
-from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.orm.effects import counters, recount
+from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.table import Request, Table, intercept, names
-from dynamo_single.table.limits import MAX_ITEM_SIZE
+from dynamo_single.table.request import MAX_ITEM_SIZE
 from dynamo_single.testing import assert_requests
-from dynamo_single.verification import verify
 from tests.contract.item_migrations.test_migrate import fill, form, item, shop
 from tests.contract.robustness.crashing import Crash, crash_behind
 from tests.histories.app import Beginning, History, history
@@ -210,8 +209,8 @@ def test_what_an_index_does_not_show_yet_is_counted(
     async def follow(seconds: float) -> None:
         table.send(Request("PutItem", {"Item": shown}))
 
-    monkeypatch.setattr(child_counters, "lag", lambda children: 60.0)
-    monkeypatch.setattr(recounting, "pause", follow)
+    monkeypatch.setattr(counters, "lag", lambda children: 60.0)
+    monkeypatch.setattr(recount, "pause", follow)
     app.finish()
     assert numbers("refs:Member.home_id") == ["2", None, None]
 
@@ -226,8 +225,8 @@ def test_what_is_written_while_it_is_counted_is_counted_too(app: History, monkey
         if left:
             people.objects.get(shop_id=left.pop()).delete()
 
-    monkeypatch.setattr(child_counters, "lag", lambda children: 60.0)
-    monkeypatch.setattr(recounting, "pause", leave)
+    monkeypatch.setattr(counters, "lag", lambda children: 60.0)
+    monkeypatch.setattr(recount, "pause", leave)
     app.finish()
     assert numbers("refs:Member.home_id") == ["1", None, None]
 
@@ -325,7 +324,7 @@ def test_a_rehearsal_after_others_counts_as_often(app: History, table: Table) ->
     app.migrate()
     app.finish()
     join(people, "m")
-    task = counts.counted_items("Shop", lambda: recounting.Counting(new, "member_count", new.members))
+    task = counts.counted_items("Shop", lambda: recount.Counting(new, "member_count", new.members))
     with assert_requests(["Scan", *["Query"] * 3]):
         rehearse(task, table, imagined={("CLAIM#1", "CLAIM"): None})
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from dynamo_single.evolution.backfill import begun, carry_out, forget
 from dynamo_single.exceptions import MigrationRunning, MigrationStopped
-from dynamo_single.item_migrations.online import begun, carry_out, forget
 from dynamo_single.table import Table
 from tests.contract.damage import damages, items_of, store
 from tests.contract.item_migrations.things import DOUBLING, SMALL, doubled, put, scanned, thing

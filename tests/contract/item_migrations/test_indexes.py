@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
+from dynamo_single.evolution.backfill.items import ensure_indexes
 from dynamo_single.exceptions import ConfigurationError, TableMismatch, TableNotFound
-from dynamo_single.item_migrations.online.indexes import ensure_indexes
 from dynamo_single.table import Request, SentRequest, Table, get_table, intercept
 from tests.contract.table.test_provisioning import url
 

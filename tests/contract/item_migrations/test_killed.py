@@ -10,8 +10,8 @@ from threading import Semaphore
 
 import pytest
 
-from dynamo_single.isolation import contents
 from dynamo_single.table import Table
+from dynamo_single.test_tables import contents
 from tests import children
 from tests.contract.item_migrations.cases import CASES
 from tests.contract.item_migrations.test_operations import at_work, run

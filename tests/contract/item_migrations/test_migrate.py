@@ -12,16 +12,16 @@ from django.core.management import BaseCommand, CommandError
 from django.db.models import Q
 
 from dynamo_single import models
+from dynamo_single.doctor import verify
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.evolution.state import form_of
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, UniqueViolation
-from dynamo_single.item_migrations.forms import form_of
-from dynamo_single.item_migrations.snapshots import Snapshot
-from dynamo_single.orm.effects.claims import claim_item
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.filled.states import StoredForm
+from dynamo_single.orm.effects.unique_claims import claim_item
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout.states import StoredForm
 from dynamo_single.table import Request, Table
 from dynamo_single.table.flow import run
 from dynamo_single.testing import assert_requests, setup_table
-from dynamo_single.verification import verify
 from tests.histories.app import Beginning, History, history
 
 BY_NAME = {"by_name": models.IndexKey("gs1", "SHOP", "{name}")}
@@ -580,7 +580,7 @@ def test_a_rehearsal_names_so_many_and_counts_the_others(
         model.objects.create(shop_id=str(number), name="A")
     shop(app, name=models.UnicodeAttribute(unique=True))
     app.make()
-    monkeypatch.setattr("dynamo_single.item_migrations.rehearsing.REFUSED", 2)
+    monkeypatch.setattr("dynamo_single.evolution.rehearse.REFUSED", 2)
     said = app.migrate("--rehearse")
     assert said.count("is held by") == 2
     assert "5 could not be changed:" in said
@@ -623,8 +623,8 @@ def test_a_table_that_was_not_read_to_its_end_is_not_taken_for_a_new_one(
     for number in range(3):
         key = {"pk": {"S": f"OTHER#{number}"}, "sk": {"S": "#"}}
         table.send(Request("PutItem", {"Item": {**key, "itemType": {"S": "Other"}}}))
-    monkeypatch.setattr("dynamo_single.item_migrations.adoption.SAMPLES", 1)
-    monkeypatch.setattr("dynamo_single.item_migrations.adoption.PAGES", 2)
+    monkeypatch.setattr("dynamo_single.evolution.adopt.SAMPLES", 1)
+    monkeypatch.setattr("dynamo_single.evolution.adopt.PAGES", 2)
     assert "Add key by_name" in app.migrate()
     assert len(form(table).opened) == 2
 

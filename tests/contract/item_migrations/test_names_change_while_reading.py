@@ -20,10 +20,10 @@ from django.db.models import Count, Max, Q
 
 from dynamo_single import models
 from dynamo_single.exceptions import InvalidCursor
-from dynamo_single.isolation import contents
-from dynamo_single.orm.filled import growth, knowledge
+from dynamo_single.orm.rollout import knowledge, shard_record
 from dynamo_single.orm.schema import registry
-from dynamo_single.table import SentRequest, Table, get_table, listening, threads
+from dynamo_single.table import SentRequest, Table, flow, get_table, listening
+from dynamo_single.test_tables import contents
 from dynamo_single.testing import intercept
 from tests.contract.item_migrations.processes import Process
 from tests.histories.app import History, history
@@ -71,7 +71,7 @@ class Stages:
         old = declared(app, "name")
         app.make()
         app.migrate()
-        growth.begin_with(get_table(), registry.layout_of(old), 2)
+        shard_record.begin_with(get_table(), registry.layout_of(old), 2)
         for number, pk in enumerate(TITLES):
             old.objects.create(pk=pk, name=f"T{number}", city="ab"[number % 2], made=MADE + timedelta(days=number + 1))
             visit_of(old).objects.create(shop_id=f"v{number}", place_id=pk)
@@ -123,7 +123,7 @@ def visit_of(model: Any) -> Any:
 @pytest.fixture
 def app(tmp_path: Path, table: Table, monkeypatch: pytest.MonkeyPatch) -> Iterator[History]:
     """The app; its reads send one request at a time, so that each run changes the names at the same place."""
-    monkeypatch.setattr(threads, "MAX_THREADS", 1)
+    monkeypatch.setattr(flow, "MAX_THREADS", 1)
     with history(tmp_path) as found:
         yield found
 

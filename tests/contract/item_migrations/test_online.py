@@ -13,15 +13,7 @@ from typing import Any
 import pytest
 
 from dynamo_single import transactions
-from dynamo_single.exceptions import (
-    ConfigurationError,
-    InvalidValue,
-    MigrationIncomplete,
-    MigrationRunning,
-    MigrationStopped,
-    NotSupported,
-)
-from dynamo_single.item_migrations.online import (
+from dynamo_single.evolution.backfill import (
     Options,
     Progress,
     Task,
@@ -31,6 +23,14 @@ from dynamo_single.item_migrations.online import (
     forget,
     of_type,
     rehearse,
+)
+from dynamo_single.exceptions import (
+    ConfigurationError,
+    InvalidValue,
+    MigrationIncomplete,
+    MigrationRunning,
+    MigrationStopped,
+    NotSupported,
 )
 from dynamo_single.orm.requests.actions import Action, Item
 from dynamo_single.table import Request, SentRequest, Table

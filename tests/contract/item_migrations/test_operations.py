@@ -8,9 +8,9 @@ from threading import Semaphore
 
 import pytest
 
-from dynamo_single.isolation import contents
-from dynamo_single.item_migrations.online import Options, Work, carry_out
+from dynamo_single.evolution.backfill import Options, Work, carry_out
 from dynamo_single.table import Table
+from dynamo_single.test_tables import contents
 from tests.contract.item_migrations.cases import CASES, Case, Phase
 from tests.contract.item_migrations.things import scanned
 from tests.contract.item_migrations.writers import World, Writer, assert_carried_over, seeded, traffic

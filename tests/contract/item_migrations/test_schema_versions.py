@@ -16,7 +16,7 @@ from django.db.migrations.exceptions import IrreversibleError
 from dynamo_single import models, transactions
 from dynamo_single.checks.migrations import check_tables
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, SchemaVersionError
-from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import Request, Table
 from dynamo_single.table.flow import run
 from tests.contract.tables import everything

@@ -11,15 +11,15 @@ import pytest
 from django.core.management import CommandError
 
 from dynamo_single import models
+from dynamo_single.doctor import repair, verify
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.migrations import ChangeShards
-from dynamo_single.orm.filled import growth, knowledge
-from dynamo_single.orm.filled.states import StoredShards
+from dynamo_single.orm.rollout import knowledge, shard_record
+from dynamo_single.orm.rollout.states import StoredShards
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.shards import Entry
+from dynamo_single.orm.schema.keys.shards import Entry
 from dynamo_single.table import Table, get_table
 from dynamo_single.testing import capture_requests, frozen_time
-from dynamo_single.verification import repair, verify
 from tests.contract.tables import assert_consistent, everything
 from tests.histories.app import History, history
 
@@ -277,7 +277,7 @@ def test_a_moved_key_stays_in_the_shard_of_the_folded_value(app: History, table:
     app.migrate()
     spelled(old)
     old.objects.create(shop_id="Anna", made=NOON)
-    growth.grow(table, registry.layout_of(old), 8, NOON + timedelta(hours=1))
+    shard_record.grow(table, registry.layout_of(old), 8, NOON + timedelta(hours=1))
     clock.move(timedelta(hours=2))
     assert [repair(finding) for finding in verify()] == [True]
     new = folding(app, "store")

@@ -11,12 +11,12 @@ import pytest
 from django.db.models import Q
 
 from dynamo_single import models
+from dynamo_single.doctor import verify
+from dynamo_single.evolution import apply
 from dynamo_single.exceptions import ConditionNotMet, FormNotApplied, KeyNotFilled, StaleObject
-from dynamo_single.item_migrations import applying
-from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
-from dynamo_single.verification import verify
 from tests.contract.item_migrations.test_migrate import BY_NAME, fill, item, shop
 from tests.histories.app import Beginning, History, history
 
@@ -155,7 +155,7 @@ def test_new_code_writes_a_key_no_more_once_it_goes(app: History, monkeypatch: p
     def wait(step: Any) -> None:
         new.objects.create(shop_id=next(written), name="D")
 
-    monkeypatch.setattr(applying, "_wait", wait)
+    monkeypatch.setattr(apply, "_wait", wait)
     app.finish()
     assert [name for name in "abcde" if "gs1pk" in item(name)] == []
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from dynamo_single import models
-from dynamo_single.item_migrations.forms import form_of
-from dynamo_single.item_migrations.snapshots import Snapshot
-from dynamo_single.orm.filled import knowledge
+from dynamo_single.doctor import verify
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.evolution.state import form_of
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import Request, Table, intercept
 from dynamo_single.table.flow import run
-from dynamo_single.verification import verify
 from tests.histories.app import Beginning, History, history
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dynamo_single.item_migrations.online import Options, Task, Work, of_type
-from dynamo_single.item_migrations.online.work import Others
-from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.evolution.backfill import Options, Task, Work, of_type
+from dynamo_single.evolution.backfill.work import Others
+from dynamo_single.orm.conditions.terms import join
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Item, Update, key_of
-from dynamo_single.orm.requests.changes import as_stored
+from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.table import Request, Table
 
 Items = dict[tuple[str, str], dict[str, Any]]

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any
 
+from dynamo_single.evolution.backfill.claims import held
+from dynamo_single.evolution.backfill.rewrite import indexes_of, with_pairs
+from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.exceptions import DynamoSingleError
-from dynamo_single.item_migrations.online.changes.claims import held
-from dynamo_single.item_migrations.online.changes.rewriting import indexes_of, with_pairs
-from dynamo_single.item_migrations.snapshots import Snapshot
-from dynamo_single.orm.effects.claims import claim_item
+from dynamo_single.orm.effects.unique_claims import claim_item
 from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Table

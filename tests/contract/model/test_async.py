@@ -20,7 +20,7 @@ from django.db.models import Count
 from django.template import Context, Template
 
 from dynamo_single import models
-from dynamo_single.orm.query.unsupported import REFUSED
+from dynamo_single.orm.query.queryset import REFUSED
 from dynamo_single.table import SentRequest, Table, transport
 from dynamo_single.testing import assert_requests, capture_requests, setup_table
 from project.directory.models import Company, Person

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from django.db.models import Count, Max, Model, Prefetch
 
-from dynamo_single.isolation import contents
 from dynamo_single.orm.results.pages import Page
 from dynamo_single.table import Table
+from dynamo_single.test_tables import contents
 from dynamo_single.testing import capture_requests
 from project.directory.models import Company, Office, Person
 from tests.catalog.boards import Board, Note

@@ -9,10 +9,10 @@ import pytest
 
 from dynamo_single import models
 from dynamo_single.costs import measure_requests
+from dynamo_single.doctor import verify
 from dynamo_single.exceptions import BulkError, DynamoSingleError, MissingReference, StaleObject
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, intercept
-from dynamo_single.verification import verify
 from tests.catalog.servers import GameFan, GameGuild
 from tests.contract.clubs import items
 from tests.contract.racing import before_write

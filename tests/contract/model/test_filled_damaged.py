@@ -12,9 +12,9 @@ from django.contrib.auth import authenticate, get_user_model
 from django.core.management import call_command
 from django.test import Client
 
+from dynamo_single.doctor import health
 from dynamo_single.exceptions import UnexpectedItem
-from dynamo_single.inspection import health
-from dynamo_single.orm.filled import knowledge, states
+from dynamo_single.orm.rollout import knowledge, states
 from dynamo_single.table import Request, Table
 from tests.catalog.clubs import Club
 from tests.contract.conftest import Pages, text_of

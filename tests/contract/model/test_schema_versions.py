@@ -11,16 +11,10 @@ from django.db.models import Count, F, Max, Q, Sum
 
 from dynamo_single import counters, models, transactions
 from dynamo_single.checks.migrations import check_versions
-from dynamo_single.exceptions import (
-    ConfigurationError,
-    KeyNotFilled,
-    NotSupported,
-    SchemaVersionError,
-    StaleObject,
-)
+from dynamo_single.doctor import verify
+from dynamo_single.exceptions import ConfigurationError, KeyNotFilled, NotSupported, SchemaVersionError, StaleObject
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
-from dynamo_single.verification import verify
 from tests.contract.model.patrons import COUNT, PRIMARY, SPLIT, attributes, patron, put
 from tests.contract.tables import everything
 from tests.unit.declaring import declare, forgotten, messages

@@ -14,11 +14,11 @@ from django.db.models import F
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynamo_single.item_migrations.online import Work, carry_out
-from dynamo_single.item_migrations.online.changes.upgrades import upgraded_items
-from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.doctor import verify
+from dynamo_single.evolution.backfill import Work, carry_out
+from dynamo_single.evolution.backfill.rewrite import upgraded_items
+from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.table import Table, get_table
-from dynamo_single.verification import verify
 from tests.contract.model.patrons import patron, put
 from tests.contract.tables import everything
 from tests.deep import examples

@@ -11,13 +11,13 @@ from django.core.files.storage import InMemoryStorage
 
 from dynamo_single import clock
 from dynamo_single.authorship import acting_as
+from dynamo_single.doctor import repair, verify
 from dynamo_single.exceptions import StaleObject
-from dynamo_single.orm.filled import growth
 from dynamo_single.orm.requests.actions import key_of
 from dynamo_single.orm.requests.compiler import item_key
+from dynamo_single.orm.rollout import shard_record
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Request, get_table
-from dynamo_single.verification import repair, verify
 from tests.contract.pairs.lag import Time, lagging
 from tests.contract.pairs.writers import loaded
 
@@ -81,13 +81,13 @@ def save_twice(model: Any, pk: str, *, error: type[Exception], **values: Any) ->
 
 def divide(model: Any, number: int) -> None:
     """Divide a model's keys into so many shards, from the beginning."""
-    growth.begin_with(get_table(), registry.layout_of(model), number)
+    shard_record.begin_with(get_table(), registry.layout_of(model), number)
 
 
 def grow(model: Any, number: int, time: Time) -> None:
     """Divide a model's keys into more shards as soon as that can be, and wait until then."""
-    since = growth.earliest()
-    growth.grow(get_table(), registry.layout_of(model), number, since)
+    since = shard_record.earliest()
+    shard_record.grow(get_table(), registry.layout_of(model), number, since)
     time.move((since - clock.now()).total_seconds())
 
 

@@ -22,9 +22,9 @@ from unittest import mock
 from msgspec.structs import replace
 
 from dynamo_single import clock
-from dynamo_single.isolation import contents
-from dynamo_single.table import Table, flow, get_table, provisioning
-from dynamo_single.table.items import Parameters, Response
+from dynamo_single.table import Table, flow, get_table, schema
+from dynamo_single.table.request import Parameters, Response
+from dynamo_single.test_tables import contents
 from dynamo_single.testing import FrozenTime, expire_items, frozen_time, intercept
 
 #: The most that an index is behind, in seconds.
@@ -139,7 +139,7 @@ def copy_of(endpoint: str) -> Table:
     """The second table on an engine, which all histories of a process share."""
     table = get_table()
     assert table.settings.endpoint_url == endpoint
-    return provisioning.recreate(Table(replace(table.settings, table_name=f"{table.name}-later")))
+    return schema.recreate(Table(replace(table.settings, table_name=f"{table.name}-later")))
 
 
 def unheard(table: Table, operation: str, params: Mapping[str, Any]) -> Any:

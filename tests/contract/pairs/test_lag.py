@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dynamo_single import models
+from dynamo_single.doctor import verify
 from dynamo_single.table import Table
-from dynamo_single.verification import verify
 from tests.contract.pairs.lag import lagging
 from tests.unit.declaring import declare, forgotten
 

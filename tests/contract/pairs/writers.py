@@ -22,7 +22,7 @@ from django.test import RequestFactory
 
 from dynamo_single import clock, transactions
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
-from dynamo_single.admin.jobs import carrying
+from dynamo_single.admin.batch_actions import run as batch_actions_run
 from dynamo_single.exceptions import BulkError
 
 __all__ = ["atomic", "awaited", "bulk", "fixtures", "forms", "jobs", "pynamodb", "save", "update"]
@@ -244,8 +244,8 @@ class jobs(Writer):
         request.session, request._messages = {}, CookieStorage(request)
         request.user = User(user_id="u", is_superuser=True, is_staff=True)
         admin = site._registry[model]
-        job = carrying.begin(request, admin, "delete", [pk])
-        carrying.carry_on(request, admin, job)
+        job = batch_actions_run.begin(request, admin, "delete", [pk])
+        batch_actions_run.carry_on(request, admin, job)
         if job.failed:
             raise Refused(str(job.failures))
 

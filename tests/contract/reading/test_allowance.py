@@ -15,7 +15,7 @@ from django.core.management import BaseCommand, call_command
 from django.test import override_settings
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, TooManyReads
-from dynamo_single.orm.reading import development
+from dynamo_single.orm.reading import budget
 from dynamo_single.table import Table
 from dynamo_single.testing import intercept
 from project.directory.models import Company, Person
@@ -240,7 +240,7 @@ def test_explain_does_not_say_so_of_a_part_of_it() -> None:
 @pytest.fixture
 def five(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit where none is set is five items."""
-    monkeypatch.setattr(development, "MOST", 5)
+    monkeypatch.setattr(budget, "MOST", 5)
 
 
 @pytest.mark.usefixtures("five")

@@ -9,7 +9,7 @@ from django.db.models import Count, Max, Q
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NoAccessPattern, NotSupported, TooManyMatches
-from dynamo_single.orm.results.held import Held
+from dynamo_single.orm.results.cached_lists import Held
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
 from tests.catalog.models import Firm

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.orm.reading import growing
+from dynamo_single.orm.reading import budget
 from dynamo_single.orm.requests import compiler
 from dynamo_single.table import Request, Table
-from dynamo_single.table.limits import MAX_PAGE_ITEMS
+from dynamo_single.table.request import MAX_PAGE_ITEMS
 from dynamo_single.testing import capture_requests
 from tests.catalog.models import Order
 from tests.deep import deep
@@ -42,7 +42,7 @@ def test_looking_for_a_match_ends_where_there_is_none(
     table: Table, monkeypatch: pytest.MonkeyPatch, items: int, requests: int, most: int
 ) -> None:
     """Each way to look for one match gives none, and asks for no more items at once than a page can hold."""
-    for module in (growing, compiler):
+    for module in (budget, compiler):
         monkeypatch.setattr(module, "MAX_PAGE_ITEMS", most)
     fill(table, items)
     rare = Order.objects.filter(customer="big", status="rare")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, NoAccessPattern
-from dynamo_single.orm.schema.encoding.codecs import codec_for
-from dynamo_single.orm.schema.encoding.keys import prefix_end
+from dynamo_single.orm.schema.keys.codecs import codec_for
+from dynamo_single.orm.schema.keys.template import prefix_end
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from tests.unit.declaring import declare, forgotten

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dynamo_single.clock import EPOCH
 from dynamo_single.exceptions import AlreadyExists, InvalidValue
-from dynamo_single.orm.filled import growth, knowledge
-from dynamo_single.orm.filled.knowledge import LEAD
+from dynamo_single.orm.rollout import knowledge, shard_record
+from dynamo_single.orm.rollout.knowledge import LEAD
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Table
 from dynamo_single.testing import frozen_time
@@ -66,7 +66,7 @@ class History:
 
     def create(self, visit_id: str, ago: int, page: str) -> None:
         """A visit of the past; of an identity that there is already, it is refused whatever its time is."""
-        at = growth.clock.instant() - timedelta(seconds=ago)
+        at = shard_record.clock.instant() - timedelta(seconds=ago)
         try:
             Visit.objects.create(visit_id=visit_id, at=at, page=page)
         except AlreadyExists:
@@ -106,7 +106,7 @@ class History:
     def grow(self, shards: int) -> None:
         """Let the number change; it begins some time later."""
         try:
-            growth.grow(self.table, LAYOUT, shards, growth.earliest())
+            shard_record.grow(self.table, LAYOUT, shards, shard_record.earliest())
         except InvalidValue:
             return  # it is that number already, or an entry begins then, or there are too many
 
@@ -123,7 +123,7 @@ def test_shards_are_like_one_list(table: Table, history: dict[str, Any]) -> None
     with frozen_time(BEGINNING) as clock:
         known = History(table, clock)
         if history["first"] is not None:
-            growth.begin_with(table, LAYOUT, history["first"])
+            shard_record.begin_with(table, LAYOUT, history["first"])
         for step in history["before"]:
             known.carry_out(step)
         clock.move(timedelta(seconds=LEAD * 2))

@@ -14,7 +14,7 @@ from django.db.models import Count, Max, Q
 from django.db.models.signals import post_init
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
-from dynamo_single.orm.filled import growth, knowledge
+from dynamo_single.orm.rollout import knowledge, shard_record
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, frozen_time
@@ -37,7 +37,7 @@ def forty(table: Table) -> Iterator[Any]:
     """Forty visits: half of them in one shard, half in four."""
     with frozen_time(BEGINNING + timedelta(minutes=1)) as clock:
         Visit.objects.bulk_create([Visit(visit_id=f"v{n:02}", at=moment(n), page=f"/{n % 3}") for n in range(20)])
-        growth.grow(table, LAYOUT, 4, GROWN)
+        shard_record.grow(table, LAYOUT, 4, GROWN)
         clock.move(timedelta(hours=2))
         Visit.objects.bulk_create([Visit(visit_id=f"v{n:02}", at=moment(n), page=f"/{n % 3}") for n in range(20, 40)])
         yield clock
@@ -124,7 +124,7 @@ def test_many_are_written_together() -> None:
         visit.ticket = f"t{visit.pk}"
     assert Visit.objects.bulk_update(some, ["ticket"]) == 13
     assert Visit.objects.get(ticket="tv38").pk == "v38"
-    made = [Visit(visit_id=f"w{n}", at=growth.clock.instant()) for n in range(12)]
+    made = [Visit(visit_id=f"w{n}", at=shard_record.clock.instant()) for n in range(12)]
     assert len(Visit.objects.in_transactions().bulk_create(made)) == 12
     assert Visit.objects.in_transactions().filter(page="/two").delete()[0] == 13
     assert Visit.objects.count() == 39

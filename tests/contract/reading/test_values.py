@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import UnexpectedItem, UnknownField
-from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items import decode
 from dynamo_single.table import Request, Table, get_table
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
@@ -172,4 +172,4 @@ def test_rows_have_the_values_of_objects(values: dict[str, Any]) -> None:
     assert {name: asked.values_list(name, flat=True).get() for name in names[:3]} == {n: expected[n] for n in names[:3]}
     partial = asked.only(*names[1:]).get()
     assert {name: getattr(partial, name) for name in names} == expected
-    assert hydration.values_of(Sample, partial._stored) == found.attribute_values
+    assert decode.values_of(Sample, partial._stored) == found.attribute_values

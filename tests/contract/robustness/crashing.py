@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.isolation import contents
-from dynamo_single.orm.effects import spreading
+from dynamo_single.doctor import Finding, verify
+from dynamo_single.orm.effects import copy_updates
 from dynamo_single.orm.write import cascade
 from dynamo_single.table import get_table
-from dynamo_single.table.limits import MAX_ACTIONS
+from dynamo_single.table.request import MAX_ACTIONS
+from dynamo_single.test_tables import contents
 from dynamo_single.testing import intercept
-from dynamo_single.verification import Finding, verify
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatProfile, ChatServer, ChatUser
 from tests.catalog.models import Member
 from tests.catalog.seats import Essay, Seat
@@ -38,10 +38,10 @@ ENDS = examples(8, 1000)
 
 def lower_limits(patch: pytest.MonkeyPatch) -> None:
     """Let deletions, restorations and copies go on in another transaction after ``ROOM`` actions."""
-    along = spreading.MAX_ACTIONS - spreading.MAX_ALONG
+    along = copy_updates.MAX_ACTIONS - copy_updates.MAX_ALONG
     patch.setattr(cascade, "MAX_ACTIONS", ROOM)
-    patch.setattr(spreading, "MAX_ACTIONS", ROOM)
-    patch.setattr(spreading, "MAX_ALONG", ROOM - along)
+    patch.setattr(copy_updates, "MAX_ACTIONS", ROOM)
+    patch.setattr(copy_updates, "MAX_ALONG", ROOM - along)
 
 
 def ends_of(requests: int) -> list[int]:

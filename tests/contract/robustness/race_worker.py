@@ -19,13 +19,16 @@ import django
 
 django.setup()
 
-from django.db.models import F  # noqa: E402 - Django is set up first
-from django.test import override_settings  # noqa: E402
+from django.db.models import F
+from django.test import override_settings
 
-from accounts.models import User  # noqa: E402
-from accounts.ways import LastWay  # noqa: E402
-from dynamo_single import models, transactions  # noqa: E402
-from dynamo_single.exceptions import (  # noqa: E402
+from accounts.models import User
+from accounts.ways import LastWay
+from dynamo_single import (
+    models,
+    transactions,
+)
+from dynamo_single.exceptions import (
     AlreadyExists,
     ConditionNotMet,
     Conflict,
@@ -35,14 +38,14 @@ from dynamo_single.exceptions import (  # noqa: E402
     StaleObject,
     UniqueViolation,
 )
-from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser  # noqa: E402
-from tests.catalog.clubs import Club  # noqa: E402
-from tests.catalog.models import Member, Order  # noqa: E402
-from tests.catalog.seats import Seat  # noqa: E402
-from tests.catalog.servers import GameFan, GameGuild  # noqa: E402
-from tests.catalog.stocks import Ledger, Stock  # noqa: E402
-from tests.contract.robustness.race_processes import SUMS, WANTED  # noqa: E402
-from tests.deep import examples  # noqa: E402
+from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
+from tests.catalog.clubs import Club
+from tests.catalog.models import Member, Order
+from tests.catalog.seats import Seat
+from tests.catalog.servers import GameFan, GameGuild
+from tests.catalog.stocks import Ledger, Stock
+from tests.contract.robustness.race_processes import SUMS, WANTED
+from tests.deep import examples
 
 #: How people log in while they race for it.
 WAYS = {"LOGIN_WITH": ["email", "phone", "google"]}

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from dynamo_single import models, transactions
+from dynamo_single.doctor import verify
 from dynamo_single.exceptions import MissingReference, StaleObject
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, intercept
-from dynamo_single.verification import verify
 from tests.catalog.clubs import Club, Player, Team, Trophy
 from tests.contract.clubs import club, items
 from tests.contract.racing import before_write

@@ -11,9 +11,9 @@ from django.core.management import call_command
 from django.db.models import F
 
 from dynamo_single import models, transactions
+from dynamo_single.doctor import verify
 from dynamo_single.exceptions import AlreadyExists
 from dynamo_single.table import Table
-from dynamo_single.verification import verify
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatUser
 from tests.catalog.clubs import Club
 from tests.catalog.models import Member, Order, Resident

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from dynamo_single.doctor import verify
 from dynamo_single.exceptions import CopiesDue, RequestFailed
 from dynamo_single.table import Table, get_table
 from dynamo_single.testing import intercept, refusal
-from dynamo_single.verification import verify
 from tests.catalog.chat import ChatChannel, ChatUser
 from tests.catalog.clubs import Club
 from tests.catalog.seats import Essay

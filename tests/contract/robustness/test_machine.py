@@ -16,15 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule, run_state_machine_as_test
 
 from dynamo_single import transactions
-from dynamo_single.exceptions import (
-    AlreadyExists,
-    DynamoSingleError,
-    ObjectMissing,
-    StaleObject,
-    UniqueViolation,
-)
+from dynamo_single.doctor import verify
+from dynamo_single.exceptions import AlreadyExists, DynamoSingleError, ObjectMissing, StaleObject, UniqueViolation
 from dynamo_single.table import Table
-from dynamo_single.verification import verify
 from tests.catalog.library import Aisle, Volume
 from tests.contract.robustness.machine_volumes import VolumeSteps
 from tests.contract.robustness.machine_world import (

@@ -9,9 +9,9 @@ from django.db.models import F
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
+from dynamo_single.doctor import verify
 from dynamo_single.exceptions import AlreadyExists, ObjectMissing, StaleObject, UniqueViolation
 from dynamo_single.table import Table
-from dynamo_single.verification import verify
 from tests.catalog.library import Ledgered
 from tests.contract.robustness.machine_world import (
     BUDGET,

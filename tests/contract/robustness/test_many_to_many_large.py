@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from dynamo_single.doctor import verify
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
-from dynamo_single.verification import verify
 from tests.catalog.servers import GameMember, GamePlayer, GameServer
 from tests.contract.clubs import items
 from tests.contract.robustness.crashing import Crash, crash_behind

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from dynamo_single import transactions
+from dynamo_single.doctor import verify
 from dynamo_single.exceptions import AlreadyExists, NotSupported, StaleObject
 from dynamo_single.table import Table, capture_requests, get_table
-from dynamo_single.table.limits import MAX_ACTIONS
+from dynamo_single.table.request import MAX_ACTIONS
 from dynamo_single.testing import assert_requests, intercept
-from dynamo_single.verification import verify
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
 from tests.catalog.clubs import Bee, Club, Guest, Hive, Player, Team, Trophy
 from tests.catalog.places import Kitchen, Place, Restaurant

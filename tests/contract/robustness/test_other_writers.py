@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.db.models.signals import post_delete, pre_delete
 from django.utils import timezone
 
+from dynamo_single.doctor import verify
 from dynamo_single.exceptions import (
     AlreadyExists,
     Conflict,
@@ -26,7 +27,6 @@ from dynamo_single.exceptions import (
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, intercept, refuse
-from dynamo_single.verification import verify
 from project.directory.models import Company, Person
 from tests.catalog.clubs import Club, Player, Team
 from tests.catalog.models import Coupon, Entry, Firm, Member, Order, Sample

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from accounts.models import User
+from dynamo_single.doctor import verify
 from dynamo_single.table import Table
-from dynamo_single.verification import verify
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
 from tests.catalog.models import Member, Order
 from tests.catalog.seats import Seat

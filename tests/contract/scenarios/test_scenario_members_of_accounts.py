@@ -16,10 +16,10 @@ from django.test import Client
 from accounts.models import Login, User
 from dynamo_single import models
 from dynamo_single.checks.models import check_model
+from dynamo_single.doctor import verify
 from dynamo_single.exceptions import UniqueViolation
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
-from dynamo_single.verification import verify
 from tests.contract.accounts.account_pages import PASSWORD, is_in, link, sign_up
 from tests.contract.robustness.crashing import Crash, crash_behind
 from tests.contract.tables import assert_consistent, everything

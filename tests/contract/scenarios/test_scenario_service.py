@@ -12,7 +12,7 @@ from django.test import override_settings
 
 from dynamo_single import clock
 from dynamo_single.exceptions import AlreadyExists
-from dynamo_single.orm.filled import growth, knowledge
+from dynamo_single.orm.rollout import knowledge, shard_record
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Table, get_table
 from dynamo_single.testing import assert_requests, frozen_time, setup_table
@@ -50,7 +50,7 @@ def user(service: Table) -> ServiceUser:
 def sharded() -> None:
     """Eight shards from an hour after the beginning on."""
     for model in (ServiceUser, ServiceEmail):
-        growth.grow(get_table("service"), registry.layout_of(model), 8, clock.instant() + timedelta(hours=1))
+        shard_record.grow(get_table("service"), registry.layout_of(model), 8, clock.instant() + timedelta(hours=1))
 
 
 def test_the_items_lie_as_the_scenario_says(service: Table, user: ServiceUser) -> None:

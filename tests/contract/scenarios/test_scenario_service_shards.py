@@ -13,7 +13,7 @@ import pytest
 
 from dynamo_single import clock
 from dynamo_single.exceptions import AlreadyExists, NoAccessPattern
-from dynamo_single.orm.filled import growth, knowledge
+from dynamo_single.orm.rollout import knowledge, shard_record
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Table, get_table
 from dynamo_single.testing import assert_requests, frozen_time
@@ -32,7 +32,7 @@ def grown(service: Table, user: ServiceUser) -> Iterator[Any]:
     """Two hours after eight shards were recorded, with users and addresses in them."""
     with frozen_time(ADDED) as time:
         for model in (ServiceUser, ServiceEmail):
-            growth.grow(get_table("service"), registry.layout_of(model), 8, clock.instant() + timedelta(hours=1))
+            shard_record.grow(get_table("service"), registry.layout_of(model), 8, clock.instant() + timedelta(hours=1))
         time.move(timedelta(hours=2))
         for number in range(4):
             made = ServiceUser.objects.create(
@@ -197,7 +197,7 @@ def test_what_querysets_write_over_shards_is_one_request_an_object() -> None:
 def test_a_growth_later_a_creation_checks_three_keys() -> None:
     """In one transaction: the item, and each other place that the schedule gives the identity."""
     layout = registry.layout_of(ServiceEmail)
-    growth.grow(get_table("service"), layout, 13, clock.instant() + timedelta(hours=1))
+    shard_record.grow(get_table("service"), layout, 13, clock.instant() + timedelta(hours=1))
     knowledge.schedule(layout)
     with assert_requests(["TransactWriteItems"]) as sent:
         EMAILS.create(email="three@example.org", user=bo())
@@ -211,7 +211,7 @@ def test_a_growth_later_a_creation_checks_three_keys() -> None:
 
 def test_partitions_of_many_shards_are_read_within_a_bound(service: Table) -> None:
     """Each shard of each partition is a Query, 10,000 at most; the error says how many partitions there may be."""
-    growth.begin_with(service, registry.layout_of(ServiceEmail), 64)
+    shard_record.begin_with(service, registry.layout_of(ServiceEmail), 64)
     users = [f"u{number}" for number in range(157)]
     found = ServiceEmail.objects.using_index("by_user")
     assert found.filter(user__in=users[:156]).explain().endswith("and 9981 more like these")

@@ -15,16 +15,16 @@ from django.core.management import CommandError, call_command
 from django.test import override_settings
 
 from dynamo_single import models
-from dynamo_single.backend.record import recorded
+from dynamo_single.backend.migration_record import recorded
+from dynamo_single.doctor import verify
+from dynamo_single.doctor.reading import shown_request
+from dynamo_single.doctor.secrets import Masks
 from dynamo_single.exceptions import InvalidValue, KeyNotFilled, NotSupported, TableMismatch, UnexpectedItem
-from dynamo_single.inspection.masking import Masks
-from dynamo_single.inspection.requests import shown_request
-from dynamo_single.isolation import contents
 from dynamo_single.middleware import _Key
-from dynamo_single.table import Request, Table, capture_requests, get_table, provisioning, single_key
+from dynamo_single.table import Request, Table, capture_requests, get_table, id_tables, schema
 from dynamo_single.table.redirects import Place
+from dynamo_single.test_tables import contents
 from dynamo_single.testing import assert_requests, fault, setup_table
-from dynamo_single.verification import verify
 from tests.contract.conftest import Pages, Registering, text_of
 from tests.contract.scenarios.conftest import product
 from tests.contract.tables import as_stored, assert_consistent, single_key_table
@@ -115,7 +115,7 @@ def test_nor_a_record_with_another_key(place: str, attributes: dict[str, Any]) -
 def test_a_table_with_a_key_of_two_parts_is_named_with_the_setting(goods: Any, kept: Table) -> None:
     kept.send(Request("DeleteTable"))
     with single_key_table(KEY="pk") as alias:
-        provisioning.apply(get_table(alias))
+        schema.apply(get_table(alias))
     with pytest.raises(TableMismatch, match=r"other keys than 'id'.*DYNAMO_SINGLE\['products'\]\['KEY'\]"):
         goods.objects.create(data={})
     with pytest.raises(CommandError, match=r"DYNAMO_SINGLE\['products'\]\['KEY'\] = 'pk' takes the table as it is"):
@@ -160,7 +160,7 @@ def test_requests_are_heard_as_they_are_sent_and_shown_by_their_keys(goods: Any,
     (request,) = sent
     assert request.params["Key"] == {"id": {"S": "product-1"}}
     assert shown_request("products", request, Masks(lambda *_: False), with_keys=True).what == "product-1 / #PRODUCT"
-    assert str(_Key("products", *single_key.key_of(request.params["Key"]))) == "pk='product-1', sk='#PRODUCT'"
+    assert str(_Key("products", *id_tables.key_of(request.params["Key"]))) == "pk='product-1', sk='#PRODUCT'"
 
 
 def test_an_answer_that_was_lost_is_recognised(goods: Any, kept: Table) -> None:

@@ -15,8 +15,8 @@ from django.test import override_settings
 
 from dynamo_single.table import Request, get_table
 from dynamo_single.table.deadlines import Deadline
-from dynamo_single.table.direct.connections import Endpoint
-from dynamo_single.table.direct.loop_connections import LoopPool
+from dynamo_single.table.http.connections import Endpoint
+from dynamo_single.table.http.loop_connections import LoopPool
 from dynamo_single.testing import capture_requests, intercept
 from tests.contract.table.scripted import FOUND, ITEM, Scripted, Step, scripted
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from dynamo_single.costs import measure_requests
 from dynamo_single.exceptions import Throttled
 from dynamo_single.table import Table, batches, get_table
-from dynamo_single.table import threads as parallel
+from dynamo_single.table import flow as parallel
 from dynamo_single.testing import assert_requests, capture_requests, intercept, refusal, setup_table
 from tests.catalog.models import Sample
 

@@ -25,9 +25,9 @@ from hypothesis import strategies as st
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidCredentials
 from dynamo_single.table import Request, Table, get_table
-from dynamo_single.table.direct import endpoints
-from dynamo_single.table.direct.endpoints import endpoint_of
-from dynamo_single.table.direct.sessions import new_client
+from dynamo_single.table.http import credentials
+from dynamo_single.table.http.credentials import endpoint_of
+from dynamo_single.table.http.signing import new_client
 from tests.contract.table.scripted import reply
 from tests.contract.table.test_transports import Transport, transport
 from tests.deep import examples
@@ -145,7 +145,7 @@ def test_address_from_environment_is_sent_as_botocore_sends_it(
 def test_host_over_tls_is_botocores(url: str) -> None:
     """Without the port that is its own; the dot that ends a name is not in the header, which http.client leaves out."""
     address = url.replace("http", "https", 1).replace("HTTP", "HTTPS", 1).replace("x.example.", "x.example")
-    with mock.patch.object(endpoints, "_tls", lambda session: None), environment():
+    with mock.patch.object(credentials, "_tls", lambda session: None), environment():
         found = endpoint_of(TableSettings("default", "single-table", endpoint_url=address), Session())
     assert found is not None
     assert found.authority == _host_from_url(address)

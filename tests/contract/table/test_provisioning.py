@@ -12,7 +12,7 @@ from django.test import override_settings
 
 from dynamo_single.engines import free_port
 from dynamo_single.exceptions import TableUnavailable
-from dynamo_single.table import Request, SentRequest, Table, get_table, intercept, provisioning
+from dynamo_single.table import Request, SentRequest, Table, get_table, intercept, schema
 from dynamo_single.testing import refuse
 
 
@@ -55,7 +55,7 @@ def test_setup_makes_the_table_and_a_second_time_changes_nothing(table: Table) -
 
 def test_a_second_setup_only_describes(table: Table, sent: list[SentRequest]) -> None:
     """A table that is right is described, and nothing else is sent."""
-    provisioning.apply(table)
+    schema.apply(table)
     assert [request.operation for request in sent] == ["DescribeTable", "DescribeTimeToLive"]
 
 
@@ -64,7 +64,7 @@ def test_indexes_are_added_one_at_a_time_and_old_items_are_in_them(table: Table,
     table.send(Request("PutItem", {"Item": {name: {"S": "a"} for name in ("pk", "sk", "gs4pk", "gs4sk")}}))
     with override_settings(DYNAMO_SINGLE=url(table, indexes="gs1,gs2,gs3,gs4,gs5")):
         larger = get_table()
-        assert [step.subject for step in provisioning.apply(larger)] == ["gs4", "gs5"]
+        assert [step.subject for step in schema.apply(larger)] == ["gs4", "gs5"]
         assert [request.operation for request in sent].count("UpdateTable") == 2
         assert larger.send(Request("Scan", {"IndexName": "gs4"}))["Count"] == 1
 
@@ -96,16 +96,16 @@ def test_dry_run_prints_what_would_be_done(table: Table) -> None:
     said = run("dynamo_setup", "--dry-run")
     assert "Would create the table 'single-table' with the indexes gs1, gs2, gs3." in said
     assert "Would enable time to live on 'expiresAt'." in said
-    assert provisioning.observe(table).table is None
+    assert schema.observe(table).table is None
 
 
 def test_the_billing_mode_is_changed_both_ways(table: Table) -> None:
     """From on demand to provisioned and back, and no step is left."""
     there = url(table, billing_mode="PROVISIONED", read_capacity="5", write_capacity="6")
     with override_settings(DYNAMO_SINGLE=there):
-        assert [step.kind for step in provisioning.apply(get_table())] == ["billing mode"]
+        assert [step.kind for step in schema.apply(get_table())] == ["billing mode"]
         assert "PROVISIONED, 5 read and 6 write units" in run("dynamo_status")
-    assert [step.kind for step in provisioning.apply(table)] == ["billing mode"]
+    assert [step.kind for step in schema.apply(table)] == ["billing mode"]
 
 
 @pytest.mark.parametrize("arguments", [(), ("--check",), ("--dry-run",)])
@@ -127,7 +127,7 @@ def test_two_processes_may_set_up_at_once(table: Table) -> None:
 
     def work() -> None:
         try:
-            provisioning.apply(table)
+            schema.apply(table)
         except BaseException as error:
             failures.append(error)
             raise
@@ -138,13 +138,13 @@ def test_two_processes_may_set_up_at_once(table: Table) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
-    assert provisioning.differences(table.settings, provisioning.observe(table)) == []
+    assert schema.differences(table.settings, schema.observe(table)) == []
 
 
 def test_losing_a_race_is_no_error(table: Table) -> None:
     """When another process creates the table between our look and our request, the setup goes on."""
     table.send(Request("DeleteTable"))
-    quicker = provisioning.TableDefinition(table.settings).create()
+    quicker = schema.TableDefinition(table.settings).create()
 
     started = threading.Event()
 
@@ -154,13 +154,13 @@ def test_losing_a_race_is_no_error(table: Table) -> None:
             table.send(quicker)
 
     with intercept(once):
-        provisioning.apply(table)
-    assert provisioning.differences(table.settings, provisioning.observe(table)) == []
+        schema.apply(table)
+    assert schema.differences(table.settings, schema.observe(table)) == []
 
 
 def test_patience_ends_with_a_clear_error(table: Table) -> None:
     """A table that never becomes usable is an error that says what was waited for."""
-    described = {**provisioning.observe(table).table, "TableStatus": "UPDATING"}  # type: ignore[dict-item] # it exists
+    described = {**schema.observe(table).table, "TableStatus": "UPDATING"}  # type: ignore[dict-item] # it exists
 
     def always_updating(operation: str, params: Any) -> dict[str, Any] | None:
         return {"Table": described} if operation == "DescribeTable" else None
@@ -169,7 +169,7 @@ def test_patience_ends_with_a_clear_error(table: Table) -> None:
         intercept(always_updating),
         pytest.raises(TableUnavailable, match=r"after 0 s: it is UPDATING\. DynamoDB goes"),
     ):
-        provisioning.apply(table, patience=0.1)
+        schema.apply(table, patience=0.1)
 
 
 def test_status_shows_the_table(table: Table) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from dynamo_single.table import Request, Table
-from dynamo_single.table.provisioning import TableDefinition, differences, observe
+from dynamo_single.table.schema import TableDefinition, differences, observe
 from dynamo_single.testing import capture_requests
 from tests.children import run
 from tests.ready import table_ready

@@ -16,8 +16,9 @@ from django.test import override_settings
 from moto import mock_aws
 
 from dynamo_single.exceptions import AccessOutsideTest, AlreadyExists, EndpointUnreachable
-from dynamo_single.table import Request, get_table, provisioning, redirects, stand_ins
-from dynamo_single.table.direct.connections import Pool
+from dynamo_single.table import Request, get_table, redirects, schema
+from dynamo_single.table import transport as table_transport
+from dynamo_single.table.http.connections import Pool
 from project.directory.models import Company, Person
 from tests.contract.table.scripted import FOUND, Step, refusal, scripted
 from tests.contract.table.test_strict import requests
@@ -44,7 +45,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def aws(_no_network: None) -> Iterator[None]:
     """AWS as moto has it, with the table of the settings, which name no endpoint."""
     with mock_aws(), override_settings(DYNAMO_SINGLE={"default": AWS}):
-        provisioning.apply(get_table())
+        schema.apply(get_table())
         yield
 
 
@@ -101,10 +102,10 @@ def test_after_the_block_requests_are_direct_again(monkeypatch: pytest.MonkeyPat
                 get_table().send(GET)
             assert used.call_count == number
             with mock_aws():
-                assert stand_ins.is_active()
-                provisioning.apply(get_table())
+                assert table_transport.is_active()
+                schema.apply(get_table())
                 get_table().send(PUT)
-            assert not stand_ins.is_active()
+            assert not table_transport.is_active()
 
 
 @pytest.mark.usefixtures("aws")
@@ -168,6 +169,6 @@ def test_handler_that_only_listens_is_no_stand_in(monkeypatch: pytest.MonkeyPatc
     from botocore import handlers
 
     monkeypatch.setattr(handlers, "BUILTIN_HANDLERS", [*handlers.BUILTIN_HANDLERS, ("before-send", lambda **_: None)])
-    monkeypatch.setattr(stand_ins, "BUILTIN_HANDLERS", handlers.BUILTIN_HANDLERS)
-    assert not stand_ins.is_active()
+    monkeypatch.setattr(table_transport, "BUILTIN_HANDLERS", handlers.BUILTIN_HANDLERS)
+    assert not table_transport.is_active()
     assert os.environ.get("AWS_ACCESS_KEY_ID") != "FOOBARKEY"

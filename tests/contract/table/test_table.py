@@ -20,7 +20,7 @@ from pynamodb.transactions import TransactWrite
 from dynamo_single import exceptions
 from dynamo_single.engines import free_port
 from dynamo_single.table import Request, transport
-from dynamo_single.table.listeners import SentRequest, capture_requests, intercept
+from dynamo_single.table.redirects import SentRequest, capture_requests, intercept
 from dynamo_single.table.table import Table, get_table
 from dynamo_single.table.transport import refusal, unreachable
 

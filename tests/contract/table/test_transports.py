@@ -51,10 +51,10 @@ from dynamo_single.exceptions import (
 )
 from dynamo_single.table import Request, answers, get_table
 from dynamo_single.table.deadlines import Deadline
-from dynamo_single.table.direct import OPERATIONS, endpoints
-from dynamo_single.table.direct.connections import Endpoint, Pool
-from dynamo_single.table.direct.endpoints import endpoint_of
-from dynamo_single.table.direct.sessions import new_client
+from dynamo_single.table.http import OPERATIONS, credentials
+from dynamo_single.table.http.connections import Endpoint, Pool
+from dynamo_single.table.http.credentials import endpoint_of
+from dynamo_single.table.http.signing import new_client
 from tests.contract.table.scripted import FOUND, ITEM, UNITS, Scripted, Step, refusal, reply, scripted
 
 GET = Request("GetItem", {"Key": ITEM})
@@ -587,7 +587,7 @@ REGIONS = ("eu-west-1", "us-east-1", "ap-southeast-7", "mx-central-1", "us-gov-w
 @pytest.fixture
 def no_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Addresses are looked at, and nothing is sent: to read the certificates for each takes longer than all else."""
-    monkeypatch.setattr(endpoints, "_tls", lambda session: None)
+    monkeypatch.setattr(credentials, "_tls", lambda session: None)
 
 
 @pytest.mark.usefixtures("no_certificates")

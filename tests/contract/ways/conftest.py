@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from dynamo_single.isolation import contents
 from dynamo_single.table import Request, Table
 from dynamo_single.table.batches import Item
+from dynamo_single.test_tables import contents
 from tests.contract.sqlite import ALIAS, sqlite
 from tests.contract.ways.shop import Shop, on_dynamodb, on_sqlite
 from tests.unit.declaring import forgotten

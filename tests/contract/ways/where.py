@@ -13,7 +13,7 @@ from django.test.utils import register_lookup
 
 from dynamo_single import models
 from dynamo_single.orm.where.arguments import MAX_NESTING, MAX_OPERATORS
-from dynamo_single.orm.where.lookup import ADVICE, MAX_MEMBERS
+from dynamo_single.orm.where.lookups import ADVICE, MAX_MEMBERS
 from tests.contract.ways.rows import Row, redeclared
 from tests.contract.ways.shop import T0, Shop, customers, notes
 

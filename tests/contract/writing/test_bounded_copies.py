@@ -9,10 +9,10 @@ import pytest
 from django.core.management import call_command
 
 from dynamo_single import models, transactions
+from dynamo_single.doctor import verify
 from dynamo_single.exceptions import ConfigurationError, TooManyHolders
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
-from dynamo_single.verification import verify
 from tests.catalog.studios import Imprint, Pressing
 from tests.contract.clubs import items
 from tests.contract.tables import assert_consistent

@@ -12,8 +12,8 @@ from django.db.models.signals import post_delete, pre_delete
 
 from dynamo_single import transactions
 from dynamo_single.exceptions import ParentInTrash, UniqueViolation
-from dynamo_single.orm.requests import block
-from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.orm.requests import atomic_block
+from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import SentRequest, Table
 from dynamo_single.testing import assert_requests, intercept
@@ -65,7 +65,7 @@ def test_items_of_many_children_are_measured_a_few_times_each(monkeypatch: pytes
         return item_size(item)
 
     made = club(SIZES[1])
-    monkeypatch.setattr(block, "item_size", counted)
+    monkeypatch.setattr(atomic_block, "item_size", counted)
     made.delete()
     # A player as it was, as it is, and its claim: when transactions are made up, composed, and sent.
     assert len(measured) <= 3 * 3 * (SIZES[1] + 3)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dynamo_single.exceptions import ConditionFailed
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.requests.actions import Put, Update
-from dynamo_single.orm.requests.changes import Change, Place, evaluate, needs, unmet
 from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.orm.requests.updates import Change, Place, evaluate, needs, unmet
 from dynamo_single.table import Table
 from tests.deep import examples
 

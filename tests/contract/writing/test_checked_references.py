@@ -13,10 +13,10 @@ from django.db.models import ProtectedError
 
 from dynamo_single import models, transactions
 from dynamo_single.costs import measure_requests
+from dynamo_single.doctor import repair, verify
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, MissingReference, NotSupported, StaleObject
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, intercept
-from dynamo_single.verification import repair, verify
 from tests.catalog.studios import Gallery, Lease, Play, Theatre, Tour
 from tests.contract.clubs import items
 from tests.contract.racing import before_write

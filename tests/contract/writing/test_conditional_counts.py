@@ -9,9 +9,9 @@ import pytest
 from django.db.models import F, Q
 
 from dynamo_single import models, transactions
+from dynamo_single.doctor import repair, verify
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
-from dynamo_single.verification import repair, verify
 from tests.catalog.studios import Chore, Venture
 from tests.contract.tables import assert_consistent
 from tests.unit.declaring import declare, forgotten, messages

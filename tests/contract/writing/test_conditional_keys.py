@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynamo_single import counters, models, transactions
+from dynamo_single.doctor import repair, verify
 from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern, NotSupported, StaleObject
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, capture_requests
-from dynamo_single.verification import repair, verify
 from tests.catalog.queues import Alarm, Dispatch, Foreman, Patrol
 from tests.contract.racing import before_write
 from tests.contract.tables import assert_consistent, everything

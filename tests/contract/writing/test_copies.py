@@ -22,7 +22,7 @@ from dynamo_single.exceptions import (
     StaleObject,
 )
 from dynamo_single.table import Request
-from dynamo_single.table.listeners import intercept
+from dynamo_single.table.redirects import intercept
 from dynamo_single.table.table import Table
 from dynamo_single.table.transport import refusal
 from dynamo_single.testing import assert_requests

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from dynamo_single import transactions
 from dynamo_single.exceptions import AlreadyExists
-from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests import atomic_block as pending
 from project.directory.models import Company
 from tests.contract.sqlite import ALIAS, sqlite
 

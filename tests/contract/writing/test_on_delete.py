@@ -10,6 +10,7 @@ from django.db.models import ProtectedError
 from django.db.models.signals import post_delete
 
 from dynamo_single import transactions
+from dynamo_single.doctor import verify
 from dynamo_single.exceptions import (
     BulkError,
     DynamoSingleError,
@@ -24,7 +25,6 @@ from dynamo_single.orm.write.on_delete import resets
 from dynamo_single.table import Table
 from dynamo_single.table.flow import run
 from dynamo_single.testing import assert_requests
-from dynamo_single.verification import verify
 from tests.catalog.studios import Artist, Exhibit, Frame, Gallery, Loan, Painting, Sketch, Tour
 from tests.contract.clubs import items
 from tests.contract.racing import before_write

@@ -11,9 +11,9 @@ from django.db.models import ProtectedError
 
 from dynamo_single import models
 from dynamo_single.checks.models import check_model
+from dynamo_single.doctor import verify
 from dynamo_single.exceptions import MissingReference
 from dynamo_single.table import Table
-from dynamo_single.verification import verify
 from tests.deep import deep
 from tests.unit.declaring import declare, forgotten
 

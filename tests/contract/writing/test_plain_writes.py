@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dynamo_single
-from dynamo_single.orm.effects.together import effects_of
+from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.table import Table
 from project.directory.models import Company, Person
 from tests.catalog.library import Aisle, Volume

@@ -13,14 +13,14 @@ from django.core.management import call_command
 
 from dynamo_single import transactions
 from dynamo_single.checks.migrations import check_tables
+from dynamo_single.doctor import repair, verify
 from dynamo_single.exceptions import AlreadyExists, FormNotApplied, InvalidValue, UnexpectedItem, UniqueViolation
-from dynamo_single.orm.filled import growth, knowledge
-from dynamo_single.orm.filled.states import StoredShards, TableState, written
+from dynamo_single.orm.rollout import knowledge, shard_record
+from dynamo_single.orm.rollout.states import StoredShards, TableState, written
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.shards import Entry, Schedule
+from dynamo_single.orm.schema.keys.shards import Entry, Schedule
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, frozen_time
-from dynamo_single.verification import repair, verify
 from tests.catalog.service import Alias, Mailbox
 from tests.contract.tables import assert_consistent, everything
 
@@ -51,7 +51,7 @@ def spelled(*later: Entry) -> None:
 @pytest.fixture
 def folded(table: Table, clock: Any) -> Any:
     """Eight shards from the beginning."""
-    growth.begin_with(table, LAYOUT, 8)
+    shard_record.begin_with(table, LAYOUT, 8)
     return clock
 
 
@@ -60,7 +60,7 @@ def older(table: Table, clock: Any) -> Any:
     """Eight shards of spellings, with one mailbox, and eight folded ones from one o'clock on; it is two o'clock."""
     spelled()
     Mailbox.objects.create(address=SPELLINGS[0], at=NOON, ticket="t")
-    growth.grow(table, LAYOUT, 8, LATER)
+    shard_record.grow(table, LAYOUT, 8, LATER)
     clock.move(timedelta(hours=2))
     return clock
 
@@ -83,7 +83,7 @@ def run_state(table: Table) -> TableState:
 
 def test_an_entry_of_exact_values_has_no_mark(table: Table, clock: Any) -> None:
     """Releases before go on with it."""
-    growth.begin_with(table, registry.layout_of(Mailbox), 1)
+    shard_record.begin_with(table, registry.layout_of(Mailbox), 1)
     item = written(run_state(table))["shards"]["S"]
     assert '"entries":[{"since":0,"shards":1}],"scheme":1' in item
 
@@ -124,7 +124,7 @@ def test_the_trash_and_restoring_stay_in_the_shard(table: Table, folded: Any) ->
 
 def test_an_index_reads_one_shard_of_a_folded_address(table: Table, clock: Any) -> None:
     """The primary key of the model is in no shards."""
-    growth.begin_with(table, registry.layout_of(Alias), 8)
+    shard_record.begin_with(table, registry.layout_of(Alias), 8)
     Alias.objects.create(address=SPELLINGS[0], at=NOON)
     found = Alias.objects.filter(address=SPELLINGS[1]).order_by("at").using_index("by_address")
     with assert_requests(["Query"]):
@@ -152,7 +152,7 @@ def test_the_same_number_begins_anew_if_it_folds(table: Table, older: Any) -> No
     """Once only."""
     assert knowledge.schedule(LAYOUT).entries[1].fold == "canonical"
     with pytest.raises(InvalidValue, match="already"):
-        growth.grow(table, LAYOUT, 8, LATER + timedelta(hours=3))
+        shard_record.grow(table, LAYOUT, 8, LATER + timedelta(hours=3))
 
 
 def test_repair_moves_an_object_to_the_folded_shard(table: Table, older: Any) -> None:
@@ -214,7 +214,7 @@ def test_repair_waits_until_every_process_knows(table: Table, clock: Any) -> Non
     (finding,) = verify()
     assert "manage.py dynamo_shards catalog.Mailbox 8" in finding.text
     assert not repair(finding)
-    growth.grow(table, LAYOUT, 8, LATER)
+    shard_record.grow(table, LAYOUT, 8, LATER)
     (finding,) = verify()
     assert "from 2026-01-01T13:00:00Z on" in finding.text
     assert not repair(finding)
@@ -229,7 +229,7 @@ def test_check_names_a_model_whose_shards_hash_spellings(table: Table, clock: An
     (found,) = check_tables(databases=["default"])
     assert isinstance(found, Warning)
     assert (found.id, found.obj) == ("dynamo_single.W914", Mailbox)
-    growth.grow(table, LAYOUT, 8, LATER)
+    shard_record.grow(table, LAYOUT, 8, LATER)
     assert check_tables(databases=["default"]) == []
 
 

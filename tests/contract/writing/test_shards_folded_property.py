@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynamo_single import clock
+from dynamo_single.doctor import repair, verify
 from dynamo_single.exceptions import AlreadyExists, InvalidValue
-from dynamo_single.orm.filled import growth, knowledge
-from dynamo_single.orm.filled.states import StoredShards
+from dynamo_single.orm.rollout import knowledge, shard_record
+from dynamo_single.orm.rollout.states import StoredShards
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.shards import Entry
+from dynamo_single.orm.schema.keys.shards import Entry
 from dynamo_single.table import Table
 from dynamo_single.testing import frozen_time
-from dynamo_single.verification import repair, verify
 from tests.catalog.service import Mailbox
 from tests.contract.tables import assert_consistent
 from tests.contract.writing.test_shards_processes import AGO, BEGINNING, EXAMPLES, GROW, READ, SKEW, WAIT, WHO, Process
@@ -88,7 +88,7 @@ class Life:
 
         def work() -> None:
             try:
-                growth.grow(self.table, LAYOUT, shards, growth.earliest())
+                shard_record.grow(self.table, LAYOUT, shards, shard_record.earliest())
             except InvalidValue:
                 return  # it is that number already, or an entry begins then, or there are too many
 
@@ -113,7 +113,7 @@ def test_an_address_has_one_object_in_every_spelling(
     recorded = StoredShards("address", "at", (Entry(0, 3),))
     with frozen_time(BEGINNING) as time:
         if folds:
-            growth.begin_with(table, LAYOUT, 3)
+            shard_record.begin_with(table, LAYOUT, 3)
         else:
             knowledge.change(table, lambda state: knowledge.replace(state, shards={"Mailbox": recorded}))
         life = Life(table, skews, time, folds=folds)
@@ -121,7 +121,7 @@ def test_an_address_has_one_object_in_every_spelling(
             getattr(life, name)(*arguments)
         knowledge.forget()
         last = knowledge.schedule(LAYOUT).entries[-1]
-        growth.grow(table, LAYOUT, 5 if last.shards != 5 else 7, growth.earliest() + timedelta(hours=1))
+        shard_record.grow(table, LAYOUT, 5 if last.shards != 5 else 7, shard_record.earliest() + timedelta(hours=1))
         time.move(timedelta(hours=2))
         for process in range(3):
             life.repair(process)

@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import FormNotApplied
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.filled.schedules import without_schedule
-from dynamo_single.orm.filled.states import StoredShards
-from dynamo_single.orm.schema.encoding.shards import Entry
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout.schedules import without_schedule
+from dynamo_single.orm.rollout.states import StoredShards
+from dynamo_single.orm.schema.keys.shards import Entry
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.clubs import Club, Team

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dynamo_single import clock
 from dynamo_single.exceptions import AlreadyExists, InvalidValue
-from dynamo_single.orm.filled import growth, knowledge
+from dynamo_single.orm.rollout import knowledge, shard_record
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Table
 from dynamo_single.testing import frozen_time, moved_time
@@ -102,7 +102,7 @@ class Life:
 
         def work() -> None:
             try:
-                growth.grow(self.table, LAYOUT, shards, growth.earliest())
+                shard_record.grow(self.table, LAYOUT, shards, shard_record.earliest())
             except InvalidValue:
                 return  # it is that number already, or an entry begins then, or there are too many
 

@@ -24,11 +24,11 @@ from dynamo_single.exceptions import (
     UnexpectedItem,
     UniqueViolation,
 )
-from dynamo_single.orm.effects import shards
-from dynamo_single.orm.filled import growth, knowledge
-from dynamo_single.orm.filled.states import StoredShards
+from dynamo_single.orm.effects import derived
+from dynamo_single.orm.rollout import knowledge, shard_record
+from dynamo_single.orm.rollout.states import StoredShards
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.shards import Entry, Schedule
+from dynamo_single.orm.schema.keys.shards import Entry, Schedule
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, frozen_time
 from tests.catalog.service import Visit
@@ -50,7 +50,7 @@ def clock(table: Table) -> Iterator[Any]:
 def grown(table: Table, clock: Any) -> Any:
     """One shard up to one o'clock, eight from then on; it is two o'clock."""
     Visit.objects.create(visit_id="old", at=NOON)
-    growth.grow(table, LAYOUT, 8, LATER)
+    shard_record.grow(table, LAYOUT, 8, LATER)
     clock.move(timedelta(hours=2))
     knowledge.schedule(LAYOUT)
     return clock
@@ -71,7 +71,7 @@ def test_one_shard_has_no_number(table: Table, clock: Any) -> None:
 
 def test_several_shards_are_numbered(table: Table, clock: Any) -> None:
     """The same number on the table and on each index."""
-    growth.begin_with(table, LAYOUT, 8)
+    shard_record.begin_with(table, LAYOUT, 8)
     Visit.objects.create(visit_id="a", at=NOON)
     item = everything(table)["visit!2", "visitId#a"]
     assert (item["gs1pk"], item["gs2pk"]) == ({"S": "visit!2"}, {"S": "visit#/!2"})
@@ -148,7 +148,7 @@ def test_what_is_there_already_is_found_whatever_its_time_is(grown: Any) -> None
 
 def grown_now() -> datetime:
     """The present."""
-    return growth.clock.instant()
+    return shard_record.clock.instant()
 
 
 def test_one_object_is_read_from_all_places_where_it_can_be(grown: Any) -> None:
@@ -225,7 +225,7 @@ def test_a_process_asks_again_in_time(table: Table, clock: Any, monkeypatch: pyt
     """What another process has recorded is known before it begins."""
     Visit.objects.create(visit_id="a", at=NOON)
     known = knowledge._tables[table]
-    growth.grow(table, LAYOUT, 8, LATER)
+    shard_record.grow(table, LAYOUT, 8, LATER)
     knowledge._tables[table] = known
     assert knowledge.schedule(LAYOUT) == Schedule()
     monkeypatch.setattr(knowledge, "SHARDS_REFRESH", 0.0)
@@ -236,12 +236,12 @@ def test_a_process_asks_again_in_time(table: Table, clock: Any, monkeypatch: pyt
 
 def test_it_asks_at_least_so_often_as_an_entry_takes_to_begin() -> None:
     """Two clocks that are five minutes wrong, a block that was held back, and the time that may lie ahead."""
-    assert knowledge.SHARDS_REFRESH + 2 * 300 + shards.HELD_BACK + knowledge.AHEAD <= knowledge.LEAD
+    assert knowledge.SHARDS_REFRESH + 2 * 300 + derived.HELD_BACK + knowledge.AHEAD <= knowledge.LEAD
 
 
 def test_a_creation_that_was_held_back_is_refused(clock: Any, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """More shards may have begun since."""
-    monkeypatch.setattr(shards, "HELD_BACK", -1.0)
+    monkeypatch.setattr(derived, "HELD_BACK", -1.0)
     with pytest.raises(Conflict, match="took too long"), transactions.atomic():
         Visit.objects.create(visit_id="a", at=NOON)
     assert keys(table) == []

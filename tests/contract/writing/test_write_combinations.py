@@ -11,7 +11,7 @@ from django.db.models import F
 
 from dynamo_single import transactions
 from dynamo_single.exceptions import AlreadyExists, NotSupported, PendingWrite, StaleObject, UniqueViolation
-from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests import atomic_block as pending
 from dynamo_single.table import get_table
 from dynamo_single.testing import assert_requests, intercept, refusal
 from tests.catalog.chat import ChatChannel, ChatServer

@@ -15,7 +15,7 @@ from django.test import override_settings
 from accounts.models import User
 from dynamo_single import models
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
-from dynamo_single.checks.auth import check_admin_logs, check_admin_sites, check_backends
+from dynamo_single.checks.admin import check_admin_logs, check_admin_sites, check_backends
 from dynamo_single.checks.models import check_models
 from dynamo_single.permissions import StoredPermissions
 from tests.unit.declaring import declare, forgotten

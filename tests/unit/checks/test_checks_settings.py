@@ -11,8 +11,8 @@ from django.test import override_settings
 
 from dynamo_single import models
 from dynamo_single.checks import settings as checks
-from dynamo_single.checks.auth import check_backends
-from dynamo_single.orm.model import installed
+from dynamo_single.checks.admin import check_backends
+from dynamo_single.orm.model import metaclass
 from tests.unit.declaring import declare, forgotten
 
 
@@ -106,10 +106,10 @@ def test_sessions_elsewhere_are_right(name: str) -> None:
 
 def test_models_of_an_app_that_is_not_installed_are_told() -> None:
     """E021 comes from the models, for the app's own start does not happen."""
-    assert installed.check_installed() == []
+    assert metaclass.check_installed() == []
     without = [config.name for config in apps.get_app_configs() if config.name != "dynamo_single"]
     with override_settings(INSTALLED_APPS=without):
-        assert [identifier for identifier, _ in told(installed.check_installed())] == ["dynamo_single.E021"]
+        assert [identifier for identifier, _ in told(metaclass.check_installed())] == ["dynamo_single.E021"]
 
 
 def test_no_database_at_all_is_told_with_the_engine_to_name(monkeypatch: pytest.MonkeyPatch) -> None:

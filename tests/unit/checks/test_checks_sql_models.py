@@ -12,7 +12,7 @@ from django.db import connections
 from django.db import models as django_models
 from django.test import override_settings
 
-from dynamo_single.checks.sql_models import check_sql_models
+from dynamo_single.checks.references import check_sql_models
 
 Declare = Callable[..., type[django_models.Model]]
 

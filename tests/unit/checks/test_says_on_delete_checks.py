@@ -12,7 +12,7 @@ from django.core.checks import CheckMessage
 
 from dynamo_single import models
 from dynamo_single.checks.models import check_model
-from dynamo_single.orm.schema import referrers
+from dynamo_single.orm.schema import references
 from tests.unit.declaring import declare, forgotten
 
 
@@ -60,7 +60,7 @@ def unsaid(target: Any) -> Any:
 
 def along(shelf: Any) -> list[str]:
     """What a deletion of a shelf takes along."""
-    return [children.model.__name__ for children in referrers.cascading(shelf)]
+    return [children.model.__name__ for children in references.cascading(shelf)]
 
 
 def reported(*pair: Any) -> list[CheckMessage]:

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamo_single.orm.conditions.algebra import join, simplify
 from dynamo_single.orm.conditions.implication import gives_value, implies
 from dynamo_single.orm.conditions.lowering import absent
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, Nothing, Or, Stored
+from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, Nothing, Or, Stored, join, simplify
 
 NAMES = st.sampled_from(["a", "b"])
 TEXTS = st.sampled_from(["", "a", "aa", "ab", "b"]).map(lambda text: {"S": text})

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.conditions.algebra import simplify
 from dynamo_single.orm.conditions.matching import matches, normal
-from dynamo_single.orm.conditions.terms import And, Compare, Condition, Not, Nothing, Or, Stored
+from dynamo_single.orm.conditions.terms import And, Compare, Condition, Not, Nothing, Or, Stored, simplify
 from tests.unit.factories import PERSON, compare
 
 ITEM: dict[str, Any] = {

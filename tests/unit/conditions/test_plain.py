@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.conditions.plain import condition_of, plain, renamed
 from dynamo_single.orm.conditions.terms import EVERYTHING, And, Compare, Condition, Not, Nothing, Or, Stored, StoredPair
+from dynamo_single.orm.conditions.wording import condition_of, plain, renamed
 
 CONDITIONS = [
     EVERYTHING,

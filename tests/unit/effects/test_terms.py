@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dynamo_single.orm.conditions.terms import Stored
-from dynamo_single.orm.effects.terms import Broken, Conditions, Terms
+from dynamo_single.orm.effects.base import Broken, Conditions, Terms
 from dynamo_single.orm.schema import registry
 from tests.catalog.models import Firm
 

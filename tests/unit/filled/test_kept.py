@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynamo_single.orm.filled.kept import changing, kept
+from dynamo_single.orm.rollout.caches import changing, kept
 
 
 def test_what_is_kept_is_worked_out_once_until_something_changes() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from dynamo_single.evolution.backfill.rehearsal import applied
+from dynamo_single.evolution.backfill.work import Task
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.item_migrations.online.rehearsal import applied
-from dynamo_single.item_migrations.online.work import Task
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey, key_of
 

@@ -10,22 +10,27 @@ import pytest
 from hypothesis import given
 
 from dynamo_single import models
-from dynamo_single.exceptions import ConfigurationError, InvalidValue
-from dynamo_single.item_migrations.online.changes.attributes import (
+from dynamo_single.evolution.backfill.attributes import (
     converted_attribute,
     copied_value,
     dropped_attribute,
     filled_attribute,
 )
-from dynamo_single.item_migrations.online.changes.claims import needless_claims, released_claims, taken_claims
-from dynamo_single.item_migrations.online.changes.functions import changed_items
-from dynamo_single.item_migrations.online.changes.keys import index_pairs
-from dynamo_single.item_migrations.online.changes.moves import moved_items, renamed_parents
-from dynamo_single.item_migrations.online.work import mark_of
-from dynamo_single.item_migrations.snapshots import Snapshot
-from dynamo_single.orm.effects.claims import claim_item, claims_of
+from dynamo_single.evolution.backfill.claims import (
+    moved_items,
+    needless_claims,
+    released_claims,
+    renamed_parents,
+    taken_claims,
+)
+from dynamo_single.evolution.backfill.project_functions import changed_items
+from dynamo_single.evolution.backfill.rewrite import index_pairs
+from dynamo_single.evolution.backfill.work import mark_of
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.orm.effects.unique_claims import claim_item, claims_of
+from dynamo_single.orm.items.encode import attributes_item, item_from
 from dynamo_single.orm.items.readers import absent_value
-from dynamo_single.orm.items.serialization import attributes_item, item_from
 from dynamo_single.orm.schema import registry
 from tests.unit.declaring import declare, forgotten
 from tests.unit.item_migrations.store import Store

@@ -15,31 +15,29 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from dynamo_single.exceptions import InvalidValue
-from dynamo_single.item_migrations.online.changes.attributes import (
+from dynamo_single.evolution.backfill.attributes import (
     converted_attribute,
     copied_value,
     dropped_attribute,
     filled_attribute,
 )
-from dynamo_single.item_migrations.online.changes.claims import (
+from dynamo_single.evolution.backfill.claims import (
     following,
     held,
+    moved_items,
     needless_claims,
     released_claims,
     taken_claims,
 )
-from dynamo_single.item_migrations.online.changes.functions import changed_items
-from dynamo_single.item_migrations.online.changes.keys import index_pairs
-from dynamo_single.item_migrations.online.changes.moves import moved_items
-from dynamo_single.item_migrations.online.changes.rewriting import indexes_of, with_pairs, with_value
-from dynamo_single.item_migrations.online.work import Task
-from dynamo_single.item_migrations.rules import UniqueRule
-from dynamo_single.item_migrations.snapshots import Snapshot, with_attribute_renamed
-from dynamo_single.item_migrations.stored import StoredAttribute
+from dynamo_single.evolution.backfill.project_functions import changed_items
+from dynamo_single.evolution.backfill.rewrite import index_pairs, indexes_of, with_pairs, with_value
+from dynamo_single.evolution.backfill.work import Task
+from dynamo_single.evolution.snapshots import Snapshot, with_attribute_renamed
+from dynamo_single.evolution.stored_attributes import StoredAttribute, UniqueRule
+from dynamo_single.exceptions import InvalidValue
 from dynamo_single.keys import IndexKey, Key
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.effects.claims import claim_item
+from dynamo_single.orm.effects.unique_claims import claim_item
 from dynamo_single.orm.requests.actions import Put, key_of
 from dynamo_single.table import names
 from tests.deep import examples

@@ -14,7 +14,7 @@ from django.db.migrations.autodetector import MigrationAutodetector
 from django.db.models import Q, UniqueConstraint
 
 from dynamo_single import models
-from dynamo_single.item_migrations.commands import MakemigrationsMixin, MigrateMixin
+from dynamo_single.evolution.commands import MakemigrationsMixin, MigrateMixin
 from dynamo_single.migrations import Autodetector
 from tests.histories.app import History, history
 

@@ -12,9 +12,9 @@ from django.db.migrations.state import ProjectState
 from django.db.migrations.writer import OperationWriter
 
 from dynamo_single import migrations as items
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.evolution.state import snapshot_in
 from dynamo_single.exceptions import ConfigurationError, NotSupported
-from dynamo_single.item_migrations.snapshots import Snapshot
-from dynamo_single.item_migrations.state import snapshot_in
 from dynamo_single.models import IndexKey, Key
 
 TEXT = items.StoredAttribute("UnicodeAttribute", "name")

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from dynamo_single import models
+from dynamo_single.evolution.backfill.claims import moved_items
+from dynamo_single.evolution.snapshots import Snapshot, with_attribute_renamed
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
-from dynamo_single.item_migrations.online.changes.moves import moved_items
-from dynamo_single.item_migrations.snapshots import Snapshot, with_attribute_renamed
-from dynamo_single.orm.effects.claims import claims_of
-from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.items.hydration import values_of
-from dynamo_single.orm.items.serialization import attributes_item, computed_key, key_attributes
+from dynamo_single.orm.effects.unique_claims import claims_of
+from dynamo_single.orm.items.decode import values_of
+from dynamo_single.orm.items.encode import attributes_item, computed_key, key_attributes
 from dynamo_single.orm.items.unique_rules import rules_of
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.requests.compiler import item_key
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.shards import Entry, Schedule
 from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, form_of, key_fingerprints
+from dynamo_single.orm.schema.keys.shards import Entry, Schedule
 from tests.catalog.models import Coupon, Member, Sample
 from tests.catalog.seats import Seat
 from tests.catalog.service import Visit

@@ -6,7 +6,7 @@ import pytest
 
 from dynamo_single import models
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.items.serialization import check_keys
+from dynamo_single.orm.items.encode import check_keys
 from tests.unit.declaring import declare, forgotten
 
 

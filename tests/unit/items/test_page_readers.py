@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from dynamo_single import models
 from dynamo_single.exceptions import InvalidValue, UnexpectedItem
-from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.page_readers import PageReader, objects_reader
 from dynamo_single.orm.items.stored import PartialBytes
-from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.results.columns import as_dict, as_named_tuple, as_tuple, as_value, columns
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import answers
-from dynamo_single.table.pages import item_of
+from dynamo_single.table.answers import item_of
 from tests.catalog.models import Order, Sample
 from tests.contract.model.test_round_trip import VALUES
 from tests.unit.declaring import declare, forgotten
@@ -55,7 +55,7 @@ def made(reader: PageReader | None, items: list[Any], model: Any = Sample) -> li
     """What the reader makes of a page; ``None`` if it leaves that to others."""
     assert reader is not None
     found = typed(reader, items)
-    return None if found is None else hydration.made_at_once(model, reader, found)
+    return None if found is None else decode.made_at_once(model, reader, found)
 
 
 def outcome(read: Any, *arguments: Any) -> str:
@@ -90,7 +90,7 @@ def test_rows_of_a_page_are_those_of_its_items(items: list[Any], names: list[str
 @given(PAGES)
 def test_objects_of_a_page_are_those_of_its_items(items: list[Any]) -> None:
     """With what is stored, with what a project cannot see, and to the type of each value."""
-    expected = outcome(lambda: [state_of(hydration.instance(Sample, item)) for item in items])
+    expected = outcome(lambda: [state_of(decode.instance(Sample, item)) for item in items])
     found = made(objects_reader(Sample, ()), items)
     assert found is None or repr([state_of(each) for each in found]) == expected
 
@@ -100,7 +100,7 @@ def test_objects_that_are_read_in_part_are_those_of_their_items(items: list[Any]
     """They have the attributes that were read, and know which."""
     names = {"pk", "sk", "itemType", *read}
     parts = [{name: value for name, value in item.items() if name in names} for item in items]
-    expected = outcome(lambda: [state_of(hydration.instance(Sample, PartialItem(each, names))) for each in parts])
+    expected = outcome(lambda: [state_of(decode.instance(Sample, PartialItem(each, names))) for each in parts])
     found = made(objects_reader(Sample, tuple(names)), parts)
     assert found is None or repr([state_of(each) for each in found]) == expected
 
@@ -176,8 +176,8 @@ def test_objects_of_a_batch_come_with_their_keys(items: list[Any]) -> None:
     reader = objects_reader(Sample, (), keyed=True)
     assert reader is not None
     answer = reader.form.decoded(msgspec.json.encode({"Responses": {"t": keyed}, "UnprocessedKeys": {}}))
-    found = None if answer is None else hydration.made_at_once(Sample, reader, answer["Responses"]["t"])
-    expected = outcome(lambda: [state_of(hydration.instance(Sample, item)) for item in keyed])
+    found = None if answer is None else decode.made_at_once(Sample, reader, answer["Responses"]["t"])
+    expected = outcome(lambda: [state_of(decode.instance(Sample, item)) for item in keyed])
     assert found is None or [key for key, _ in found] == [("a", str(number)) for number in range(len(keyed))]
     assert found is None or repr([state_of(each) for _, each in found]) == expected
 

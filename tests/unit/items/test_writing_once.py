@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.items.encode import attributes_item, is_same
 from dynamo_single.orm.items.form import form_of
-from dynamo_single.orm.items.serialization import attributes_item, is_same
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.codecs import _escapes, escape
+from dynamo_single.orm.schema.keys.codecs import _escapes, escape
 from tests.catalog.models import Sample
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)

@@ -11,8 +11,8 @@ from django.db import models as djangos
 
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.model.positional import save_options
-from dynamo_single.orm.schema.attributes import djangos as table
+from dynamo_single.orm.model.async_methods import save_options
+from dynamo_single.orm.schema.attributes import field_names as table
 
 ATTRIBUTES = [getattr(models, name) for name in models.__all__ if name.endswith("Attribute")]
 FIELDS = [name for name in djangos.__all__ if isinstance(getattr(djangos, name), type)]

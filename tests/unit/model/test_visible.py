@@ -18,7 +18,7 @@ from dynamo_single import models
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.model import migration_state
-from dynamo_single.orm.schema.fields.columns import column_of, relations_from_sql
+from dynamo_single.orm.schema.fields.base import column_of, relations_from_sql
 from project.directory.models import Company, Person
 from tests.unit.declaring import declare, forgotten
 from tests.unit.factories import in_tens

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from dynamo_single.orm.plan.plan import KeyCondition
-from dynamo_single.orm.schema.encoding.keys import Template
+from dynamo_single.orm.schema.keys.template import Template
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
 

@@ -26,7 +26,7 @@ from dynamo_single.orm.plan.ordering import Unfit
 from dynamo_single.orm.plan.plan import KeyCondition, Query
 from dynamo_single.orm.plan.planner import plan
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.keys import Template
+from dynamo_single.orm.schema.keys.template import Template
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from project.directory.models import Company, Person
 from tests.deep import examples

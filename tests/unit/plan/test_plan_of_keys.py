@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.terms import And, Compare, Condition, Or
-from dynamo_single.orm.items.serialization import computed_key
+from dynamo_single.orm.items.encode import computed_key
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Plan, Query
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.codecs import some_value
 from dynamo_single.orm.schema.identities import some_value_of
-from dynamo_single.orm.where import folding
+from dynamo_single.orm.schema.keys.codecs import some_value
+from dynamo_single.orm.where import lookups
 from tests.deep import examples
 from tests.unit.factories import in_tens
 
@@ -30,7 +30,7 @@ MODELS = [
     for model in apps.get_models(include_auto_created=True)
     if hasattr(model, "_options")
     and registry.layout_of(model).primary.sharding is None
-    and not folding.identifying(model).intersection(registry.layout_of(model).identity)
+    and not lookups.identifying(model).intersection(registry.layout_of(model).identity)
     and all(
         registry.layout_of(model).attributes[name].kind in ("text", "number", "uuid")
         for name in registry.layout_of(model).identity

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from dynamo_single.orm.conditions.terms import And, Compare, Not, Or
-from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.plan.plan import PartialItem, Plan, attributes_of, project
 from dynamo_single.orm.plan.planner import plan
-from dynamo_single.orm.plan.projection import PartialItem, attributes_of, project
 from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.table import Request
 from tests.unit.factories import COMPANY, EVENT, ORDER_LINE, PERSON, SESSION, ask

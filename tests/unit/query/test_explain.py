@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dynamo_single.orm.plan.planner import plan
 from dynamo_single.orm.requests.compiler import compile_plan
-from dynamo_single.orm.requests.description import describe
+from dynamo_single.orm.requests.explain import describe
 from tests.unit.factories import COMPANY, PERSON, ask
 
 

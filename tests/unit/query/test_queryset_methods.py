@@ -11,7 +11,7 @@ from django.db import models as django_models
 
 from dynamo_single import models
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.query.unsupported import REFUSED
+from dynamo_single.orm.query.queryset import REFUSED
 from project.directory.models import Company, Person
 from tests.versions import DJANGOS
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
-from dynamo_single.orm.conditions.algebra import simplify
 from dynamo_single.orm.conditions.lowering import lower
-from dynamo_single.orm.conditions.terms import And, Compare, Condition, Not, Nothing, Or, Stored
+from dynamo_single.orm.conditions.terms import And, Compare, Condition, Not, Nothing, Or, Stored, simplify
 from dynamo_single.orm.conditions.wording import word
 from dynamo_single.orm.requests.expressions import ExpressionBuilder, compile_condition
 from tests.unit.factories import Space, compare

@@ -12,9 +12,8 @@ from dynamo_single import models
 from dynamo_single.orm.conditions.matching import matches, normal
 from dynamo_single.orm.conditions.terms import And, Stored
 from dynamo_single.orm.items.form import form_of
-from dynamo_single.orm.requests.changes import Change, Place, evaluate
-from dynamo_single.orm.requests.differences import Difference, by_place
-from dynamo_single.orm.schema.encoding.values import to_attribute_value
+from dynamo_single.orm.requests.updates import Change, Difference, Place, by_place, evaluate
+from dynamo_single.orm.schema.keys.values import to_attribute_value
 from tests.unit.declaring import declare, forgotten
 
 

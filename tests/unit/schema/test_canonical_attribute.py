@@ -13,8 +13,8 @@ from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes.canonical import FOLDS, latin, letters
-from dynamo_single.orm.schema.encoding.codecs import canonical
+from dynamo_single.orm.schema.attributes.computed import FOLDS, latin, letters
+from dynamo_single.orm.schema.keys.codecs import canonical
 from tests.unit.declaring import declare, forgotten, messages
 
 

@@ -10,7 +10,7 @@ from django.db.models import Index, UniqueConstraint
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes.extracted import steps_into, value_at
+from dynamo_single.orm.schema.attributes.computed import steps_into, value_at
 from tests.unit.declaring import declare, forgotten, messages
 
 

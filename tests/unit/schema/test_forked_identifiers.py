@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dynamo_single import models
-from dynamo_single.orm.schema.encoding import ulids, uuids
+from dynamo_single.orm.schema.keys import identifiers
 from dynamo_single.testing import frozen_time
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -61,7 +61,7 @@ def test_forked_processes_make_different_identifiers(options: dict[str, Any]) ->
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize(
     ("module", "state", "make"),
-    [(uuids, "_process", uuids.make_uuid), (ulids, "_last", ulids.make_ulid)],
+    [(identifiers, "_process", identifiers.make_uuid), (identifiers, "_last", identifiers.make_ulid)],
     ids=["uuid", "ulid"],
 )
 def test_a_fork_waits_for_no_thread_of_its_parent(module: Any, state: str, make: Callable[[], object]) -> None:
@@ -90,7 +90,7 @@ def test_a_fork_waits_for_no_thread_of_its_parent(module: Any, state: str, make:
 def test_uuids_hold_their_time_and_sort_by_it() -> None:
     """Of one moment each is later than the one before."""
     with frozen_time(NOON):
-        made = [uuids.make_uuid() for _ in range(1000)]
+        made = [identifiers.make_uuid() for _ in range(1000)]
     times = [each.time for each in made]
     assert times == sorted(set(times))
     begun = datetime(1582, 10, 15, tzinfo=UTC) + timedelta(microseconds=times[0] // 10)
@@ -100,7 +100,7 @@ def test_uuids_hold_their_time_and_sort_by_it() -> None:
 
 def test_uuids_name_no_machine() -> None:
     """The node has the bit that no network card's address has."""
-    assert uuids.make_uuid().node >> 40 & 1
+    assert identifiers.make_uuid().node >> 40 & 1
 
 
 def test_a_clock_that_goes_back_makes_no_uuid_again() -> None:
@@ -108,22 +108,22 @@ def test_a_clock_that_goes_back_makes_no_uuid_again() -> None:
     found = []
     for _ in range(3):
         with frozen_time(NOON) as clock:
-            found += [uuids.make_uuid() for _ in range(10)]
+            found += [identifiers.make_uuid() for _ in range(10)]
             clock.move(timedelta(hours=1))
-            found += [uuids.make_uuid() for _ in range(10)]
+            found += [identifiers.make_uuid() for _ in range(10)]
     assert len(set(found)) == len(found)
 
 
 def test_a_process_is_told_by_61_bits() -> None:
     """A node of 47 random bits, and a clock sequence."""
-    before = uuids._process
+    before = identifiers._process
     reader, writer = os.pipe()
     if os.fork() == 0:
-        os.write(writer, str(uuids.make_uuid()).encode())
+        os.write(writer, str(identifiers.make_uuid()).encode())
         os._exit(0)
     os.wait()
     made = os.read(reader, 100).decode()
     os.close(reader)
     os.close(writer)
-    assert uuids.UUID(made).node != before.node
-    assert uuids._process is before
+    assert identifiers.UUID(made).node != before.node
+    assert identifiers._process is before

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.schema.encoding.identity import join_identity, split_identity
+from dynamo_single.orm.schema.keys.identity import join_identity, split_identity
 
 texts = st.one_of(st.text(st.characters(exclude_categories=["Cs"])), st.text(st.sampled_from("~a/%2F.é ")))
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
-from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template, can_collide, codec_for, prefix_end
+from dynamo_single.orm.schema.keys.template import IndexKey, Key, Template, can_collide, codec_for, prefix_end
 
 texts = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8),

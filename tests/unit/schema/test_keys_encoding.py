@@ -12,7 +12,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
-from dynamo_single.orm.schema.encoding.keys import Template, canonical, codec_for
+from dynamo_single.orm.schema.keys.template import Template, canonical, codec_for
 
 texts = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1),

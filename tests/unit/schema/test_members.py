@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.items.serialization import computed_key
+from dynamo_single.orm.items.encode import computed_key
 from dynamo_single.orm.schema import registry
 from tests.catalog.places import Place
 from tests.catalog.tenants import Estate, Lot, LotRemark

@@ -8,23 +8,23 @@ from typing import Any
 import pytest
 from django.db.models import CASCADE
 
-from dynamo_single.orm.schema import referrers, registry
-from dynamo_single.orm.write.referring import references_to
+from dynamo_single.orm.schema import references, registry
+from dynamo_single.orm.write.referrers import references_to
 from tests.catalog.clubs import Club
 
 
 def test_each_model_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asking for every model's referrers costs as many looks as there are models, not their square."""
     looked: Counter[Any] = Counter()
-    inner = referrers.references
+    inner = references.references
 
     def counting(holder: Any) -> list[Any]:
         looked[holder] += 1
         return inner(holder)
 
-    monkeypatch.setattr(referrers, "references", counting)
+    monkeypatch.setattr(references, "references", counting)
     registry.changed()
-    found = [referrers.referrers(model, CASCADE) for model in registry.all_models()]
+    found = [references.referrers(model, CASCADE) for model in registry.all_models()]
     assert any(found)
     assert set(looked.values()) == {1}
 

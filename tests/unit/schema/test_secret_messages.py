@@ -28,8 +28,8 @@ from django.db.models.functions import Concat
 
 from dynamo_single import models
 from dynamo_single.management.commands.loaddata import Command
-from dynamo_single.orm.items.serialization import key_of_pk
-from dynamo_single.table import single_key
+from dynamo_single.orm.items.encode import key_of_pk
+from dynamo_single.table import id_tables
 from tests.catalog.safes import VALUES, WRONG, Safe, said, said_of, told
 from tests.catalog.secret_lookups import PATHS, conditions_on
 from tests.deep import IS_DEEP
@@ -280,10 +280,10 @@ KEYS: dict[str, Callable[[Any], object]] = {
     "spelling": lambda vault: vault._meta.pk.split("0814281~~b"),
     "kind": lambda vault: vault._meta.pk.split("swordfish~~b"),
     "assignment": lambda vault: setattr(vault(), "pk", "swordfish"),
-    "joined": lambda vault: single_key.joined("VAULT#0001", "BOX#" + "swordfish" * 400),
-    "joined partition": lambda vault: single_key.joined("VAULT#" + "swordfish" * 400, "BOX#b"),
-    "parted": lambda vault: single_key.parted("#VAULT#swordfish~2|BOX#b"),
-    "stored": lambda vault: single_key.stored(
+    "joined": lambda vault: id_tables.joined("VAULT#0001", "BOX#" + "swordfish" * 400),
+    "joined partition": lambda vault: id_tables.joined("VAULT#" + "swordfish" * 400, "BOX#b"),
+    "parted": lambda vault: id_tables.parted("#VAULT#swordfish~2|BOX#b"),
+    "stored": lambda vault: id_tables.stored(
         {"pk": {"S": "VAULT#814281"}, "sk": {"S": "BOX#swordfish"}, "id": {"S": "other"}}
     ),
 }

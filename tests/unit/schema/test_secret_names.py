@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamo_single.orm.schema.encoding.secrets import _NAMES, MASK, hide, hide_in, is_secret_name, words_of
+from dynamo_single.orm.schema.keys.secret_values import _NAMES, MASK, hide, hide_in, is_secret_name, words_of
 
 #: Words that contain the name of a secret, or are nearly one.
 INNOCENT = (

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.codecs import codec_for
-from dynamo_single.orm.schema.encoding.shards import (
+from dynamo_single.orm.schema.fingerprints import key_fingerprints
+from dynamo_single.orm.schema.keys.codecs import codec_for
+from dynamo_single.orm.schema.keys.shards import (
     MAX_ENTRIES,
     MAX_SHARDS,
     Entry,
@@ -24,7 +25,6 @@ from dynamo_single.orm.schema.encoding.shards import (
     place_among,
     suffix,
 )
-from dynamo_single.orm.schema.fingerprints import key_fingerprints
 from tests.catalog.service import ServiceUser, Visit
 from tests.unit.declaring import declare, forgotten
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db.models import Case, Count, Exists, F, Q, Value, When
 
-from dynamo_single.orm.schema.encoding.shown import named, shown
+from dynamo_single.orm.schema.keys.values import named, shown
 from project.directory.models import Company, Person
 
 

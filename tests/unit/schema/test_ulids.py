@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported
-from dynamo_single.orm.schema.encoding import ulids
+from dynamo_single.orm.schema.keys import identifiers
 from dynamo_single.testing import frozen_time
 
 NOON = datetime(2025, 1, 31, 12, tzinfo=UTC)
@@ -22,31 +22,31 @@ moments = st.datetimes(datetime(1970, 1, 1), datetime(9999, 1, 1), timezones=st.
 
 def test_the_form_is_that_of_the_specification() -> None:
     """26 digits of Crockford's base 32, of which the first ten are the time: its own example."""
-    assert re.fullmatch(r"[0-9A-HJKMNP-TV-Z]{26}", ulids.make_ulid())
+    assert re.fullmatch(r"[0-9A-HJKMNP-TV-Z]{26}", identifiers.make_ulid())
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=1469918176385)
-    assert ulids.first_at(moment) == "01ARYZ6S41" + "0" * 16
+    assert identifiers.first_at(moment) == "01ARYZ6S41" + "0" * 16
 
 
 @given(moments, moments)
 def test_they_sort_by_their_moments(one: datetime, other: datetime) -> None:
     """To the millisecond."""
     first, second = (each.replace(microsecond=each.microsecond // 1000 * 1000) for each in (one, other))
-    assert (ulids.first_at(one) < ulids.first_at(other)) == (first < second)
+    assert (identifiers.first_at(one) < identifiers.first_at(other)) == (first < second)
 
 
 def test_those_of_one_instant_keep_the_order_in_which_they_were_made() -> None:
     """And lie between the least of their moment and the least of the next."""
     with frozen_time(NOON):
-        made = [ulids.make_ulid() for _ in range(1000)]
+        made = [identifiers.make_ulid() for _ in range(1000)]
     assert made == sorted(set(made))
-    assert ulids.first_at(NOON) <= made[0]
-    assert made[-1] < ulids.first_at(NOON + timedelta(milliseconds=1))
+    assert identifiers.first_at(NOON) <= made[0]
+    assert made[-1] < identifiers.first_at(NOON + timedelta(milliseconds=1))
 
 
 def test_threads_make_different_ones() -> None:
     """Of one instant, too."""
     with frozen_time(NOON), ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: ulids.make_ulid(), range(2000)))
+        made = list(pool.map(lambda _: identifiers.make_ulid(), range(2000)))
     assert len(set(made)) == 2000
 
 
@@ -54,13 +54,13 @@ def test_threads_make_different_ones() -> None:
 def test_what_is_no_moment_has_none(moment: Any) -> None:
     """It is refused with what a moment is."""
     with pytest.raises(InvalidValue, match="is not a moment: give a datetime"):
-        ulids.first_at(moment)
+        identifiers.first_at(moment)
 
 
 def test_a_moment_before_1970_has_none() -> None:
     """It is refused, not wrapped around."""
     with pytest.raises(InvalidValue, match="is before 1970"):
-        ulids.first_at(datetime(1969, 12, 31, tzinfo=UTC))
+        identifiers.first_at(datetime(1969, 12, 31, tzinfo=UTC))
 
 
 def test_an_attribute_puts_its_prefix_in_front() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.schema.encoding.values import (
+from dynamo_single.orm.schema.keys.values import (
     from_attribute_value,
     item_size,
     number_to_text,

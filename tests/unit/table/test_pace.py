@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dynamo_single.table.pace import Pace, Rate, pause_for
+from dynamo_single.table.batches import Pace, Rate, pause_for
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from contextvars import ContextVar
 import pytest
 from django.core.exceptions import SynchronousOnlyOperation
 
-from dynamo_single.table import threads
-from dynamo_single.table.threads import each_in_order
+from dynamo_single.table import flow
+from dynamo_single.table.flow import each_in_order
 
 _seen: ContextVar[str] = ContextVar("seen", default="")
 
@@ -62,13 +62,13 @@ def test_no_more_are_begun_than_allowed(bound: int) -> None:
 
 def test_calls_really_overlap() -> None:
     """As many calls are under way as the bound says, and the threads there are."""
-    together = threading.Barrier(threads.MAX_THREADS)
+    together = threading.Barrier(flow.MAX_THREADS)
 
     def meet(_: int) -> bool:
         together.wait(10)
         return True
 
-    assert all(each_in_order(meet, range(2 * threads.MAX_THREADS), at_once=lambda: threads.MAX_THREADS))
+    assert all(each_in_order(meet, range(2 * flow.MAX_THREADS), at_once=lambda: flow.MAX_THREADS))
 
 
 def test_calls_see_the_callers_context() -> None:

@@ -10,7 +10,7 @@ import pytest
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import NotSupported, TableMismatch
 from dynamo_single.table import Table
-from dynamo_single.table.provisioning import Observed, TableDefinition, differences, recreate, refuse
+from dynamo_single.table.schema import Observed, TableDefinition, differences, recreate, refuse
 
 SETTINGS = TableSettings(alias="default", table_name="single-table", indexes=("gs1",))
 PROVISIONED = TableSettings(

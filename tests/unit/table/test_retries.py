@@ -14,7 +14,7 @@ from botocore.retries.quota import RetryQuota as BotocoreQuota
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamo_single.table.direct.retries import Failure, RetryQuota, pause_after
+from dynamo_single.table.http.retries import Failure, RetryQuota, pause_after
 
 CODES = (
     *standard.ThrottledRetryableChecker._THROTTLED_ERROR_CODES,

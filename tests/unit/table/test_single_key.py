@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from dynamo_single.conf import parse
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnexpectedItem
-from dynamo_single.orm.schema.encoding import codecs
-from dynamo_single.table import single_key
-from dynamo_single.table.single_key import answered, asked, joined, parted, record_key
+from dynamo_single.orm.schema.keys import codecs
+from dynamo_single.table import id_tables
+from dynamo_single.table.id_tables import answered, asked, joined, parted, record_key
 
 #: Parts of keys, full of what joining means something by.
 PARTS = st.lists(st.sampled_from(["#", "|", "~", "~0", "~1", "-", "A", "b", "é", "\U0001f600"]), max_size=6).map(
@@ -64,7 +64,7 @@ SORTS = [("product-x", "#PRODUCT-X"), ("product", "#PRODUCT"), ("", "#THING")]
 def declared(request: Any) -> Iterator[list[tuple[str, str]]]:
     """Some records."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(single_key, "_declared", lambda: request.param)
+        patch.setattr(id_tables, "_declared", lambda: request.param)
         yield request.param
 
 

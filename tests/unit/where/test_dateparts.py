@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import Compare, Nothing, Or
-from dynamo_single.orm.where.days import END, FIRST, complement, intersection, moments, union
+from dynamo_single.orm.where.dates import END, FIRST, complement, intersection, moments, union
 from dynamo_single.orm.where.tree import read_where
 from tests.catalog.models import Sample
 

@@ -1,9 +1,14 @@
 """The attributes of a model: PynamoDB attributes that bring real Django fields along."""
 
-from dynamo_single.orm.schema.attributes.authors import AuthorAttribute
 from dynamo_single.orm.schema.attributes.base import Attribute
-from dynamo_single.orm.schema.attributes.canonical import CanonicalAttribute
-from dynamo_single.orm.schema.attributes.derived import CopiedAttribute, CounterAttribute
+from dynamo_single.orm.schema.attributes.computed import CanonicalAttribute, ExtractedAttribute
+from dynamo_single.orm.schema.attributes.dates import (
+    DateAttribute,
+    DurationAttribute,
+    TimeAttribute,
+    TimestampAttribute,
+    TTLAttribute,
+)
 from dynamo_single.orm.schema.attributes.documents import (
     BinarySetAttribute,
     JSONAttribute,
@@ -12,9 +17,14 @@ from dynamo_single.orm.schema.attributes.documents import (
     NumberSetAttribute,
     UnicodeSetAttribute,
 )
-from dynamo_single.orm.schema.attributes.extracted import ExtractedAttribute
 from dynamo_single.orm.schema.attributes.files import FileAttribute, ImageAttribute
-from dynamo_single.orm.schema.attributes.references import OneToOneAttribute, ReferenceAttribute
+from dynamo_single.orm.schema.attributes.references import (
+    AuthorAttribute,
+    CopiedAttribute,
+    CounterAttribute,
+    OneToOneAttribute,
+    ReferenceAttribute,
+)
 from dynamo_single.orm.schema.attributes.scalars import (
     BinaryAttribute,
     BooleanAttribute,
@@ -22,19 +32,14 @@ from dynamo_single.orm.schema.attributes.scalars import (
     EmailAttribute,
     IdAttribute,
     IntegerAttribute,
+    IPAddressAttribute,
     NumberAttribute,
+    SlugAttribute,
     UnicodeAttribute,
+    URLAttribute,
     UUIDAttribute,
+    VersionAttribute,
 )
-from dynamo_single.orm.schema.attributes.texts import IPAddressAttribute, SlugAttribute, URLAttribute
-from dynamo_single.orm.schema.attributes.times import (
-    DateAttribute,
-    DurationAttribute,
-    TimeAttribute,
-    TimestampAttribute,
-    TTLAttribute,
-)
-from dynamo_single.orm.schema.attributes.version import VersionAttribute
 
 __all__ = [
     "Attribute",

@@ -18,14 +18,13 @@ from django.utils.functional import Promise
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, UnreadableItem
-from dynamo_single.orm.schema.attributes.djangos import check_options
+from dynamo_single.orm.schema.attributes.field_names import check_options
 from dynamo_single.orm.schema.attributes.operations import Operation
-from dynamo_single.orm.schema.encoding.secrets import MASK, Path, is_secret_name
-from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.orm.schema.encoding.words import expecting, gettext_noop
+from dynamo_single.orm.schema.fields.base import DynamoField
 from dynamo_single.orm.schema.fields.fetching import LeftOut, fetch
-from dynamo_single.orm.schema.fields.fields import DynamoField
-from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
+from dynamo_single.orm.schema.keys.secret_values import MASK, Path, is_secret_name
+from dynamo_single.orm.schema.keys.values import expecting, gettext_noop, shown
+from dynamo_single.orm.schema.types import DynamoModel, ModelField
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13

@@ -3,24 +3,334 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dynamo_single.exceptions import InvalidValue
-from dynamo_single.later import Later
-from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, Null, T
-from dynamo_single.orm.schema.attributes.shapes import Elements, Shape, hiding
-from dynamo_single.orm.schema.encoding import values
-from dynamo_single.orm.schema.encoding.secrets import MASK, Path
-from dynamo_single.orm.schema.encoding.words import NESTED_TOO_DEEP, gettext_noop, words
-from dynamo_single.orm.schema.fields import fields
+from django.core.exceptions import ValidationError
+from django.db.models import Field
+from django.utils.translation import gettext_lazy as _
+
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, MissingValue
+from dynamo_single.lazy_modules import Later
+from dynamo_single.orm.schema.attributes.base import NOT_PROVIDED, Absent, Attribute, Label, Null, T
+from dynamo_single.orm.schema.attributes.computed import Steps
+from dynamo_single.orm.schema.attributes.scalars import DecimalAttribute, IntegerAttribute
+from dynamo_single.orm.schema.fields import base
 from dynamo_single.orm.schema.fields.forms import number_member
-from dynamo_single.orm.schema.kinds import ModelField
+from dynamo_single.orm.schema.keys import values
+from dynamo_single.orm.schema.keys.secret_values import MASK, Path, is_secret_name
+from dynamo_single.orm.schema.keys.values import NESTED_TOO_DEEP, expecting, gettext_noop, shown, words, words_at
+from dynamo_single.orm.schema.types import ModelField
 
 if TYPE_CHECKING:
     import simplejson
 else:
     simplejson = Later("simplejson")
+
+
+# What the places of a map and the elements of a list have to hold, where a model says so: as attributes would.
+#
+# A shape looks at values and changes none, except that it gives decimal numbers their places. This module must not
+# know how or when items are written.
+
+
+class Shape:
+    """The declared places of one map; all others may hold anything, and stay as they are.
+
+    A nested class is a map with places of its own; one that is absent is as an empty one.
+    """
+
+    def __init__(self, declared: type) -> None:
+        if not isinstance(declared, type):
+            raise ConfigurationError(
+                f"The schema of a map is a class that declares its places by attributes, not {shown(declared)}."
+            )
+        self.declared = declared
+        self.members: dict[str, Attribute | Shape] = dict(_declared_members(declared))
+        if not self.members:
+            raise ConfigurationError(f"{declared.__qualname__} declares no places: give it attributes.")
+        self.has_decimals: bool = any(map(_has_decimals, self.members.values()))
+
+    def placed(self, value: object) -> object:
+        """Return a map whose decimal numbers have the places that are declared of them; anything else as it is."""
+        if not self.has_decimals or not isinstance(value, Mapping):
+            return value
+        return {name: _placed(self.members.get(name), each) for name, each in value.items()}
+
+    def check(self, value: object, said: str) -> None:
+        """Raise ``InvalidValue`` for the first place that holds what it may not, ``MissingValue`` for one that lacks
+        what it needs; ``said`` is what messages call the map."""
+        if not isinstance(value, Mapping):
+            given = MASK if self.has_secrets() or is_secret_name(said) else shown(value)
+            message = f"{said} is a map, and cannot be {type(value).__name__} {given}."
+            raise InvalidValue(message, words=words_at(said, _("This has to be a map.")))
+        for name, member in self.members.items():
+            _check(member, value.get(name), f"{said}__{name}")
+
+    def check_at(self, steps: Steps, value: object, said: str) -> None:
+        """The same of a value for a place inside the map; what was declared of no place may be anything."""
+        member = self.at(steps, said)
+        if member is not None:
+            _check(member, value, said)
+
+    def at(self, steps: Steps, said: str) -> Attribute | Shape | None:
+        """What is declared of a place; ``None`` for nothing. Raises ``InvalidValue`` for a place inside of a value."""
+        if not steps:
+            return self
+        return _within(self.members.get(str(steps[0])), steps[1:], said)
+
+    def has_secrets(self) -> bool:
+        """Return whether a declared place is a secret."""
+        return any(map(_has_secrets, self.members.values()))
+
+    def hides(self, path: Path) -> bool:
+        """Return whether a path inside the map leads to a secret: by the declared places, else by their names."""
+        return bool(path) and _hides(self.members.get(str(path[0])), path)
+
+
+class Elements:
+    """What is declared of each element of one list: the same attribute, or a map with declared places.
+
+    ``schema`` is the class of such a map, ``of`` an attribute; one of the two is given.
+    """
+
+    def __init__(self, schema: type | None, of: object) -> None:
+        if schema is not None and of is not None:
+            raise ConfigurationError(
+                "A list has either schema=, for elements that are maps with declared places, or of=, for elements of "
+                "one kind: leave one of them out."
+            )
+        self.declared = schema
+        self.member: Attribute | Shape
+        if schema is not None:
+            self.member = Shape(schema)
+        elif isinstance(of, Attribute):
+            self.member = _as_declared(f"of={type(of).__name__}()", "element", of)
+        else:
+            raise ConfigurationError(
+                f"of={shown(of)}: the elements of a list are declared by an attribute, such as "
+                "of=models.NumberAttribute(), or by schema= and a class if they are maps with declared places."
+            )
+        self.has_decimals: bool = _has_decimals(self.member)
+
+    def placed(self, value: object) -> object:
+        """Return a list whose decimal numbers have the places that are declared of them; anything else as it is."""
+        if not self.has_decimals or not isinstance(value, list | tuple):
+            return value
+        return [_placed(self.member, each) for each in value]
+
+    def check(self, value: object, said: str) -> None:
+        """Raise ``InvalidValue`` or ``MissingValue`` for the first element that is not as declared; ``said`` is what
+        messages call the list."""
+        if not isinstance(value, list | tuple):
+            given = MASK if self.has_secrets() or is_secret_name(said) else shown(value)
+            message = f"{said} is a list, and cannot be {type(value).__name__} {given}."
+            raise InvalidValue(message, words=words_at(said, _("This has to be a list.")))
+        for number, each in enumerate(value):
+            self._check(each, f"{said}__{number}")
+
+    def check_at(self, steps: Steps, value: object, said: str) -> None:
+        """The same of a value for an element, or for a place inside of one."""
+        if len(steps) == 1 and isinstance(steps[0], int):
+            self._check(value, said)
+            return
+        member = self.at(steps, said)
+        if member is not None:
+            _check(member, value, said)
+
+    def at(self, steps: Steps, said: str) -> Attribute | Shape | None:
+        """What is declared of an element, or of a place inside of one; ``None`` for nothing.
+
+        Raises ``InvalidValue`` for a place inside of a value, and for one of a list that is no number.
+        """
+        if not isinstance(steps[0], int):
+            raise InvalidValue(f"{said}: the places of a list are numbers from 0 up, not {steps[0]!r}.")
+        return _within(self.member, steps[1:], said)
+
+    def has_secrets(self) -> bool:
+        """Return whether the elements are secrets, or contain one by their declaration."""
+        return _has_secrets(self.member)
+
+    def hides(self, path: Path) -> bool:
+        """Return whether a path inside the list leads to a secret: by the declared places, else by their names."""
+        return bool(path) and _hides(self.member, path)
+
+    def _check(self, value: object, said: str) -> None:
+        if isinstance(self.member, Shape):
+            self.member.check(value, said)  # no element is absent: what is None is no map
+        else:
+            _check(self.member, value, said)
+
+
+def placed_at(shape: Shape | Elements | None, steps: Steps, value: object, said: str) -> object:
+    """Return a value for a place of a document with the places of its decimal numbers."""
+    return value if shape is None else _placed(shape.at(steps, said), value)
+
+
+def _placed(member: Attribute | Shape | Elements | None, value: object) -> object:
+    if isinstance(member, DecimalAttribute):
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+            return value
+        try:
+            return member.placed(value)
+        except (ValueError, ArithmeticError):
+            return value  # no number that DynamoDB has, which the check names by its path
+    within: Shape | Elements | None = getattr(member, "shape", None) if isinstance(member, Attribute) else member
+    return value if within is None else within.placed(value)
+
+
+def _has_decimals(member: Attribute | Shape) -> bool:
+    within: Any = getattr(member, "shape", None) if isinstance(member, Attribute) else member
+    return isinstance(member, DecimalAttribute) or (within is not None and bool(within.has_decimals))
+
+
+def _has_secrets(member: Attribute | Shape) -> bool:
+    if isinstance(member, Attribute) and member.is_secret():
+        return True
+    within: Any = getattr(member, "shape", None) if isinstance(member, Attribute) else member
+    return within is not None and bool(within.has_secrets())
+
+
+@contextmanager
+def hiding(is_secret: bool, said: str) -> Iterator[None]:
+    """Raise the ``InvalidValue`` of a secret without the value; ``said`` is what messages call it."""
+    try:
+        yield
+    except MissingValue:
+        raise
+    except InvalidValue as error:
+        if not is_secret:
+            raise
+        raise InvalidValue(
+            f"{said}: the value does not fit its declaration. The value of a secret is not shown.", words=error.words
+        ) from None
+
+
+def is_element(steps: Steps) -> bool:
+    """Whether a place is an element of a list: without it, the others close up, and nothing is missing."""
+    return bool(steps) and isinstance(steps[-1], int)
+
+
+def _hides(member: Attribute | Shape | None, path: Path) -> bool:
+    if isinstance(member, Attribute):
+        return member.hides(path[1:])
+    if isinstance(path[0], str) and is_secret_name(path[0]):
+        return True
+    if member is not None:
+        return member.hides(path[1:])
+    return any(is_secret_name(step) for step in path if isinstance(step, str))
+
+
+def _within(member: Attribute | Shape | None, steps: Steps, said: str) -> Attribute | Shape | None:
+    if not steps or member is None:
+        return member
+    if isinstance(member, Shape):
+        return member.at(steps, said)
+    if member.attr_type not in ("M", "L"):
+        raise InvalidValue(f"{said}: {member.name} takes {member.expects}, which has no places inside.")
+    shape: Shape | Elements | None = getattr(member, "shape", None)
+    return None if shape is None else shape.at(steps, said)
+
+
+def sums_stay_right(member: Attribute | Shape | None) -> bool:
+    """Whether any number may stand in a place, so that DynamoDB may compute it."""
+    if not isinstance(member, Attribute):
+        return member is None
+    options = member.field_options
+    bounds = ("choices", "validators", "max_digits", "decimal_places")
+    is_plain = member.key_kind == "number" and not isinstance(member, IntegerAttribute)
+    return is_plain and not any(options.get(name) for name in bounds)
+
+
+def _declared_members(declared: type) -> Iterator[tuple[str, Attribute | Shape]]:
+    found: dict[str, Any] = {}
+    for owner in reversed(declared.__mro__[:-1]):
+        found |= {name: each for name, each in vars(owner).items() if not name.startswith("__")}
+    for name, each in found.items():
+        if isinstance(each, type):
+            yield name, Shape(each)
+        elif not isinstance(each, Attribute):
+            raise ConfigurationError(
+                f"{declared.__qualname__}.{name} is {shown(each)}: a place is declared by an attribute, such as "
+                "models.DecimalAttribute(null=True), or by a class for a map with places of its own."
+            )
+        else:
+            yield name, _as_declared(f"{declared.__qualname__}.{name}", name, each)
+
+
+def _as_declared(said: str, name: str, attribute: Attribute) -> Attribute:
+    """An attribute of a place, with a field of its own that no model has."""
+    _check_declaration(said, attribute)
+    attribute.name = attribute.name or name
+    attribute.field = attribute.make_field()
+    attribute.field.attribute = attribute
+    attribute.field.set_attributes_from_name(name)
+    return attribute
+
+
+def _check_declaration(said: str, attribute: Attribute) -> None:
+    options = attribute.field_options
+    for what, given in (
+        ("computed", attribute.computed or attribute.settled or options.get("auto_now") or options.get("auto_now_add")),
+        ("unique", attribute.unique),
+        ("immutable", attribute.immutable),
+        ("a reference", hasattr(type(attribute), "target")),
+        ("given a default", options["default"] is not NOT_PROVIDED),
+    ):
+        if given:
+            raise ConfigurationError(
+                f"{said} cannot be {what}: what it declares is checked, and nothing is made of it. Give such a value "
+                "an attribute of its own beside the map or the list, or the map or the list itself a default."
+            )
+
+
+def _check(member: Attribute | Shape, value: object, said: str) -> None:
+    if isinstance(member, Shape):
+        member.check({} if value is None else value, said)
+        return
+    with hiding(member.is_secret() or is_secret_name(said), said):
+        _check_member(member, value, said)
+
+
+def _check_member(member: Attribute, value: object, said: str) -> None:
+    if value is None:
+        if not member.null:
+            message = f"{said} is missing: it takes {member.expects}, or null=True."
+            raise MissingValue(message, words=words_at(said, _("This has to have a value.")))
+        return
+    if not _is_stored_alike(member, value, said):
+        message = f"{said} takes {member.expects}, not {type(value).__name__} {shown(value)}."
+        raise InvalidValue(message, words=expecting(member.expects, said))
+    within: Shape | Elements | None = getattr(member, "shape", None)
+    if within is not None:
+        within.check(value, said)
+    try:
+        prepared = _unrounded(member, value)
+        # What is inside was looked at above, where messages know the whole path.
+        (member.field.validate if within is None else partial(Field.validate, member.field))(prepared, None)
+        member.field.run_validators(prepared)
+    except ValidationError as error:
+        reasons = " ".join(error.messages)  # Django's, in the language that is active
+        raise InvalidValue(f"{said}: {reasons}", words=words_at(said, "%(reasons)s", reasons=reasons)) from error
+
+
+def _unrounded(attribute: Attribute, value: object) -> Any:
+    """A value as the attribute takes it; a document keeps every place of a number, and its validators count them."""
+    return attribute.lookup_value(value) if isinstance(attribute, DecimalAttribute) else attribute.prepare(value)
+
+
+def _is_stored_alike(attribute: Attribute, value: object, said: str) -> bool:
+    """Whether a document holds the value as the attribute would: a date lies in it as the text that it is stored as."""
+    given = values.to_attribute_value(value, path=said)
+    try:
+        own = {attribute.attr_type: attribute.encode(_unrounded(attribute, value))}
+    except InvalidValue:
+        return False
+    return own.keys() == given.keys() and values.from_attribute_value(own) == values.from_attribute_value(given)
+
 
 #: A whole number that is written with an exponent beyond this stays a ``Decimal``; Python's ``float`` ends there.
 _MOST_DIGITS = 309
@@ -32,7 +342,7 @@ MAX_JSON_DEPTH = 200
 class DocumentAttribute(Attribute[T, Null]):
     """What maps and lists share: any nesting of DynamoDB's types; numbers come back as ``int`` or exact ``Decimal``."""
 
-    field_class = fields.DocumentField
+    field_class = base.DocumentField
     document = True
     python_types: tuple[type, ...] = ()
     #: What is declared of what lies inside.
@@ -139,7 +449,7 @@ class JSONAttribute(Attribute[Any, Null]):
     attr_type = "S"
     expects = gettext_noop("a value that JSON can hold")
     document = True
-    field_class = fields.DocumentField
+    field_class = base.DocumentField
 
     def clean(self, value: object) -> Any:
         """The value as JSON gives it back: whole numbers as ``int``, others as exact ``Decimal``."""
@@ -190,7 +500,7 @@ def _json_number(text: str) -> int | Decimal:
 class SetAttribute(Attribute[set[T], Absent]):
     """What the three sets share; an empty set is not stored, since DynamoDB has none."""
 
-    field_class = fields.SetField
+    field_class = base.SetField
     document = True
     member_types: tuple[type, ...] = ()
 

@@ -12,9 +12,9 @@ from django.db.models.fields.files import FieldFile, ImageFieldFile
 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.schema.attributes.base import Attribute, Label
-from dynamo_single.orm.schema.encoding import values
-from dynamo_single.orm.schema.encoding.words import gettext_noop
-from dynamo_single.orm.schema.fields import files
+from dynamo_single.orm.schema.fields import simple
+from dynamo_single.orm.schema.keys import values
+from dynamo_single.orm.schema.keys.values import gettext_noop
 
 
 class FileAttribute(Attribute[FieldFile]):
@@ -27,7 +27,7 @@ class FileAttribute(Attribute[FieldFile]):
 
     attr_type = "S"
     expects = gettext_noop("a file, or the name of one in the storage")
-    field_class: ClassVar[type[models.Field[Any, Any]]] = files.FileField
+    field_class: ClassVar[type[models.Field[Any, Any]]] = simple.FileField
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class FileAttribute(Attribute[FieldFile]):
 class ImageAttribute(FileAttribute):
     """An image, as Django's ``ImageField``; forms need Pillow, and so do ``width_field`` and ``height_field``."""
 
-    field_class = files.ImageField
+    field_class = simple.ImageField
 
     def __init__(
         self,

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
+from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils.functional import Promise
 
-from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.schema.attributes.base import Attribute, Label, Null, T
-from dynamo_single.orm.schema.attributes.scalars import IntegerAttribute, UnicodeAttribute, UUIDAttribute
-from dynamo_single.orm.schema.encoding.secrets import Path
-from dynamo_single.orm.schema.fields import fields
-from dynamo_single.orm.schema.fields.one_to_one import OneToOneField
+from dynamo_single.orm.schema.attributes.scalars import (
+    IntegerAttribute,
+    UnicodeAttribute,
+    UUIDAttribute,
+    VersionAttribute,
+)
+from dynamo_single.orm.schema.fields import base
+from dynamo_single.orm.schema.fields.simple import OneToOneField
+from dynamo_single.orm.schema.keys.secret_values import Path, lookups_in
+from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table import names
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
@@ -144,7 +155,7 @@ class ReferenceAttribute(StandIn[M, Nullable]):
     trash, which counts it: one transaction of two items, twice the units of each. Then ``on_delete`` holds exactly.
     """
 
-    field_class: ClassVar[type[models.Field[Any, Any]]] = fields.ReferenceField
+    field_class: ClassVar[type[models.Field[Any, Any]]] = base.ReferenceField
     #: Whether no two objects refer to one.
     one_to_one: ClassVar[bool] = False
 
@@ -195,9 +206,9 @@ class ReferenceAttribute(StandIn[M, Nullable]):
     def target(self) -> Attribute:
         """The attribute that stores the other model's ``pk``."""
         field: Any = self.field.target_field
-        if isinstance(field, fields.IdentityField):
+        if isinstance(field, base.IdentityField):
             target: Attribute = UnicodeAttribute()
-        elif isinstance(field, fields.DynamoField):
+        elif isinstance(field, base.DynamoField):
             target = field.attribute
         elif field.get_internal_type() in SQL_KEYS:
             target = SQL_KEYS[field.get_internal_type()]()
@@ -237,3 +248,258 @@ class OneToOneAttribute(ReferenceAttribute[M, Nullable]):
 
     field_class = OneToOneField
     one_to_one = True
+
+
+# The attribute that says who made an object, and whose context an object is made in.
+#
+# Who it is comes from the context and never from a value. This module must not know requests of any kind.
+
+#: Gives the model and the ``pk`` of whoever acts in this context; called only when an object is made. The model is
+#: ``None`` where only the ``pk`` was given.
+author: ContextVar[Callable[[], tuple[Any, Any]] | None] = ContextVar("author", default=None)
+
+
+def current_author() -> tuple[Any, Any]:
+    """The model, if it is known, and the ``pk`` of whoever acts in this context; ``None`` if nobody does."""
+    who = author.get()
+    return (None, None) if who is None else who()
+
+
+class AuthorField(base.ReferenceField):
+    """A reference to the user that is set by itself, once."""
+
+    #: Who it is may have to be read.
+    may_wait = True
+
+    def _acting(self, model_instance: DynamoModel) -> Any:
+        """The ``pk`` of whoever acts; raises ``NotSupported`` for an object of another model than the author's."""
+        model, pk = current_author()
+        wanted: Any = self.remote_field.model._meta.concrete_model
+        if pk is not None and model is not None and not issubclass(model._meta.concrete_model, wanted):
+            raise NotSupported(
+                f"{model_instance._meta.label}.{self.name} is one of {wanted._meta.label}, and one of "
+                f"{model._meta.label} acts in this context. Make the object within acting_as() of one of "
+                f"{wanted._meta.label}, or of nobody: acting_as(None)."
+            )
+        return self.attribute.prepare(pk)
+
+    def pre_save(self, model_instance: Any, add: bool) -> Any:
+        """The user of the context, for a new object; raises ``NotSupported`` if somebody else was set by hand."""
+        given = model_instance.__dict__.get(self.attname)
+        if not add:
+            return given
+        value = self._acting(model_instance)
+        # A copy of a stored object, made by ``pk = None``, has its author still.
+        read = (model_instance._stored or {}).get(self.attribute.attr_name)
+        by_hand = given is not None and (read is None or self.attribute.from_attribute_value(read) != given)
+        if by_hand and given != value:
+            raise NotSupported(
+                f"{model_instance._meta.label}.{self.name} cannot be set to {shown(given)}: it is the user that makes "
+                "the object. Leave it out, or make the object within acting_as(user)."
+            )
+        setattr(model_instance, self.attname, value)
+        return value
+
+
+class AuthorAttribute(ReferenceAttribute[Any, Literal[True]]):
+    """Who made an object, by CurrentUserMiddleware or ``acting_as()``; set once, on every creation path.
+
+    It is one of ``AUTH_USER_MODEL``, unless ``to`` names another model, which need not be in DynamoDB.
+    """
+
+    field_class = AuthorField
+    settled = True
+
+    def __init__(self, to: Any = None, verbose_name: Label | None = None, *, attr_name: str = names.CREATED_BY) -> None:
+        super().__init__(
+            settings.AUTH_USER_MODEL if to is None else to,
+            verbose_name,
+            related_name="+",
+            on_delete=models.DO_NOTHING,
+            null=True,
+            blank=True,
+            editable=False,
+            attr_name=attr_name,
+        )
+
+
+# Attributes that follow from other objects: a value that is copied along a reference, and how many children there
+# are.
+#
+# Both are kept by every way to write and never set. This module must not know how or when items are written.
+
+
+class CopiedAttribute(StoredAgain[Any]):
+    """An attribute of the object that a reference leads to: ``username = CopiedAttribute("user", "username")``.
+
+    It has the source's type and can stand in the keys of indexes. Creating an object, or changing its reference, reads
+    the source by one GetItem; the transaction holds only if the source still has that value. When the source's value
+    changes, its copies are found by a key and follow in the same transaction, or in batches where they do not fit.
+
+    A change that more than ``max_holders`` objects would have to follow is refused (``TooManyHolders``), or with
+    ``beyond="job"`` written by itself with a mark: the copies follow when ``manage.py dynamo_rebuild`` is run.
+    """
+
+    computed = True
+    field_class = base.CopiedField
+    looked_up = ("reference_field", "source", "target")
+
+    def __init__(
+        self,
+        reference: str,
+        attribute: str,
+        verbose_name: Label | None = None,
+        *,
+        help_text: Label = "",
+        attr_name: str | None = None,
+        max_holders: int | None = None,
+        beyond: Literal["refuse", "job"] = "refuse",
+        secret: bool | None = None,
+    ) -> None:
+        named: dict[str, Any] = {"help_text": help_text, "attr_name": attr_name, "secret": secret}
+        super().__init__(verbose_name, null=True, blank=True, editable=False, **named)
+        if max_holders is not None and (type(max_holders) is not int or max_holders < 1):
+            raise ConfigurationError(f"max_holders={max_holders!r} is no number of objects, from 1 up.")
+        if beyond not in ("refuse", "job"):
+            raise ConfigurationError(f'beyond={beyond!r}: it can be "refuse", or "job" for manage.py dynamo_rebuild.')
+        if beyond == "job" and max_holders is None:
+            raise ConfigurationError('beyond="job" has no effect without max_holders, which says when it begins.')
+        self.max_holders = max_holders
+        self.beyond = beyond
+        self.reference = reference
+        self.attribute = attribute
+
+    @property
+    def origin(self) -> str:  # type: ignore[override]  # a plain attribute elsewhere
+        """What it is computed of, for messages."""
+        return f"{self.reference}.{self.attribute}"
+
+    @cached_property
+    def reference_field(self) -> Any:
+        """The reference that leads to the source, or ``None`` if the model has none of that name."""
+        found = (
+            field
+            for field in self.field.model._meta.concrete_fields
+            if self.reference in (field.name, field.attname)
+            and isinstance(getattr(field, "attribute", None), ReferenceAttribute)
+        )
+        return next(found, None)
+
+    def origins(self) -> Iterator[tuple[Attribute, Path]]:
+        """Yield the attribute that is copied; nothing if the declaration is wrong, which a check reports."""
+        try:
+            yield self.source, ()
+        except ConfigurationError:
+            return
+
+    @property
+    def source_model(self) -> Any:
+        """The model that the value is copied from."""
+        return self.reference_field.related_model._meta.concrete_model
+
+    @cached_property
+    def source(self) -> Attribute:
+        """The attribute that is copied; raises ``ConfigurationError`` for one that cannot be."""
+        label = self.field.model._meta.label
+        if self.reference_field is None:
+            raise ConfigurationError(
+                f"{label}: {self.name} is copied along {self.reference!r}, which is not a reference of the model."
+            )
+        model = self.reference_field.related_model
+        known = {
+            name: field.attribute
+            for field in (() if isinstance(model, str) else model._meta.concrete_fields)
+            if isinstance(getattr(field, "attribute", None), Attribute)
+            for name in (field.name, field.attname)
+        }
+        found: Attribute | None = known.get(self.attribute)
+        if found is None or isinstance(found, CopiedAttribute | CounterAttribute):
+            why = "is kept by the app itself" if found is not None else "is not an attribute of a model in DynamoDB"
+            name = model if isinstance(model, str) else model._meta.label
+            raise ConfigurationError(
+                f"{label}: {self.name} cannot copy {name}.{self.attribute}, which {why}. Copy an attribute that is "
+                "stored where it is set."
+            )
+        if found.field_options.get("auto_now") or isinstance(found, VersionAttribute):
+            raise ConfigurationError(
+                f"{label}: {self.name} cannot copy {model._meta.label}.{self.attribute}, which changes with every "
+                "write."
+            )
+        return found
+
+    @cached_property
+    def target(self) -> Attribute:
+        """The source's attribute under this one's name."""
+        return self.under_own_name(self.source)
+
+    def __set__(self, instance: object, value: object) -> None:
+        if value == instance.__dict__.get(self.name):
+            return  # Django's validation sets every value that it has looked at
+        raise NotSupported(
+            f"{self.name} is copied from {self.origin} and cannot be set: set {self.reference}, or change the "
+            f"{self.attribute} of the other object."
+        )
+
+    @property
+    def expects(self) -> str:  # type: ignore[override]  # see attr_type
+        """What the source takes."""
+        expects: str = self.target.expects
+        return expects
+
+
+class CounterAttribute(IntegerAttribute):
+    """How many live children there are: ``member_count = CounterAttribute("members")`` beside ``members = Children()``.
+
+    With ``condition=Q(status="open")`` it counts those of them that meet it, by their own attributes. It changes in the
+    transaction that creates, deletes, restores or moves a child, or changes what the condition asks of, and never
+    otherwise; an object that is held in memory shows it as it was read. It cannot stand in a key.
+    """
+
+    computed = True
+    key_kind = None
+
+    def __init__(
+        self,
+        children: str,
+        verbose_name: Label | None = None,
+        *,
+        condition: Q | None = None,
+        help_text: Label = "",
+        attr_name: str | None = None,
+        secret: bool | None = None,
+    ) -> None:
+        named: dict[str, Any] = {"help_text": help_text, "attr_name": attr_name, "secret": secret}
+        super().__init__(verbose_name, default=0, blank=True, editable=False, **named)
+        self.children = children
+        self.condition = condition
+
+    @property
+    def origin(self) -> str:  # type: ignore[override]  # a plain attribute elsewhere
+        """What it is computed of, for messages."""
+        return self.children
+
+    def origins(self) -> Iterator[tuple[Attribute, Path]]:
+        """Yield the children's attributes that the condition names, since the number depends on their values."""
+        try:
+            model = getattr(self.field.model, self.children).model
+        except (AttributeError, ConfigurationError):
+            return  # which the layout reports
+        for lookup in lookups_in(self.condition):
+            name, *steps = lookup.split("__")
+            attribute = getattr(model, name, None)
+            if isinstance(attribute, Attribute):
+                yield attribute, tuple(steps)
+
+    def make_field(self) -> Any:
+        """A field that fixtures leave out: loading the children counts them."""
+        field: Any = super().make_field()
+        field.serialize = False
+        return field
+
+    def __set__(self, instance: object, value: object) -> None:
+        if value == instance.__dict__.get(self.name):
+            return  # see CopiedAttribute
+        raise NotSupported(
+            f"{self.name} counts {self.children} and cannot be set: it changes with each of them that is created or "
+            "deleted."
+        )

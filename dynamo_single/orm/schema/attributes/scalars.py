@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import ipaddress
 import math
 import secrets
 import string
@@ -10,16 +11,18 @@ import uuid
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from typing import Any, ClassVar, Literal
 
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.exceptions import ConfigurationError, NotSupported, TooManyDigits
 from dynamo_single.orm.schema.attributes.base import Attribute, Label, Null
-from dynamo_single.orm.schema.encoding import ulids, uuids, values
-from dynamo_single.orm.schema.encoding.words import gettext_noop, words_at
-from dynamo_single.orm.schema.fields import fields
-from dynamo_single.orm.schema.kinds import ModelField
+from dynamo_single.orm.schema.fields import base, simple
+from dynamo_single.orm.schema.keys import identifiers, values
+from dynamo_single.orm.schema.keys.values import gettext_noop, words_at
+from dynamo_single.orm.schema.types import ModelField
+from dynamo_single.table import names
 
 _NANOID = f"{string.ascii_letters}{string.digits}_-"
 _NANOID_LENGTH = 21
@@ -35,7 +38,7 @@ class UnicodeAttribute(Attribute[str, Null]):
     attr_type = "S"
     key_kind = "text"
     expects = gettext_noop("text (str)")
-    field_class: ClassVar[type[models.Field[Any, Any]]] = fields.TextField
+    field_class: ClassVar[type[models.Field[Any, Any]]] = base.TextField
 
     def __init__(
         self,
@@ -50,7 +53,7 @@ class UnicodeAttribute(Attribute[str, Null]):
 
     def make_field(self) -> ModelField:
         """A one-line or a long text field."""
-        return (fields.LongTextField if self.multiline else self.field_class)(**self.field_options)
+        return (base.LongTextField if self.multiline else self.field_class)(**self.field_options)
 
     def clean(self, value: object) -> str:
         """Only ``str`` and lazy translations are text."""
@@ -72,7 +75,7 @@ class UnicodeAttribute(Attribute[str, Null]):
 class EmailAttribute(UnicodeAttribute[Null]):
     """An e-mail address, validated as Django's ``EmailField`` does."""
 
-    field_class = fields.EmailField
+    field_class = base.EmailField
 
 
 class IdAttribute(UnicodeAttribute[Null]):
@@ -114,9 +117,9 @@ class IdAttribute(UnicodeAttribute[Null]):
         if self.kind == "nanoid":
             identifier = "".join(secrets.choice(_NANOID) for _ in range(_NANOID_LENGTH))
         elif self.kind == "ulid":
-            identifier = ulids.make_ulid()
+            identifier = identifiers.make_ulid()
         else:
-            identifier = str(uuids.make_uuid() if self.uuid_version == 1 else uuid.uuid4())
+            identifier = str(identifiers.make_uuid() if self.uuid_version == 1 else uuid.uuid4())
         return self._prefixed(identifier)
 
     def first_at(self, moment: datetime.datetime) -> str:
@@ -130,7 +133,7 @@ class IdAttribute(UnicodeAttribute[Null]):
                 f"{self.name} does not say when it was made, so that no identifier is the first of a moment. "
                 'IdAttribute(kind="ulid") makes such identifiers; or put a TimestampAttribute into the key.'
             )
-        return self._prefixed(ulids.first_at(moment))
+        return self._prefixed(identifiers.first_at(moment))
 
     def _prefixed(self, identifier: str) -> str:
         return f"{self.prefix}-{identifier}" if self.prefix else identifier
@@ -142,7 +145,7 @@ class UUIDAttribute(Attribute[uuid.UUID, Null]):
     attr_type = "S"
     key_kind = "uuid"
     expects = gettext_noop("a UUID")
-    field_class = fields.UUIDField
+    field_class = base.UUIDField
 
     def clean(self, value: object) -> uuid.UUID:
         """A UUID, or text that is one."""
@@ -167,7 +170,7 @@ class IntegerAttribute(Attribute[int, Null]):
     attr_type = "N"
     key_kind: str | None = "number"
     expects = gettext_noop("a whole number")
-    field_class = fields.IntegerField
+    field_class = base.IntegerField
     rounds = True
 
     def clean(self, value: object) -> int:
@@ -207,7 +210,7 @@ class NumberAttribute(Attribute[float, Null]):
     attr_type = "N"
     key_kind = "number"
     expects = gettext_noop("a number")
-    field_class = fields.NumberField
+    field_class = base.NumberField
 
     def clean(self, value: object) -> float:
         """Numbers, and text that is one; not booleans."""
@@ -237,7 +240,7 @@ class DecimalAttribute(Attribute[Decimal, Null]):
     attr_type = "N"
     key_kind = "number"
     expects = gettext_noop("a decimal number")
-    field_class = fields.DecimalField
+    field_class = base.DecimalField
 
     def __init__(
         self,
@@ -352,7 +355,7 @@ class BooleanAttribute(Attribute[bool, Null]):
     attr_type = "BOOL"
     key_kind = "boolean"
     expects = gettext_noop("True or False")
-    field_class = fields.BooleanField
+    field_class = base.BooleanField
 
     def clean(self, value: object) -> bool:
         """What Django's ``BooleanField`` takes: booleans, 1 and 0, and their texts."""
@@ -378,7 +381,7 @@ class BinaryAttribute(Attribute[bytes, Null]):
 
     attr_type = "B"
     expects = gettext_noop("bytes")
-    field_class = fields.BinaryField
+    field_class = base.BinaryField
 
     def __init__(
         self,
@@ -398,3 +401,109 @@ class BinaryAttribute(Attribute[bytes, Null]):
     def decode(self, inner: Any) -> bytes:
         """From what the client gives for binary."""
         return bytes(inner)
+
+
+# Attributes of texts of a certain form, which Django validates: slugs, addresses of pages and of computers.
+#
+# ``save()`` takes any text for them, as Django's fields do; forms and ``full_clean()`` take what Django's validators
+# do.
+
+
+class SlugAttribute(UnicodeAttribute[Null]):
+    """A short text for addresses, validated as Django's ``SlugField`` does; 50 characters unless ``max_length`` says.
+
+    ``allow_unicode=True`` takes letters of all scripts.
+    """
+
+    field_class = simple.SlugField
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        allow_unicode: bool = False,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options | {"null": null})
+        self.field_options["allow_unicode"] = allow_unicode
+
+
+class URLAttribute(UnicodeAttribute[Null]):
+    """The address of a page, validated as Django's ``URLField`` does; 200 characters unless ``max_length`` says."""
+
+    field_class = simple.URLField
+
+
+class IPAddressAttribute(UnicodeAttribute[Null]):
+    """An IPv4 or IPv6 address as text, validated as Django's ``GenericIPAddressField`` does.
+
+    ``protocol`` is ``both``, ``IPv4`` or ``IPv6``; ``unpack_ipv4=True`` makes ``10.0.0.1`` of ``::ffff:10.0.0.1``. An
+    IPv6 address is stored in its shortest form. Addresses sort as texts: ``10.0.0.10`` is below ``10.0.0.9``.
+    """
+
+    expects = gettext_noop("an IP address")
+    field_class = simple.IPAddressField
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        protocol: str = "both",
+        unpack_ipv4: bool = False,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options | {"null": null})
+        self.field_options |= {"protocol": protocol, "unpack_ipv4": unpack_ipv4}
+        #: Knows the one form of an address.
+        self.reader: Any = models.GenericIPAddressField(unpack_ipv4=unpack_ipv4)
+
+    def stored_options(self) -> dict[str, object]:
+        """What decides the one form of an address."""
+        return {"unpack_ipv4": True} if self.field_options["unpack_ipv4"] else {}
+
+    def prepare(self, value: object) -> str | None:
+        """As Django stores it: what is empty is no address."""
+        return None if value == "" else super().prepare(value)
+
+    def clean(self, value: object) -> str:
+        """Text, or an address of Python's ``ipaddress``; an IPv6 address in its one form."""
+        if isinstance(value, ipaddress.IPv4Address | ipaddress.IPv6Address):
+            value = str(value)
+        text = super().clean(value)
+        if ":" not in text:
+            return text
+        try:
+            return str(self.reader.to_python(text))
+        except ValidationError:
+            return text  # the start of one, to be looked for; what is saved is validated by forms
+
+
+# The attribute that counts the writes of an object, by which a writer notices another one.
+#
+# This module must not know how or when items are written.
+
+
+class VersionAttribute(IntegerAttribute[Literal[True]]):
+    """How often the object was written: 1 on creation, one more with each write, never set by hand.
+
+    Saving or deleting an object that was read before another's write is ``StaleObject``. An object that is older than
+    the attribute has none (``None``) until it is written.
+    """
+
+    computed = True
+    #: In no key: ``update()`` counts without reading, so that no key could follow.
+    key_kind = None
+    origin = "the number of writes"
+
+    def __init__(
+        self, verbose_name: Label | None = None, *, help_text: Label = "", attr_name: str = names.VERSION
+    ) -> None:
+        if attr_name != names.VERSION:
+            raise ConfigurationError(f"A VersionAttribute is stored as {names.VERSION!r}, not as {attr_name!r}.")
+        super().__init__(verbose_name, null=True, editable=False, help_text=help_text, attr_name=attr_name)
+
+    def next_after(self, version: Any) -> int:
+        """The version of an object that is written once more."""
+        return int(version or 0) + 1

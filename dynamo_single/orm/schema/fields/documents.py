@@ -7,20 +7,199 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from django import forms
 from django.core.exceptions import ValidationError
+from django.core.files import File
+from django.db import models
+from django.db.models.fields.json import KeyTransformFactory
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.later import Later
-from dynamo_single.orm.schema.encoding import values
-from dynamo_single.orm.schema.fields.fixtures import FIXTURE_KEY
+from dynamo_single.lazy_modules import Later
+from dynamo_single.orm.schema.keys import values
+from dynamo_single.orm.schema.keys.values import binary_to_text, shown, text_to_binary, to_json
+from dynamo_single.table.request import MAX_ITEM_SIZE
 
 if TYPE_CHECKING:
     import simplejson
 else:
     simplejson = Later("simplejson")
+
+
+# Bytes in a form: how many are stored, and a file in their place.
+
+
+def size_in_words(value: object) -> str:
+    """How many bytes there are; nothing for none."""
+    if not isinstance(value, bytes | bytearray | memoryview):
+        return ""
+    count = len(value)
+    return ngettext("%(count)d byte", "%(count)d bytes", count) % {"count": count}
+
+
+class HeldBytes:
+    """Stored bytes to a template: their number, and where they can be read, if they can."""
+
+    def __init__(self, value: object, url: str = "") -> None:
+        self.text = size_in_words(value)
+        self.url = url
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class BinaryWidget(forms.ClearableFileInput):
+    """A field for a file; beside it what is stored, and a box to clear it where it may be missing."""
+
+    template_name = "dynamo_single/forms/binary.html"
+
+    def url_of(self, name: str) -> str:
+        """Where what is stored under a name can be read; nowhere here."""
+        return ""
+
+    def is_initial(self, value: object) -> bool:
+        """Whether something is stored."""
+        return isinstance(value, bytes | bytearray | memoryview) and len(value) > 0
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, object]:
+        """Django's, with the number of bytes in the place of a file's address."""
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        if self.is_initial(value):
+            context["widget"]["value"] = HeldBytes(value, self.url_of(name))
+        return context
+
+
+class BinaryFormField(forms.FileField):
+    """Bytes in a form: a file that is uploaded; without one, what is stored stays.
+
+    A file of more bytes than an item has is refused before it is read.
+    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+    """
+
+    widget = BinaryWidget
+
+    default_error_messages: ClassVar[dict[str, Any]] = {
+        "too_large": _("The file has %(size)d bytes; an item of DynamoDB has %(limit)d at most."),
+    }
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        """The bytes of the file, or what is stored; ``None`` where it is cleared."""
+        found: Any = super().clean(data, initial)
+        if not isinstance(found, File):
+            return found or None
+        if found.size is not None and found.size > MAX_ITEM_SIZE:
+            params = {"size": found.size, "limit": MAX_ITEM_SIZE}
+            raise ValidationError(self.error_messages["too_large"], code="too_large", params=params)
+        found.seek(0)
+        return found.read()
+
+    def in_words(self, value: object) -> str:
+        """How many bytes there are, for messages and the log."""
+        return size_in_words(value)
+
+
+# Django lookups for what DynamoDB compares and SQL does not: canonical forms, sizes and stored types.
+#
+# They are declarations that fields register; ``comparisons`` reads them. This module must not know attributes or
+# queries.
+
+#: The names that DynamoDB has for the types of values.
+STORED_TYPES = ("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS")
+
+
+class Canonical(models.lookups.Exact):
+    """Equal but for case, composition and outer white space: what ``{name:canonical}`` in a key compares by."""
+
+    lookup_name = "canonical"
+
+
+class AttributeType(models.Lookup):
+    """Whether a value is stored as one of DynamoDB's types."""
+
+    lookup_name = "attribute_type"
+    prepare_rhs = False
+
+    def get_prep_lookup(self) -> Any:
+        """The type's name; raises ``InvalidValue`` for one that there is not."""
+        if not hasattr(self.rhs, "resolve_expression") and self.rhs not in STORED_TYPES:
+            raise InvalidValue(f"attribute_type takes one of {', '.join(STORED_TYPES)}, not {shown(self.rhs)}.")
+        return super().get_prep_lookup()
+
+
+class SizeField(models.IntegerField):  # type: ignore[type-arg]  # not generic at run time
+    """What a size is compared with."""
+
+    def get_prep_value(self, value: object) -> int:
+        """A whole number; raises ``InvalidValue`` for anything else."""
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise InvalidValue(f"size is compared with whole numbers, not with {shown(value)}.")
+        return value
+
+
+class Size(models.Transform):
+    """How large a value is: a text's UTF-16 code units, bytes of binary, members of a set, elements of a list or map.
+
+    ``data__size=3`` asks how many keys a map has. Only where more steps follow, ``size`` is a key of it.
+    """
+
+    lookup_name = "size"
+    output_field = SizeField()
+
+    def get_transform(self, lookup_name: str) -> Any:
+        """A step further into a document whose key is called ``size``."""
+        # What size__size would mean nobody can tell.
+        if isinstance(self.lhs.output_field, models.JSONField) and lookup_name != self.lookup_name:
+            return KeyTransformFactory(lookup_name)
+        return super().get_transform(lookup_name)
+
+
+# Values in fixtures that JSON does not have: as DynamoDB's own JSON, and back.
+
+#: The only key of a map that stands in a fixture for a value that JSON would change.
+FIXTURE_KEY = "$dynamodb"
+
+
+def to_fixture(attribute: Any, value: object, shown: object = None) -> object:
+    """A value, or ``shown`` in its place, as a JSON serializer can write it and ``from_fixture`` reads it back."""
+    if value is None:
+        return None
+    marked = isinstance(value, dict) and set(value) == {FIXTURE_KEY}
+    try:
+        if not marked:
+            return to_json(value if shown is None else shown)
+    except TypeError:
+        pass
+    return {FIXTURE_KEY: binary_to_text(attribute.to_attribute_value(value))}
+
+
+def from_fixture(attribute: Any, value: object) -> object:
+    """The value that ``to_fixture`` wrote; any other is given back as it is."""
+    if not isinstance(value, dict) or set(value) != {FIXTURE_KEY}:
+        return value
+    try:
+        return attribute.from_attribute_value(text_to_binary(value[FIXTURE_KEY]))
+    except (InvalidValue, ValueError, TypeError, AttributeError) as error:
+        raise ValidationError(
+            _("A map with the one key %(key)s holds a value in DynamoDB's JSON."),
+            code="invalid",
+            params={"key": FIXTURE_KEY},
+        ) from error
+
+
+class FixtureDecoder(json.JSONDecoder):
+    """JSON text of a fixture."""
+
+    def __init__(self, *, attribute: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self.attribute = attribute
+
+    def decode(self, s: str, *args: Any) -> object:
+        """The value that was written."""
+        return from_fixture(self.attribute, super().decode(s, *args))
+
 
 #: Levels that are read; a text of more is refused before Python's own bound.
 _MAX_LEVELS: Final = 250

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dynamo_single.exceptions import FetchBlocked
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel
 
 
 class FetchMode:

@@ -18,7 +18,7 @@ from django.db.models.fields.related_descriptors import ForwardManyToOneDescript
 
 from dynamo_single.conf import default_fetch_mode
 from dynamo_single.exceptions import FetchBlocked, NotSupported, PendingWrite
-from dynamo_single.orm.schema.encoding.secrets import MASK
+from dynamo_single.orm.schema.keys.secret_values import MASK
 
 if TYPE_CHECKING or django.VERSION >= (6, 1):
     from django.db.models import FETCH_ONE as FETCH_ONE

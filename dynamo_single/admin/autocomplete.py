@@ -1,0 +1,49 @@
+"""What a field with autocomplete offers: what its search finds, or what has the key that is typed."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.admin.views.autocomplete import AutocompleteJsonView
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from dynamo_single.admin import trash
+from dynamo_single.admin.lists import in_memory
+from dynamo_single.exceptions import NotSupported, TooManyMatches
+from dynamo_single.orm.schema.keys.secret_values import hide
+
+if TYPE_CHECKING:
+    # The stubs lack its methods.
+    class _Base(AutocompleteJsonView):
+        def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse: ...
+
+else:
+    _Base = AutocompleteJsonView
+
+logger = logging.getLogger("dynamo_single.admin")
+
+
+class ChoicesView(_Base):
+    """Django's; of more objects than a page holds it finds what keys do, and without a key what is typed in whole."""
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The choices as JSON, for those who may view them: the requests of a list, or one GetItem."""
+        found = partial(super().get, request, *args, **kwargs)
+        try:
+            try:
+                return found()
+            except TooManyMatches:
+                in_memory.give_up(request)
+                return found()
+        except NotSupported as error:
+            logger.warning("The search of %s finds whole keys only: %s", hide(request.get_full_path()), error)
+            return self._by_key(request)
+
+    def _by_key(self, request: HttpRequest) -> HttpResponse:
+        """The object whose key is the text, which Django has checked the rights for before it searched."""
+        _term, model_admin, _field, name = self.process_request(request)
+        obj = model_admin.get_object(request, self.term.strip()) if self.term.strip() else None
+        chosen = [] if obj is None or trash.is_deleted(obj) else [self.serialize_result(obj, name)]
+        return JsonResponse({"results": chosen, "pagination": {"more": False}})

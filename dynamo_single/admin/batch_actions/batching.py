@@ -1,0 +1,83 @@
+"""Which actions become jobs: those that delete or restore, of more objects than one request of a browser takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.actions import delete_selected
+from django.http import HttpRequest, HttpResponseRedirect
+from django.utils.translation import gettext as _
+
+from dynamo_single.admin.trash import restore_selected
+from dynamo_single.exceptions import InvalidValue, ItemTooLarge
+from dynamo_single.lazy_modules import Later
+
+if TYPE_CHECKING:
+    from dynamo_single.admin.batch_actions import run as batch_actions_run
+    from dynamo_single.admin.batch_actions import views
+
+    _Base = ModelAdmin[Any]
+else:
+    # They have a model, and this module is imported before models can be.
+    batch_actions_run = Later("dynamo_single.admin.batch_actions.run")
+    views = Later("dynamo_single.admin.batch_actions.views")
+    _Base = object
+
+#: Objects that an action takes at once, and the most that a job takes.
+AT_ONCE: Final = 50
+MOST: Final = 5000
+
+Action = Callable[[Any, HttpRequest, Any], Any]
+
+
+class RunsInBatches(_Base):
+    """A ``ModelAdmin`` whose "delete selected" is a job where many are selected; a project's own is left alone."""
+
+    def get_actions(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Django's, with that action."""
+        actions: Any = super().get_actions(request, *args, **kwargs)
+        entry = actions.get("delete_selected")
+        return actions if entry is None else {**actions, "delete_selected": in_batches(entry, "delete")}
+
+
+def in_batches(entry: Any, action: str) -> Any:
+    """An entry of ``get_actions()``, a tuple before Django 6.1, that becomes a job of more than ``AT_ONCE`` objects.
+
+    An action of the project's own is left as it is.
+    """
+    function = entry[0] if isinstance(entry, tuple) else entry.func
+    if function not in (delete_selected, restore_selected):
+        return entry
+    if isinstance(entry, tuple):
+        return (_becoming_job(function, action), *entry[1:])
+    return dataclasses.replace(entry, func=_becoming_job(function, action))
+
+
+def _becoming_job(function: Action, action: str) -> Action:
+    @functools.wraps(function)
+    def run(modeladmin: Any, request: HttpRequest, queryset: Any) -> Any:
+        # Django has asked already, and shows what goes along.
+        if "post" in request.POST:
+            return function(modeladmin, request, queryset)
+        # All that a list has may be any number; what was selected on its page has been read for that.
+        chosen = queryset[: MOST + 1] if request.POST.get("select_across") == "1" else queryset
+        keys = [str(obj.pk) for obj in chosen]
+        if len(keys) <= AT_ONCE:
+            return function(modeladmin, request, queryset)
+        job = None
+        with suppress(InvalidValue, ItemTooLarge):
+            if len(keys) <= MOST:
+                job = batch_actions_run.begin(request, modeladmin, action, keys)
+        if job is None:
+            text = _("These are too many objects at once; nothing was changed. Choose fewer of them.")
+            modeladmin.message_user(request, text, messages.ERROR)
+            return None
+        return HttpResponseRedirect(views.url_of(modeladmin.admin_site, job))
+
+    return run

@@ -1,0 +1,296 @@
+"""Run a job: claim its next batch, run it, and record it as done."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.contrib import messages
+from django.contrib.admin.utils import model_ngettext
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from dynamo_single import clock
+from dynamo_single.admin import trash
+from dynamo_single.admin.batch_actions.left import complete_log, logged_if_deleted, rows_left
+from dynamo_single.admin.batch_actions.models import KEPT, TOLD, AdminJob
+from dynamo_single.admin.errors import REFUSALS, UNAVAILABLE, in_words, is_developer
+from dynamo_single.admin.types import DynamoModelAdmin
+from dynamo_single.exceptions import StillReferenced, UnexpectedItem, UnreadableItem
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.requests.actions import key_of
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table import names
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import get_table
+
+# Run one batch of a job by the hooks that Django's action calls.
+
+logger = logging.getLogger("dynamo_single.admin")
+
+#: What can be done in batches, and the permission that a model's admin is asked for.
+ACTIONS: Final = {"delete": "delete", "purge": "hard_delete", "restore": "restore"}
+
+
+def is_allowed(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, obj: DynamoModel | None = None) -> bool:
+    """Whether the user may do it now, at all or with an object."""
+    return bool(getattr(modeladmin, f"has_{ACTIONS[action]}_permission")(request, obj))
+
+
+class Batch:
+    """The next objects of a job, and the hooks that are called with them.
+
+    Objects that are gone, or that ``get_queryset()`` does not return any more, are treated as done. An object that the
+    user may not change, or whose write is refused, is noted and does not stop the others.
+    """
+
+    def __init__(self, request: HttpRequest, modeladmin: Any, job: AdminJob, keys: Sequence[str]) -> None:
+        self._request = request
+        self._admin = modeladmin
+        self._job = job
+        self._keys = keys
+        self._noted: set[str] = set()
+
+    def run(self) -> None:
+        """Run the action, and add the objects that are done to ``job.position``.
+
+        If a hook raises an error, ``job.stopped`` says so, and the objects that are still there stay to be done. Errors
+        of a table that is not available are raised.
+        """
+        left: list[str] = []
+        try:
+            self._run()
+        except UNAVAILABLE:
+            raise
+        except Exception as error:
+            logger.exception("A job of %s stopped.", self._admin)
+            self._job.stopped = self._words(error)
+            left = [key for key in _keys_of(self._left()) if key not in self._noted]
+        job, done = self._job, [key for key in self._keys if key not in left]
+        if left:
+            job.keys = [*job.keys[: job.position], *done, *left, *job.keys[job.position + len(self._keys) :]]
+        job.position += len(done)
+
+    def _run(self) -> None:
+        objects = self._allowed(self._left())
+        try:
+            self._act(objects)
+        except UNAVAILABLE:
+            raise
+        except REFUSALS:
+            for obj in self._left():
+                if str(obj.pk) not in self._noted:
+                    self._act_alone(_some(objects, [obj]))
+
+    def _act_alone(self, alone: Any) -> None:
+        name = str(alone[0])
+        try:
+            self._act(alone)
+        except UNAVAILABLE:
+            raise
+        except REFUSALS as refusal:
+            self._note(alone[0], in_words(self._request, refusal), name)
+
+    def _act(self, objects: Any) -> None:
+        """Call the hooks in Django's order, unless there are no objects."""
+        if not objects:
+            return
+        if self._job.action == "restore":
+            for obj in objects:
+                obj.restore()
+                self._admin.log_change(self._request, obj, str(trash.RESTORED))
+            return
+        with logged_if_deleted(self._request, self._admin, self._job.action):
+            self._admin.log_deletions(self._request, objects)
+            self._admin.delete_queryset(self._request, objects)
+
+    def _left(self) -> Any:
+        return rows_left(self._request, self._admin, self._job.action, self._keys)
+
+    def _allowed(self, objects: Any) -> Any:
+        """Return the objects that the user may change, and note the others."""
+        allowed = _some(objects, [obj for obj in objects if self._may(obj)])
+        if not allowed or self._job.action == "restore":
+            return allowed
+        if not any(self._admin.get_deleted_objects(allowed, self._request)[2:]):
+            return allowed
+        # One of them is kept, and does not stop the others.
+        return _some(allowed, [obj for obj in allowed if self._may_go(_some(allowed, [obj]))])
+
+    def _may(self, obj: DynamoModel) -> bool:
+        if is_allowed(self._request, self._admin, self._job.action, obj):
+            return True
+        self._note(obj, _("You may not do this with it."))
+        return False
+
+    def _may_go(self, alone: Any) -> bool:
+        lacking, protecting = self._admin.get_deleted_objects(alone, self._request)[2:]
+        if lacking:
+            names = ", ".join(sorted(map(str, lacking)))
+            self._note(alone[0], _("You may not delete what goes along: %(names)s.") % {"names": names})
+        elif protecting:
+            refusal = StillReferenced(f"{alone[0]} is referred to: {', '.join(map(str, protecting))}", set())
+            self._note(alone[0], in_words(self._request, refusal))
+        return not lacking and not protecting
+
+    def _note(self, obj: DynamoModel, text: str, name: str = "") -> None:
+        self._noted.add(str(obj.pk))
+        self._job.failed += 1
+        if len(self._job.failures) < TOLD:
+            self._job.failures = [*self._job.failures, [str(obj.pk), name or str(obj), text]]
+
+    def _words(self, error: Exception) -> str:
+        """Return the project's own words if it raised them for people, else the kind of error."""
+        if isinstance(error, ValidationError):
+            return " ".join(map(str, error.messages))
+        if isinstance(error, PermissionDenied):
+            return str(error) or _("You may not do this with it.")
+        kind = type(error).__name__
+        return f"{kind}: {error}" if is_developer(self._request.user) else kind
+
+
+def _some(queryset: Any, objects: Sequence[DynamoModel]) -> Any:
+    """The queryset of some of its objects, which are not read again."""
+    if len(objects) == len(queryset):
+        return queryset
+    found = queryset.filter(pk__in=[obj.pk for obj in objects])
+    found._result_cache = [*objects]
+    return found
+
+
+def _keys_of(objects: Any) -> list[str]:
+    return [str(obj.pk) for obj in objects]
+
+
+#: Objects of one batch, which are read by one request.
+BATCH: Final = 25
+#: Seconds after which no further batch is begun for one request of a browser.
+SECONDS: Final = 2.0
+
+
+def begin(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, keys: Sequence[str]) -> AdminJob:
+    """Store a job: one PutItem. Nothing is done yet."""
+    return AdminJob.objects.create(
+        user_key=str(request.user.pk),
+        label=modeladmin.opts.label_lower,
+        action=action,
+        keys=[*keys],
+        expires_at=clock.now() + timedelta(seconds=KEPT),
+    )
+
+
+def carry_on(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> None:
+    """Run the next batches for about ``SECONDS``, or until one raises an error.
+
+    An UpdateItem claims the first batch. Each batch is a BatchGetItem and the requests of the hooks; then an UpdateItem
+    records it as done, and claims the next one. Does not do anything if another process has claimed the batch. Raises
+    ``StaleObject`` if another process claims it in between, or if this one was slower than its claim lasts.
+    """
+    if not job.left or job.is_claimed:
+        return
+    lapsed: datetime | None = job.claimed_at
+    job.claimed_at, job.stopped = clock.now(), None
+    job.save()
+    if lapsed is not None:
+        complete_log(request, modeladmin, job.action, _next(job), lapsed)
+    earlier = [*messages.get_messages(request)]
+    begun, goes_on = time.monotonic(), True
+    while goes_on:
+        Batch(request, modeladmin, job, _next(job)).run()
+        _keep_messages(request, job, len(earlier))
+        goes_on = not job.is_done and not job.stopped and time.monotonic() - begun < SECONDS
+        job.claimed_at = clock.now() if goes_on else None
+        job.save()
+    for each in earlier:
+        messages.add_message(request, each.level, each.message, each.extra_tags)
+    if job.is_done:
+        _tell(request, modeladmin, job)
+
+
+def _next(job: AdminJob) -> list[str]:
+    return list(job.keys[job.position : job.position + BATCH])
+
+
+def _keep_messages(request: HttpRequest, job: AdminJob, earlier: int) -> None:
+    """Move the messages of the project's own code to the job: a session cannot hold those of 5,000 objects."""
+    request.__dict__.pop("_said_of_trash", None)
+    said: list[list[str]] = job.said or []
+    for message in [*messages.get_messages(request)][earlier:]:
+        entry = [message.level_tag, str(message)]
+        if entry not in said and len(said) < TOLD:
+            said = [*said, entry]
+    job.said = said or None
+
+
+def _tell(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> None:
+    """Call ``message_user()`` as Django's action does at its end."""
+    count = job.total - job.failed
+    if not count:
+        return
+    if job.action == "restore":
+        text = _("Restored %(count)d %(items)s.")
+    elif job.action == "delete" and trash.has_trash(modeladmin.model):
+        text = _("Moved %(count)d %(items)s to the trash.")
+    else:
+        text = _("Successfully deleted %(count)d %(items)s.")
+    found = {"count": count, "items": model_ngettext(modeladmin.opts, count)}
+    modeladmin.message_user(request, text % found, messages.SUCCESS)
+
+
+# Leave damaged jobs out, so that they stop no page; the log names each.
+
+#: What reading an item raises that does not hold what a job has.
+DAMAGED: Final = (UnexpectedItem, UnreadableItem)
+
+
+def tell(user_key: str, job_id: str) -> None:
+    """Log that a job is damaged, and what can be done."""
+    logger.error(
+        "The job pk='ADMINJOB#%s', sk=%r is damaged and cannot be resumed. Choose the objects again that are left, and "
+        "delete the item.",
+        user_key,
+        job_id,
+    )
+
+
+def without(jobs: Iterable[AdminJob]) -> list[AdminJob]:
+    """Return the jobs that are not damaged."""
+    found = []
+    for job in jobs:
+        if job.is_damaged:
+            tell(*_key(job))
+        else:
+            found.append(job)
+    return found
+
+
+def readable(user_key: str, most: int) -> list[AdminJob]:
+    """Return the newest jobs of a user that can be read, up to ``most``: one Query of up to a megabyte."""
+    partition = registry.layout_of(AdminJob).primary.partition.render({"user_key": user_key})
+    params: dict[str, Any] = {
+        "KeyConditionExpression": "#p = :p",
+        "ExpressionAttributeNames": {"#p": names.PARTITION_KEY},
+        "ExpressionAttributeValues": {":p": {"S": partition}},
+        "ScanIndexForward": False,
+        "Limit": most,
+    }
+    found = []
+    for item in get_table(AdminJob._options.alias).send(Request("Query", params))["Items"]:
+        try:
+            job = decode.instance(AdminJob, item)
+        except DAMAGED:
+            tell(user_key, key_of(item)[1])
+        else:
+            found += without([job] if decode.is_live(AdminJob, item) else [])
+    return found
+
+
+def _key(job: AdminJob) -> tuple[str, str]:
+    """The user and the job, by the key of the item: the attributes may be what is damaged."""
+    partition, sort = key_of(job._stored or {})
+    return partition.partition("#")[2], sort

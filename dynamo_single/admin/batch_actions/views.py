@@ -1,0 +1,173 @@
+"""The list of one's jobs, and the page of one: what is to be done, how far it is, and the button that carries it on."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.apps import apps
+from django.contrib.admin.sites import AdminSite
+from django.core.exceptions import PermissionDenied
+from django.db import connections, transaction
+from django.http import Http404, HttpRequest, HttpResponseNotAllowed, HttpResponseRedirect, JsonResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+
+from dynamo_single.admin import trash
+from dynamo_single.admin.batch_actions import run
+from dynamo_single.admin.batch_actions.models import TOLD, AdminJob
+from dynamo_single.admin.batch_actions.run import ACTIONS, DAMAGED, is_allowed
+from dynamo_single.admin.types import DynamoModelAdmin
+from dynamo_single.admin.viewing.rules import visible_keys
+from dynamo_single.exceptions import InvalidValue, StaleObject
+
+#: Jobs on a page of the list.
+SIZE: Final = 20
+
+
+def urls(site: AdminSite) -> list[URLPattern]:
+    """The addresses of a job, and of the list of jobs."""
+
+    def page(request: HttpRequest, job_id: str) -> HttpResponseBase:
+        return job_page(site, request, job_id)
+
+    def page_of_all(request: HttpRequest) -> HttpResponseBase:
+        return jobs_page(site, request)
+
+    shown: Any = site.admin_view(page)
+    for alias in connections:
+        # With ATOMIC_REQUESTS the log's entries would be written after the batch is recorded as done.
+        shown = transaction.non_atomic_requests(using=alias)(shown)
+    return [
+        path("dynamodb/jobs/", site.admin_view(page_of_all), name="dynamodb_jobs"),
+        path("dynamodb/jobs/<str:job_id>/", shown, name="dynamodb_job"),
+    ]
+
+
+def url_of(site: AdminSite, job: AdminJob) -> str:
+    """The address of a job's page."""
+    return reverse("admin:dynamodb_job", args=[job.job_id], current_app=site.name)
+
+
+def may_have_jobs(site: AdminSite, request: HttpRequest) -> bool:
+    """Whether the user may do anything that can become a job, with any model; sends nothing."""
+    # Those of a DynamoModelAdmin, which alone asks for this permission.
+    admins: list[Any] = [each for each in site._registry.values() if hasattr(each, "has_hard_delete_permission")]
+    return any(
+        is_allowed(request, each, action)
+        for each in admins
+        for action in (ACTIONS if trash.has_trash(each.model) else ("delete",))
+    )
+
+
+def jobs_page(site: AdminSite, request: HttpRequest) -> HttpResponseBase:
+    """The user's own jobs that have not expired, newest first, ``SIZE`` on a page; nobody sees another one's.
+
+    One Query, and one more for each megabyte: a job of 5,000 objects has some 200 KB, and none has more than 400. A
+    damaged job is left out, and the log names it; if it cannot be read at all, one Query more reads the newest others.
+    """
+    if request.method not in {"GET", "HEAD"}:
+        return HttpResponseNotAllowed(["GET", "HEAD"])
+    if not may_have_jobs(site, request):
+        raise PermissionDenied
+    user_key = str(request.user.pk)
+    own = AdminJob.objects.filter(user_key=user_key).order_by("-job_id")
+    cursors: tuple[str | None, str | None] = None, None
+    try:
+        page = own.page(SIZE, request.GET.get("cursor") or None)
+    except DAMAGED:
+        found = run.readable(user_key, SIZE)
+    else:
+        found, cursors = run.without(page), (page.next_cursor, page.previous_cursor)
+    context = {
+        **site.each_context(request),
+        "title": _("Jobs"),
+        "jobs": [(job, _title(site, job), url_of(site, job)) for job in found],
+        "older": _address(cursors[0]),
+        "newer": _address(cursors[1]),
+    }
+    return TemplateResponse(request, "dynamo_single/admin/jobs.html", context)
+
+
+def _address(cursor: str | None) -> str:
+    return f"?{urlencode({'cursor': cursor})}" if cursor else ""
+
+
+def job_page(site: AdminSite, request: HttpRequest, job_id: str) -> HttpResponseBase:
+    """Show a job, or by POST carry it on; for the user who began it alone: to others it is not there.
+
+    A GetItem; by POST what ``carry_on()`` sends. The rights are asked for again each time.
+    """
+    if request.method not in {"GET", "HEAD", "POST"}:
+        return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
+    job = _of(request, job_id)
+    modeladmin = _admin_of(site, job)
+    if not is_allowed(request, modeladmin, job.action):
+        raise PermissionDenied
+    if request.method != "POST":
+        return _page(site, request, modeladmin, job)
+    try:
+        run.carry_on(request, modeladmin, job)
+    except StaleObject:
+        # Another process has claimed it: what that has done is shown.
+        job = _of(request, job_id)
+    if request.headers.get("accept") == "application/json":
+        state = {"done": job.position, "total": job.total, "failed": job.failed}
+        return JsonResponse({**state, "stopped": bool(job.stopped), "claimed": job.is_claimed})
+    return HttpResponseRedirect(url_of(site, job))
+
+
+def _of(request: HttpRequest, job_id: str) -> AdminJob:
+    user_key = str(request.user.pk)
+    try:
+        job = AdminJob.objects.consistent().get(user_key=user_key, job_id=job_id)
+        if not job.is_damaged:
+            return job
+    except DAMAGED:
+        pass
+    except (AdminJob.DoesNotExist, InvalidValue) as error:
+        raise Http404(_("There is no such job of yours; it may have expired.")) from error
+    run.tell(user_key, job_id)
+    raise Http404(_("This job is damaged and cannot be resumed. Choose the objects again that are left."))
+
+
+def _admin_of(site: AdminSite, job: AdminJob) -> Any:
+    try:
+        model = apps.get_model(job.label)
+    except LookupError as error:
+        raise Http404 from error
+    if not site.is_registered(model) or job.action not in ACTIONS:
+        raise Http404
+    return site.get_model_admin(model)
+
+
+def _title(site: AdminSite, job: AdminJob) -> str:
+    """What is to be done; empty for a job of other code, whose page is not there."""
+    titles = {
+        "delete": _("Delete %(count)d %(items)s"),
+        "purge": _("Delete %(count)d %(items)s for good"),
+        "restore": _("Restore %(count)d %(items)s"),
+    }
+    try:
+        modeladmin = _admin_of(site, job)
+    except Http404:
+        return ""
+    return titles[job.action] % {"count": job.total, "items": modeladmin.opts.verbose_name_plural}
+
+
+def _page(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> HttpResponseBase:
+    keys = [key for key, _name, _text in job.failures]
+    seen = visible_keys(site, request, modeladmin.model, keys) if keys else set()
+    failures = [each for each in job.failures if each[0] in seen]
+    context = {
+        **site.each_context(request),
+        "title": _title(site, job),
+        "job": job,
+        "opts": modeladmin.opts,
+        "failures": failures,
+        "unlisted": job.failed - len(job.failures) if seen else 0,
+        "told": TOLD,
+    }
+    return TemplateResponse(request, "dynamo_single/admin/job.html", context)

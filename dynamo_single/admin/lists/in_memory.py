@@ -1,0 +1,162 @@
+"""The rows of a list that one page of the admin holds in memory: one bound, one reading and many questions.
+
+A page begins to hold rows by ``begin()``, which the querysets of its admins share then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpRequest
+from msgspec.structs import replace
+
+from dynamo_single.admin.references import is_exact
+from dynamo_single.admin.types import DynamoModelAdmin
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.plan.advice import propose, word_query
+from dynamo_single.orm.plan.constraints import gather
+from dynamo_single.orm.query.queryset import QuerySet
+from dynamo_single.orm.query.state import state_of
+from dynamo_single.orm.results import objects
+from dynamo_single.orm.results.cached_lists import Held
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table.flow import run
+
+if TYPE_CHECKING:
+    from django.contrib.admin.views.main import ChangeList
+
+#: Up to how many rows are counted where none are held.
+_COUNTED = 2000
+_NAME = "_dynamo_single_held"
+
+
+class NotByKeys(NotSupported):
+    """What was asked of a list that is too large to be held, and that no key answers; never leaves the admin."""
+
+    def __init__(self, changelist: ChangeList) -> None:
+        super().__init__("")
+        self.changelist = changelist
+
+
+def limit_of(model_admin: Any) -> int:
+    """How many rows an admin's list may hold; 0 for none."""
+    return int(getattr(model_admin, "list_max_in_memory", None) or 0)
+
+
+def begin(request: HttpRequest) -> None:
+    """Let the querysets of this request's list share what they hold."""
+    request.__dict__[_NAME] = {}
+
+
+def begin_unless_begun(request: HttpRequest) -> None:
+    """The same for a list that is made outside of its page, by a view of a project's own."""
+    if _NAME not in request.__dict__:
+        begin(request)
+
+
+def attached(request: object, model_admin: Any, queryset: Any) -> Any:
+    """A queryset that may be answered of held rows; the same where the page does not hold any."""
+    held = request.__dict__.get(_NAME)
+    limit = limit_of(model_admin)
+    if not hasattr(queryset, "_asked"):
+        queryset = queryset.all()  # a project's own get_queryset() may give a manager
+    if held is None or not limit:
+        return queryset
+    mine = held.setdefault(model_admin.opts.label_lower, Held(limit))
+    asked = queryset._asked
+    if asked.in_memory is not None:
+        mine.limit = min(limit, asked.in_memory)
+    return queryset if asked.held is mine else queryset._asking(replace(asked, held=mine))
+
+
+def of(queryset: Any) -> Held | None:
+    """What a queryset may be answered of."""
+    found: Held | None = queryset._asked.held
+    return found
+
+
+def detached(queryset: QuerySet[DynamoModel]) -> QuerySet[DynamoModel]:
+    """The queryset, answered by keys alone."""
+    return queryset._asking(replace(queryset._asked, held=None))
+
+
+def hold(queryset: Any) -> None:
+    """Read all rows of a queryset that is to be held, unless they are; ``TooManyMatches`` if they are too many."""
+    run(objects.hold(state_of(queryset.order_by())))
+
+
+def to_act_on(
+    request: HttpRequest, model_admin: DynamoModelAdmin, queryset: QuerySet[DynamoModel]
+) -> QuerySet[DynamoModel]:
+    """The rows that an action works on, as a queryset that keys answer: nothing is written by what is only held.
+
+    Of a list that was answered in memory, these are the rows by their primary keys.
+    """
+    if of(queryset) is None:
+        return queryset
+    plain = detached(queryset).order_by()
+    if request.POST.get("select_across", "0") not in ("0", "") and not is_exact(plain):
+        keys = list(queryset.order_by().values_list("pk", flat=True))
+    else:
+        keys = None
+    give_up(request)
+    if keys is None and _is_readable(plain):
+        return plain
+    rows = model_admin.get_queryset(request).order_by().with_visibility(queryset._asked.visibility)
+    return rows if keys is None else rows.filter(pk__in=keys)
+
+
+def _is_readable(queryset: QuerySet[DynamoModel]) -> bool:
+    """Whether DynamoDB can compare by the conditions, once rows are chosen by their keys."""
+    try:
+        state_of(queryset)
+    except NotSupported:
+        return False
+    return True
+
+
+def count(model_admin: Any, queryset: Any) -> int:
+    """How many rows there are: what is held, or one Query that counts; ``TooManyMatches`` past the bound."""
+    if of(queryset) is None:
+        queryset = queryset._asking(replace(queryset._asked, held=Held(limit_of(model_admin) or _COUNTED)))
+    return int(queryset.count())
+
+
+def give_up(request: HttpRequest) -> None:
+    """Hold nothing for the rest of this request."""
+    request.__dict__[_NAME] = None
+
+
+def is_given_up(request: HttpRequest) -> bool:
+    """Whether there was too much to hold."""
+    return _NAME in request.__dict__ and request.__dict__[_NAME] is None
+
+
+def is_exceeded_by(queryset: Any) -> bool:
+    """Whether the rows of a queryset's own model are too many to be held, as far as somebody has tried."""
+    held = of(queryset)
+    return held is not None and held.is_exceeded
+
+
+def is_exceeded(request: HttpRequest) -> bool:
+    """Whether something was to be held that is too large."""
+    return any(held.is_exceeded for held in (request.__dict__.get(_NAME) or {}).values())
+
+
+def rows_held(request: HttpRequest) -> int | None:
+    """How many rows the page was made of in memory; ``None`` if keys answered all of it."""
+    found = [held for held in (request.__dict__.get(_NAME) or {}).values() if held.is_used]
+    return sum(held.rows for held in found) if found else None
+
+
+def missing_key(queryset: QuerySet[DynamoModel]) -> str:
+    """Why keys do not answer a queryset by themselves, and the key that would; what they would filter is named."""
+    try:
+        state = state_of(queryset)
+    except NotSupported as error:  # what only Python compares by, with a way out of its own
+        return str(error)
+    query = state.query()
+    constraints = gather(query.where, query.layout)
+    proposal = propose(query, constraints) if constraints is not None else None
+    advice = f"\nA key that answers it, for {state.layout.label}.Keys:\n  {proposal}" if proposal else ""
+    return f"{state.label}: no key alone answers {word_query(query)}.{advice}"

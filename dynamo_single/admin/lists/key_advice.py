@@ -1,0 +1,103 @@
+"""Propose keys for what the page of a large list leaves out, for developers. Does not send requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.contrib.admin.utils import label_for_field
+from django.utils.translation import gettext as _
+from msgspec import Struct
+
+from dynamo_single.admin.lists import in_memory, search
+from dynamo_single.admin.references import is_exact
+from dynamo_single.admin.types import KeyChangeList
+from dynamo_single.exceptions import DynamoSingleError
+from dynamo_single.orm.plan.advice import describe_key, propose, word_query
+from dynamo_single.orm.plan.constraints import gather
+from dynamo_single.orm.query.queryset import QuerySet
+from dynamo_single.orm.query.state import state_of
+from dynamo_single.orm.results import objects
+from dynamo_single.orm.schema.types import DynamoModel
+
+Rows = QuerySet[DynamoModel]
+
+
+class Lacking(Struct, frozen=True):
+    """A part that a page leaves out: its name, and the query that a key would have to support.
+
+    ``is_counted`` is set if the part is computed from all rows, with or without a key.
+    """
+
+    what: str
+    asked: Callable[[Rows], Rows] | None
+    is_counted: bool = False
+
+
+def advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
+    """Return what a page leaves out and how a developer can fix it; does not use the rows that are held in memory."""
+    rows = in_memory.detached(changelist.without_search()).order_by()
+    limit = in_memory.limit_of(changelist.model_admin)
+    found = []
+    for each in (*changelist.lacking, *_searched(changelist, rows), *_columns(changelist)):
+        counted = (
+            f"It is worked out of all rows, which no key does: raise list_max_in_memory ({limit}), or leave it out."
+            if each.is_counted
+            else ""
+        )
+        key = "" if each.asked is None else key_for(each.asked, rows)
+        found.append((each.what, " ".join(filter(None, (counted, key)))))
+    return found
+
+
+def key_for(asked: Callable[[Rows], Rows], rows: Rows) -> str:
+    """Describe the key that supports a query, or propose one; if no key can support it, say so."""
+    try:
+        queryset = asked(rows)
+        state = state_of(queryset)
+        query = state.query()
+    except DynamoSingleError as error:
+        return str(error)
+    words = word_query(query)
+    if is_exact(queryset):
+        key = objects.plan(state).key
+        return f"{words} is answered by {describe_key(key)}." if key is not None else f"{words} is answered by keys."
+    constraints = gather(query.where, query.layout)
+    proposal = propose(query, constraints) if constraints is not None else None
+    if proposal is None:
+        return f"No key can answer {words}."
+    return f"A key that answers {words}, for {state.layout.label}.Keys:\n  {proposal}"
+
+
+def ordered(*names: object) -> Callable[[Rows], Rows]:
+    """Return a function that orders rows."""
+    return lambda rows: rows.order_by(*names)
+
+
+def filtered(lookup: str, value: object) -> Callable[[Rows], Rows]:
+    """Return a function that filters rows by a value, or by its absence if the value is ``None``."""
+    name, _separator, operator = lookup.rpartition("__")
+    return lambda rows: rows.filter(**({f"{name}__isnull": True} if value is None else {f"{name}__{operator}": value}))
+
+
+def value_in(rows: Any, name: str) -> Any:
+    """Return a value of an attribute from the rows of the page as an example; ``None`` if no row has one."""
+    return next((found for row in rows if (found := row.__dict__.get(name)) is not None), None)
+
+
+def _searched(changelist: KeyChangeList, rows: Rows) -> Iterator[Lacking]:
+    """Yield the search fields that no key supports."""
+    text = changelist.query.strip()
+    fields = changelist.search_fields if text else ()
+    for name in map(str, fields):
+        path = search.lookups(rows.model, name)[0].rpartition("__")[0]
+        if not search.served(rows, name, text):
+            shown = label_for_field(path, rows.model, changelist.model_admin)
+            yield Lacking(_("the search in %(column)s") % {"column": shown}, filtered(f"{path}__startswith", text))
+
+
+def _columns(changelist: KeyChangeList) -> Iterator[Lacking]:
+    """Yield the columns that cannot be sorted because no key has their order."""
+    for name in changelist.unserved:
+        shown = label_for_field(name, changelist.model, changelist.model_admin)
+        yield Lacking(_("the order by %(column)s") % {"column": shown}, ordered(changelist.get_ordering_field(name)))

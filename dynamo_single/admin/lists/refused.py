@@ -1,0 +1,91 @@
+"""Lists that cannot be shown, in words for the people who run a site; what developers need to know stands below."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+
+from dynamo_single.admin.errors import is_developer
+from dynamo_single.admin.lists import in_memory, stepwise
+from dynamo_single.admin.lists.changelist import CURSOR_VAR, KeyChangeList
+from dynamo_single.admin.types import DynamoModelAdmin
+from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern, TooManyMatches, TooManyReads
+from dynamo_single.orm.schema.keys.secret_values import hide
+
+logger = logging.getLogger("dynamo_single.admin")
+
+_STOCK = "admin/change_list.html"
+_NOTED = "dynamo_single/admin/change_list.html"
+
+
+def note(response: HttpResponseBase) -> None:
+    """Show a list by our template, which says what was read, in the place of Django's own; a project's stays."""
+    if not isinstance(response, TemplateResponse) or isinstance(response.template_name, str):
+        return
+    if isinstance((response.context_data or {}).get("cl"), KeyChangeList):
+        names: Any = response.template_name
+        response.template_name = [_NOTED if name == _STOCK else name for name in names]
+
+
+def too_many(model_admin: DynamoModelAdmin) -> str:
+    """That there are more rows than an admin's list looks at."""
+    return _("There are more than %(limit)d %(name)s, which are too many to look through at once.") % {
+        "limit": in_memory.limit_of(model_admin),
+        "name": model_admin.opts.verbose_name_plural,
+    }
+
+
+def page(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> HttpResponseBase:
+    """The page in the place of a list that cannot be shown: status 400, and why."""
+    message = explanation(error)
+    logger.warning("The list %s cannot be shown: %s", hide(request.get_full_path()), message)
+    request.current_app = model_admin.admin_site.name
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": _("This list cannot be shown"),
+        "opts": model_admin.opts,
+        "reason": _reason(model_admin, request, error),
+        # It names keys and settings.
+        "message": message if is_developer(request.user) else "",
+        "is_narrowed": bool(request.GET),
+        "scan_link": _scan_link(model_admin, request, error),
+        "scan_budget": stepwise.budget_of(model_admin),
+    }
+    return TemplateResponse(request, "dynamo_single/admin/unanswered.html", context, status=400)
+
+
+def _scan_link(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> str:
+    """The address to look through the list for what was asked; nothing where that would not find it."""
+    is_for_it = isinstance(error, in_memory.NotByKeys | NoAccessPattern) and not isinstance(error, KeyNotFilled)
+    if not is_for_it or not stepwise.budget_of(model_admin):
+        return ""
+    asked = request.GET.copy()
+    for name in ("o", "p", "e", CURSOR_VAR):
+        asked.pop(name, None)
+    asked[stepwise.SCAN_VAR] = stepwise.place(request)
+    return f"?{asked.urlencode()}"
+
+
+def explanation(error: Exception) -> str:
+    """What a developer needs to know."""
+    if isinstance(error, in_memory.NotByKeys):
+        return in_memory.missing_key(error.changelist.queryset)
+    return str(error)
+
+
+def _reason(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> str:
+    name = {"name": model_admin.opts.verbose_name_plural}
+    if isinstance(error, in_memory.NotByKeys | TooManyMatches | TooManyReads):
+        return f"{too_many(model_admin)} {_('What you asked for can only be found by looking through all of them.')}"
+    if isinstance(error, KeyNotFilled):
+        return _("The list of %(name)s is being rebuilt. Try again later.") % name
+    if isinstance(error, NoAccessPattern) and not request.GET:
+        return _("There is no list of the %(name)s: each can only be opened by its own address.") % name
+    if isinstance(error, NoAccessPattern):
+        return _("The %(name)s cannot be listed in this way.") % name
+    return _("Something in the address of this list is not understood: a filter, an order or a search.")

@@ -1,0 +1,191 @@
+"""Scan a large list for a filter that no key supports: step by step, at the user's request, within a budget.
+
+A step continues where the previous one ended. It reads the key that lists the model, or the table if no key does, and
+compares the rows in Python. The address contains the position and the totals so far, signed for the user. Nothing is
+stored: the scan stops when the user stops requesting steps, and no other user can continue it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core import signing
+from django.core.exceptions import SuspiciousOperation
+from django.core.paginator import EmptyPage, Page, PageNotAnInteger, Paginator
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from msgspec import Struct
+
+from dynamo_single.admin.lists import in_memory
+from dynamo_single.admin.references import is_exact
+from dynamo_single.admin.types import KeyChangeList
+from dynamo_single.costs import measure_requests
+from dynamo_single.orm.conditions.lowering import lower
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import Condition
+from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.query.queryset import QuerySet
+from dynamo_single.orm.query.state import state_of
+from dynamo_single.orm.results import related
+from dynamo_single.orm.schema.types import DynamoModel
+
+#: The parameter that contains the position where a step begins; empty for the first step.
+SCAN_VAR = "scan"
+#: The number of rows that are read at a time, and the most requests that this takes.
+_CHUNK = 250
+_MAX_REQUESTS = 5
+_SALT = "dynamo_single.admin.scanning"
+
+
+class Progress(Struct, frozen=True):
+    """The progress of a scan: the cursor of the next step, and what was read, found and consumed so far.
+
+    ``is_over`` is set if there are no more rows, or if the budget is used up.
+    """
+
+    cursor: str = ""
+    read: int = 0
+    found: int = 0
+    requests: int = 0
+    units: float = 0.0
+    budget: int = 0
+    is_over: bool = False
+
+    @property
+    def is_at_the_end(self) -> bool:
+        """Whether the scan has read everything."""
+        return self.is_over and not self.cursor
+
+
+def place(request: HttpRequest, progress: Progress | None = None) -> str:
+    """Return the progress for an address, signed for the user; without a progress, the beginning."""
+    values = progress or Progress()
+    found = [values.cursor, values.read, values.found, values.requests, values.units]
+    return signing.dumps(found, salt=_salt(request))
+
+
+def begun(request: HttpRequest, text: str) -> Progress:
+    """Return the progress that an address contains; raise ``SuspiciousOperation`` if it is forged or another user's.
+
+    An empty text is the first step, which any page can link to. Only a signed position continues by itself.
+    """
+    if not text:
+        return Progress()
+    try:
+        return Progress(*signing.loads(text, salt=_salt(request)))
+    except (signing.BadSignature, ValueError) as error:
+        raise SuspiciousOperation("The place in a list is not one that this site gave.") from error
+
+
+def _salt(request: HttpRequest) -> str:
+    return f"{_SALT}:{request.user.pk}"
+
+
+def budget_of(model_admin: Any) -> int:
+    """Return the most items that a scan of a list reads; 0 if the admin does not offer scans."""
+    return int(getattr(model_admin, "list_scan_budget", None) or 0)
+
+
+def step(changelist: KeyChangeList, wanted: int, before: Progress) -> tuple[list[Any], Progress]:
+    """Return the next rows, ``wanted`` or a few more if there are that many, and the progress after them.
+
+    Reads about as many items as a list may hold in memory, and no more than the rest of the budget and one chunk.
+    """
+    queryset, limit = changelist.queryset, in_memory.limit_of(changelist.model_admin) or _CHUNK
+    budget = budget_of(changelist.model_admin)
+    (source, is_listed), condition = _source(changelist), _condition(queryset)
+    found: list[Any] = []
+    cursor, read, looked = before.cursor, before.read, 0
+    with measure_requests() as costs:
+        while True:
+            page = source.page(_CHUNK, cursor or None, max_requests=_MAX_REQUESTS)
+            found += [row for row in page if matches(condition, form_of(type(row)).upgraded(row._stored))]
+            cursor, looked = page.next_cursor or "", looked + len(page)
+            # A scan of the whole table also reads the items of other models.
+            read = before.read + (looked if is_listed else costs.items_read)
+            if not cursor or len(found) >= wanted or read - before.read >= limit or read >= budget:
+                break
+    related.fetch(found, state_of(queryset).along)
+    progress = Progress(
+        cursor,
+        read,
+        before.found + len(found),
+        before.requests + costs.requests,
+        before.units + costs.read_units,
+        budget,
+        is_over=not cursor or read >= budget,
+    )
+    return found, progress
+
+
+def _source(changelist: Any) -> tuple[Any, bool]:
+    """Return the rows to scan, narrowed by the filters that a key supports, and whether a key lists them."""
+    filtered = changelist.without_search()
+    everything = changelist.root_queryset.with_visibility(filtered._asked.visibility)
+    for queryset in (filtered, everything):
+        plain = in_memory.detached(queryset).order_by()
+        if is_exact(plain):
+            return plain, True
+    return in_memory.detached(everything).order_by().allow_scan(), False
+
+
+def _condition(queryset: QuerySet[DynamoModel]) -> Condition:
+    state = state_of(queryset)
+    return lower(state.where, state.layout)
+
+
+def words_for(progress: Progress, name: object, *, is_costed: bool) -> str:
+    """Describe the progress; only users who see every row are told what was read and what it cost."""
+    if not is_costed:
+        return _("%(found)d %(name)s found.") % {"found": progress.found, "name": name}
+    looked = _("%(read)d items looked through, of at most %(budget)d: %(found)d %(name)s found.")
+    cost = _("%(requests)d requests, %(units)s units.")
+    found = {"read": progress.read, "budget": progress.budget, "found": progress.found, "name": name}
+    return f"{looked % found} {cost % {'requests': progress.requests, 'units': f'{progress.units:g}'}}"
+
+
+# Django's paginator for what keys answer: numbered pages of which none is counted before it has to be.
+
+
+class KeyPage(Page):  # type: ignore[type-arg]  # not generic at run time
+    """A page that knows whether there is one after it, without a count."""
+
+    def __init__(self, rows: Any, number: int, paginator: Any, *, has_more: bool) -> None:
+        super().__init__(rows, number, paginator)
+        self._has_more = has_more
+
+    def has_next(self) -> bool:
+        """Whether there is a page after this one."""
+        return self._has_more
+
+
+class KeyPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run time
+    """Counts only when it is asked to and the pages do not tell: the last page, and an only one, need no count."""
+
+    def page(self, number: Any) -> Page[Any]:
+        """The page's rows: one Query for one row more than are shown."""
+        try:
+            position = int(number)
+        except (TypeError, ValueError):  # as of Python 3.11 also for more digits than int() reads
+            raise PageNotAnInteger(self.error_messages["invalid_page"]) from None
+        if position < 1:
+            raise EmptyPage(self.error_messages["min_page"])
+        bottom = (position - 1) * self.per_page
+        rows = list(self.object_list[bottom : bottom + self.per_page + 1])
+        if position > 1 and not rows:
+            raise EmptyPage(self.error_messages["no_results"])
+        if len(rows) <= self.per_page:
+            self.__dict__["count"] = bottom + len(rows)  # fills Paginator's cached property
+        return KeyPage(rows[: self.per_page], position, self, has_more=len(rows) > self.per_page)
+
+    def get_page(self, number: object) -> Page[Any]:
+        """As in Django, the nearest page for a number that is none; it does not count beforehand."""
+        try:
+            return self.page(number)
+        except PageNotAnInteger:
+            return self.page(1)
+        except EmptyPage:
+            return self.page(self.num_pages)
+
+    def _check_object_list_is_ordered(self) -> None:
+        """No warning: every Query comes in the order of its key (private to Django)."""

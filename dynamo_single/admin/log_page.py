@@ -1,0 +1,139 @@
+"""The log as a whole: a page with the entries of all users, newest first, of a day or of a user."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta
+from typing import Any, Final
+
+from django.contrib.admin.utils import quote
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.forms import DateField
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import NoReverseMatch, URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from msgspec import Struct
+
+from dynamo_single import clock
+from dynamo_single.admin import history
+from dynamo_single.admin.table.guarded import Wrong, guarded
+from dynamo_single.admin.table.permissions import TableSite, sees_whole_table
+from dynamo_single.admin.table.wording import in_words
+from dynamo_single.admin.viewing.rules import model_of, visible_entries
+from dynamo_single.costs import measure_requests
+
+#: Who may see the page: Django's own permission to view the log's model.
+PERMISSION: Final = "dynamo_single.view_logentry"
+#: Entries on a page.
+SIZE: Final = 50
+
+
+class _Asked(Struct, frozen=True):
+    """What the address asks for."""
+
+    day: date | None
+    user: str
+    cursor: str
+
+    def address(self, **changed: object) -> str:
+        """The address of the same with something else in it."""
+        given = {"day": self.day, "user": self.user, "cursor": self.cursor} | changed
+        return f"?{urlencode({name: str(value) for name, value in given.items() if value})}"
+
+
+def urls(site: TableSite) -> list[URLPattern]:
+    """The address of the page, where the log is in DynamoDB."""
+    if not history.is_in_dynamodb():
+        return []
+    return [path("dynamodb/log/", guarded(site, PERMISSION, log_page), name="dynamodb_log")]
+
+
+def log_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
+    """Fifty entries: a Query, for a user's name another one and a GetItem, and a batch for the users.
+
+    Entries of objects that the user may not view are left out; if that depends on the object, a BatchGetItem for each
+    model of an entry. 400 for what no link of the page asks.
+    """
+    asked = _asked(request)
+    context: dict[str, Any] = {**site.each_context(request), "title": _("Log"), "asked": asked}
+    with measure_requests() as costs:
+        found = _found(asked)
+        if found is not None:
+            page = found.page(SIZE, asked.cursor or None)
+            visible = visible_entries(site, request, page)
+            context |= {
+                "entries": [(entry, _address(site, entry)) for entry in visible],
+                "older": asked.address(cursor=page.next_cursor) if page.next_cursor else "",
+                "newer": asked.address(cursor=page.previous_cursor) if page.previous_cursor else "",
+            }
+    if asked.day is not None:
+        for name, days in (("day_before", -1), ("day_after", 1)):
+            context[name] = _neighbour(asked, days)
+    context |= {
+        "is_answered": found is not None,
+        "by_time": history.lists_by_time() and not asked.user,
+        "costs": in_words(costs) if sees_whole_table(site, request, "default") else "",
+    }
+    return TemplateResponse(request, "dynamo_single/admin/log.html", context)
+
+
+def _asked(request: HttpRequest) -> _Asked:
+    text = request.GET.get("day", "").strip()
+    try:
+        day = DateField(required=False, input_formats=["%Y-%m-%d"]).clean(text)
+    except ValidationError as error:
+        raise Wrong(_("This is no day; write it as 2026-12-31.")) from error
+    return _Asked(day, request.GET.get("user", "").strip(), request.GET.get("cursor", ""))
+
+
+def _found(asked: _Asked) -> Any:
+    """The entries that are asked for; ``None`` where no key lists those of all users."""
+    entries = history.entries().order_by("-action_time").select_related("user")
+    if asked.user:
+        entries = entries.filter(user_id=_user_key(asked.user))
+    elif not history.lists_by_time():
+        return None
+    if asked.day is not None:
+        entries = entries.filter(action_time__gte=_moment(asked.day))
+        if asked.day < date.max:
+            entries = entries.filter(action_time__lt=_moment(asked.day + timedelta(days=1)))
+    return entries
+
+
+def _user_key(text: str) -> Any:
+    """The key of the user of this name; of nobody's name, the text, which is the key of a user who may be gone."""
+    model: Any = get_user_model()
+    try:
+        return model._default_manager.get_by_natural_key(text).pk
+    except model.DoesNotExist:
+        return text
+
+
+def _moment(day: date) -> datetime:
+    """When a day begins, in the zone that is active."""
+    begin = datetime.combine(day, time.min)
+    return timezone.make_aware(begin) if clock.now().tzinfo is not None else begin
+
+
+def _neighbour(asked: _Asked, days: int) -> str:
+    try:
+        return asked.address(day=asked.day + timedelta(days=days), cursor="") if asked.day else ""
+    except OverflowError:
+        return ""
+
+
+def _address(site: TableSite, entry: Any) -> str:
+    """The page of the object; empty for one that is gone for good, or has none."""
+    model = model_of(entry)
+    if model is None or not site.is_registered(model) or entry.is_deletion():
+        return ""
+    try:
+        options = model._meta
+        name = f"admin:{options.app_label}_{options.model_name}_change"
+        return reverse(name, args=(quote(entry.object_id),), current_app=site.name)
+    except NoReverseMatch:
+        return ""

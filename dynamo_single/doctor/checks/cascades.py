@@ -1,0 +1,162 @@
+"""What goes along with its parent, or refers to it by ``on_delete``, and edges of many-to-many relations: none is left
+of an object that is gone, or in the trash without it.
+
+A key that an index holds can be behind, and a creation does not look at its parent; so a race can leave either. What
+would have gone along is deleted by a repair; the rest is for somebody to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from django.db.models import CASCADE
+from django.utils.translation import gettext_noop as _
+from msgspec import Struct
+
+from dynamo_single.doctor.findings import Finding, Kind, Others, Removal, Subject
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.items.encode import key_of_pk, keys_of_pk
+from dynamo_single.orm.items.expiry import free
+from dynamo_single.orm.requests.actions import ItemKey
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.references import cascading, leading
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table import names
+from dynamo_single.table.translated import sentence
+
+
+def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
+    """The parents that an item goes along with, and the object that it went to the trash along with."""
+    root = _root(subject)
+    found = (key for each in _belongings(subject) for key in each.keys)
+    return [*found, *(() if root is None else (root,))]
+
+
+def findings(subject: Subject, others: Others) -> Iterator[Finding]:
+    """What is wrong with an item as a child, or as an edge."""
+    lost = [each for each in _belongings(subject) if not any(key in others for key in each.keys)]
+    for each in lost:
+        if each.kind == "refers to nobody":
+            text = _(
+                "It refers to %(key)s, by %(name)s with an on_delete, which is not stored: let it refer to another "
+                "one, or delete it."
+            )
+            yield Finding(each.kind, subject.key, sentence(text, key=each.said, name=each.name))
+    text = _("It is an edge to %(key)s, by %(name)s, which is not stored: hard_delete() it.")
+    alone = [each for each in lost if each.kind == "edge of nobody"]
+    if not alone:
+        text = _(
+            "It goes along with %(key)s, by %(name)s, which is not stored: hard_delete() it, or give it another one."
+        )
+        alone = [each for each in lost if each.kind == "child of nobody"]
+    if alone:
+        said = sentence(text, key=alone[0].said, name=alone[0].name)
+        yield Finding(alone[0].kind, subject.key, said, removal=_removal(subject, lost))
+        return
+    root = _root(subject)
+    if root is not None and others.get(root, {}).get(names.DELETED_AT) != subject.item.get(names.DELETED_AT):
+        text = _(
+            "It went to the trash along with %(key)s, which was not deleted then, or was restored without it: "
+            "restore() it, or hard_delete() it."
+        )
+        yield Finding("left in the trash", subject.key, sentence(text, key=f"{root[0]} / {root[1]}"))
+
+
+class _Belonging(Struct, frozen=True):
+    """What an item refers to: its model, the keys that it can have, and what it is called if it is gone."""
+
+    kind: Kind
+    model: Any
+    name: str
+    keys: tuple[ItemKey, ...]
+
+    @property
+    def said(self) -> str:
+        """The first key, for messages."""
+        return f"{self.keys[0][0]} / {self.keys[0][1]}"
+
+
+def _removal(subject: Subject, lost: Sequence[_Belonging]) -> Removal | None:
+    """What deletes an item that belongs to nobody; an item that follows from another one is that one's."""
+    if subject.model.derived_by:
+        return None
+    found = [each for each in lost if each.kind != "refers to nobody"]
+    gone = {key: free(each.model) for each in found for key in each.keys}
+    return Removal(subject.model, subject.item, gone, tuple(dict.fromkeys(each.model for each in found)))
+
+
+def _belongings(subject: Subject) -> Iterator[_Belonging]:
+    """What an item belongs to by each of its references: as an edge, as a child, or by another ``on_delete``."""
+    if subject.model is None:
+        return
+    model = subject.model._meta.concrete_model
+    for kind, parent, field in _belonging(model, registry.generation):
+        stored = subject.item.get(field.attribute.attr_name)
+        if stored is None:
+            continue
+        try:
+            keys = keys_of_pk(parent, field.attribute.from_attribute_value(dict(stored)))
+        except InvalidValue:
+            continue  # the check of the item itself says so
+        yield _Belonging(kind, parent, field.name, keys)
+
+
+@lru_cache(maxsize=1024)
+def _belonging(model: type[DynamoModel], generation: int) -> tuple[tuple[Kind, Any, Any], ...]:
+    """The references of a model in the same table, each with what it leads to and what is left if that is gone."""
+    found: dict[Any, tuple[Kind, Any, Any]] = {}
+    for target, field in leading(model):
+        if field.remote_field.on_delete is not CASCADE:
+            found[field] = ("refers to nobody", target, field)
+    for parent, field in _followed(model, generation):
+        found[field] = ("child of nobody", parent, field)
+    for target, field in _sides(model):
+        found[field] = ("edge of nobody", target, field)
+    return tuple(found.values())
+
+
+def _sides(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
+    """What the edges of many-to-many relations lead to in the same table, each with the reference to it."""
+    for owner in registry.all_models():
+        relations: Any = owner._meta.local_many_to_many
+        for relation in relations:
+            through = relation.remote_field.through
+            if isinstance(through, str) or through._meta.concrete_model is not model:
+                continue
+            for name in (relation.m2m_field_name(), relation.m2m_reverse_field_name()):
+                field: Any = model._meta.get_field(name)
+                target = field.related_model._meta.concrete_model
+                if target in registry.all_models() and target._options.alias == model._options.alias:
+                    yield target, field
+
+
+@lru_cache(maxsize=1024)
+def _followed(model: type[DynamoModel], generation: int) -> tuple[tuple[Any, Any], ...]:
+    """The parents that a model's objects go along with, in the same table, each with the reference to it."""
+    return tuple(
+        (parent, children.field)
+        for parent in registry.all_models()
+        if parent._options.alias == model._options.alias
+        for children in cascading(parent)
+        if children.model._meta.concrete_model is model
+    )
+
+
+def _value_of(model: type[DynamoModel], pk: str) -> object:
+    attribute = getattr(model._meta.pk, "attribute", None)
+    return pk if attribute is None else attribute.from_text(pk)
+
+
+def _root(subject: Subject) -> ItemKey | None:
+    """The key of the object that an item says it went to the trash along with."""
+    mark = subject.item.get(names.DELETED_WITH, {}).get("S")
+    if subject.model is None or mark is None or names.DELETED_AT not in subject.item:
+        return None
+    item_type, _, pk = mark.partition("#")
+    model = registry.model_of_type(subject.alias, item_type)
+    try:
+        return None if model is None else key_of_pk(model, _value_of(model, pk))
+    except InvalidValue:
+        return None  # of another program

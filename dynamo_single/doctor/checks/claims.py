@@ -1,0 +1,121 @@
+"""Unique claims: each has an owner that has to have it, and each item has all of its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.utils.translation import gettext_noop as _
+
+from dynamo_single.doctor.findings import Finding, Others, Subject, state_of, still_missing
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.effects import unique_claims as uniqueness
+from dynamo_single.orm.items.unique_rules import Rule, claim_prefix, rules_of
+from dynamo_single.orm.requests.actions import Check, Delete, Item, ItemKey, Put, as_read
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table import names
+from dynamo_single.table.translated import sentence
+
+_OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT, names.EXPIRES_AT)
+
+
+def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
+    """An item's claims and who else holds them; a claim's owner."""
+    if subject.is_claim:
+        return _owner(subject.item)
+    claims = _claims(subject.model, subject.item) or {}
+    held = (owner for key in claims if key in others for owner in _owner(others[key]))
+    return [*claims, *(owner for owner in held if owner != subject.key)]
+
+
+def findings(subject: Subject, others: Others) -> Iterator[Finding]:
+    """What is wrong with a claim, or with an item's claims."""
+    if subject.is_claim:
+        yield from _of_claim(subject, others)
+        return
+    for key, rule in (_claims(subject.model, subject.item) or {}).items():
+        yield from _of_item(subject, rule, key, others)
+
+
+def belongs_to(model: type[DynamoModel], key: ItemKey) -> bool:
+    """Whether a claim is one of a model's objects, by its key."""
+    return key[0].startswith(claim_prefix(model))
+
+
+def _claims(model: Any, item: Item) -> dict[ItemKey, Rule] | None:
+    """The claims that an item has to have; ``None`` if nobody can say, because it cannot be read."""
+    if model is None:
+        return None
+    try:
+        return uniqueness.claims_of(model, item)
+    except InvalidValue:
+        return None  # the check of the keys says so
+
+
+def _owner(claim: Item) -> tuple[ItemKey, ...]:
+    """The owner that a claim names; none if it is no claim, or names none."""
+    partition, sort = (claim.get(name, {}).get("S") for name in _OWNER[:2])
+    return ((partition, sort),) if partition and sort else ()
+
+
+def _of_claim(subject: Subject, others: Others) -> Iterator[Finding]:
+    item, key = subject.item, subject.key
+    (owner_key,) = _owner(item) or (None,)
+    if owner_key is None:
+        yield Finding("orphan claim", key, sentence(_("It names no owner.")), (Delete(key, as_read(item, _OWNER)),))
+        return
+    owner = others.get(owner_key)
+    if owner is not None and (holds := _holds(subject.alias, owner, key)) is not False:
+        if holds is None:
+            text = _("Its owner %(key)s cannot be read. See there first.")
+            yield Finding("orphan claim", key, sentence(text, key=_said(owner_key)))
+        return
+    text = _("Its owner %(key)s is not there.") if owner is None else _("Its owner %(key)s does not have it.")
+    repair = (Delete(key, as_read(item, _OWNER)), _as_it_is(subject.alias, owner_key, owner))
+    yield Finding("orphan claim", key, sentence(text, key=_said(owner_key)), repair)
+
+
+def _of_item(subject: Subject, rule: Rule, key: ItemKey, others: Others) -> Iterator[Finding]:
+    claim = others.get(key)
+    which = rule.worded(rule.claimed(subject.item)[key])
+    take = uniqueness.put_claim(subject.model, key, subject.item)
+    unchanged = state_of(subject.item, rule.stored_names)
+    if claim is None:
+        said = sentence(_("It has no claim on %(which)s."), which=which)
+        yield Finding("missing claim", subject.key, said, (take, unchanged))
+        return
+    (owner_key,) = _owner(claim) or (None,)
+    replace = Put(take.item, as_read(claim, _OWNER))
+    if owner_key == subject.key:
+        if claim.get(names.EXPIRES_AT) != subject.item.get(names.EXPIRES_AT):
+            said = sentence(_("Its claim on %(which)s does not expire when it does."), which=which)
+            yield Finding("claim's expiry", subject.key, said, (replace, unchanged))
+        return
+    if owner_key is None:
+        said = sentence(_("The claim on %(which)s names no owner."), which=which)
+        yield Finding("claim of another", subject.key, said, (replace, unchanged))
+        return
+    owner = others.get(owner_key)
+    if owner is not None and _holds(subject.alias, owner, key) is not False:
+        text = _("%(key)s has %(which)s too, and holds the claim. Change one of them.")
+        yield Finding("value held twice", subject.key, sentence(text, key=_said(owner_key), which=which))
+        return
+    text = _("The claim on %(which)s is held by %(key)s, which does not need it.")
+    repair = (replace, unchanged, _as_it_is(subject.alias, owner_key, owner))
+    yield Finding("claim of another", subject.key, sentence(text, which=which, key=_said(owner_key)), repair)
+
+
+def _holds(alias: str, owner: Item, key: ItemKey) -> bool | None:
+    """Whether an item has to have a claim; ``None`` if nobody can say."""
+    claims = _claims(Subject.of(alias, owner).model, owner)
+    return None if claims is None else key in claims
+
+
+def _as_it_is(alias: str, key: ItemKey, owner: Item | None) -> Check:
+    model = None if owner is None else Subject.of(alias, owner).model
+    rules = () if model is None else rules_of(model)
+    return still_missing(key, owner, {name for rule in rules for name in rule.stored_names})
+
+
+def _said(key: ItemKey) -> str:
+    return f"{key[0]} / {key[1]}"

@@ -1,0 +1,108 @@
+"""Copies of other objects' attributes: each is what its source has, and no source waits for its copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.utils.translation import gettext_noop as _
+
+from dynamo_single.doctor.findings import Finding, Others, Subject
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.effects import copies, copy_updates
+from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.effects.compose import Draft, compose
+from dynamo_single.orm.items import decode, encode
+from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, as_read
+from dynamo_single.orm.schema import registry
+from dynamo_single.table import names
+from dynamo_single.table.flow import each, run
+from dynamo_single.table.table import Table
+from dynamo_single.table.translated import joined, sentence
+
+
+def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
+    """The sources that an item copies from."""
+    return list(_sources(subject))
+
+
+def findings(subject: Subject, others: Others) -> Iterator[Finding]:
+    """The copies that are not what their sources have; of a source that is not there, nobody can say."""
+    for key, found in _sources(subject).items():
+        source = others.get(key)
+        stale = [copy for copy in found if source is not None and not _is_same(copy, subject.item, source)]
+        if source is None:
+            yield from _of_nobody(subject, found, key)
+        if source is None or not stale:
+            continue
+        said = sentence(
+            _("%(what)s of %(key)s."),
+            what=joined([sentence(_("%(copy)s is not as %(source)s"), copy=c.name, source=c.origin) for c in stale]),
+            key=f"{key[0]} / {key[1]}",
+        )
+        repair = _repair(subject, stale, key, source)
+        yield Finding("copy", subject.key, said, repair)
+
+
+def _of_nobody(subject: Subject, found: list[Any], key: ItemKey) -> Iterator[Finding]:
+    required = registry.layout_of(subject.model).attributes
+    missing = [copy.name for copy in found if required[copy.name].required and copy.attr_name not in subject.item]
+    if missing:
+        text = _("It has no %(names)s, and %(key)s, which it refers to, is not stored.")
+        said = sentence(text, names=", ".join(missing), key=f"{key[0]} / {key[1]}")
+        yield Finding("copy", subject.key, said)
+
+
+def due(table: Table, subject: Subject) -> Iterator[Finding]:
+    """A source whose copies had not all followed when its writer was interrupted: a Query for each reference to it."""
+    if names.COPIES_DUE not in subject.item:
+        return
+    model, item = subject.model, subject.item
+    found = copy_updates.marked(model, item)
+    pk = decode.instance(model, {name: dict(value) for name, value in item.items()}).pk
+    left = any(next(each(group.stale()), None) is not None for group in copy_updates.groups(model, pk, item, found))
+    mark = {names.COPIES_DUE: item[names.COPIES_DUE]}
+    unchanged = as_read(item, {copy.source.attr_name for copy in found})
+    repair = () if left else (Update(subject.key, discard=mark, condition=unchanged),)
+    text = _("All copies have followed its last change, and its mark is left.")
+    if left:
+        text = _("Not all copies have followed its last change. Save it, or run manage.py dynamo_rebuild.")
+    yield Finding("copies due", subject.key, sentence(text), repair)
+
+
+def _sources(subject: Subject) -> dict[ItemKey, list[Any]]:
+    """The copies of an item by the key of their source."""
+    found: dict[ItemKey, list[Any]] = {}
+    for copy in () if subject.model is None else registry.copied_of(subject.model):
+        attribute = copy.reference_field.attribute
+        reference = subject.item.get(attribute.attr_name)
+        try:
+            pk = None if reference is None else attribute.from_attribute_value(dict(reference))
+            if pk is not None:
+                found.setdefault(encode.key_of_pk(copy.source_model, pk), []).append(copy)
+        except InvalidValue:
+            continue  # the check of the keys says so
+    return found
+
+
+def _is_same(copy: Any, item: Item, source: Item) -> bool:
+    one, other = item.get(copy.attr_name), source.get(copy.source.attr_name)
+    return one is other or (one is not None and other is not None and bool(normal(one) == normal(other)))
+
+
+def _repair(subject: Subject, stale: list[Any], key: ItemKey, source: Item) -> tuple[Action, ...]:
+    """The copies with the keys that depend on them, while the source is as it was read."""
+    model, item = subject.model, subject.item
+    try:
+        changed = {copy.name: copies.value_in(copy.source, source) for copy in stale}
+        obj = decode.instance(model, {name: dict(value) for name, value in item.items()})
+        draft = Draft(item, decode.values_of(model, item), changed, raw=True)
+        effects = tuple(effect for effect in effects_of(model) if not effect.spreads)
+        write = run(compose(obj, effects, draft))
+    except InvalidValue:
+        return ()  # a value that no key of the item can hold
+    if write is None:
+        return ()
+    check = Check(key, as_read(source, {copy.source.attr_name for copy in stale}))
+    return (*write.own, check, *(action for action in write.actions if action.key not in (key, subject.key)))

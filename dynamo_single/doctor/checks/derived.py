@@ -1,0 +1,99 @@
+"""Items that follow from an object: each is there and as its object gives it, and none is left of what there was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.utils.translation import gettext_noop as _
+
+from dynamo_single.doctor.findings import Finding, Others, Subject, state_of, still_missing
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.effects import derived
+from dynamo_single.orm.items import decode, encode
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Delete, Item, ItemKey, Put, as_read
+from dynamo_single.orm.schema.types import ModelField
+from dynamo_single.table.translated import sentence
+
+
+def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
+    """What follows from an item, and the item that it follows from itself."""
+    source = _source(subject)
+    return [*(_following(subject.model, subject.item) or ()), *(() if source is None else (source,))]
+
+
+def findings(subject: Subject, others: Others) -> Iterator[Finding]:
+    """What is wrong with the items that follow from this one, or with this one that follows from another."""
+    for key, expected in (_following(subject.model, subject.item) or {}).items():
+        yield from _of_source(subject, key, expected, others.get(key))
+    source = _source(subject)
+    if source is not None:
+        yield from _left_over(subject, source, others.get(source))
+
+
+def _following(model: Any, item: Item) -> derived.Items | None:
+    """What follows from an item; ``None`` if nobody can say, because it cannot be read."""
+    if model is None:
+        return None
+    try:
+        return derived.items_of(model, item)
+    except InvalidValue:
+        return None  # the check of the keys says so
+
+
+def _source(subject: Subject) -> ItemKey | None:
+    """The key of the item that this one follows from, by the reference that ``derived_by`` names."""
+    model = subject.model
+    if model is None or not model.derived_by:
+        return None
+    field = model._meta.get_field(model.derived_by)
+    try:
+        obj = decode.instance(model, {name: dict(value) for name, value in subject.item.items()})
+        pk = getattr(obj, field.attname) if obj.is_derived() else None
+        target: Any = field.remote_field.model
+        return None if pk is None else encode.computed_key(target, target(pk=pk).__dict__)
+    except InvalidValue:
+        return None  # see above
+
+
+def _of_source(subject: Subject, key: ItemKey, expected: Item, found: Item | None) -> Iterator[Finding]:
+    unchanged = state_of(subject.item, derived.stored_names(subject.model))
+    said = f"{key[0]} / {key[1]}"
+    if found is None:
+        repair = (Put(expected, ITEM_MISSING), unchanged)
+        text = _("%(key)s follows from it and is not there.")
+        yield Finding("missing derived item", subject.key, sentence(text, key=said), repair)
+        return
+    model: Any = Subject.of(subject.alias, expected).model
+    automatic = {field.attribute.attr_name for field in model._meta.concrete_fields if _is_automatic(field)}
+    if model.derived_exclusive and found.get(held := _held_by(model)) != expected[held]:
+        text = _(
+            "%(key)s follows from it, and is another object's, as an item of which there is one. Change one of them."
+        )
+        yield Finding("value held twice", subject.key, sentence(text, key=said))
+        return
+    if not encode.is_same_item(expected, found, model, apart_from=automatic):
+        repair = (Put(expected, as_read(found, {*expected, *found})), unchanged)
+        text = _("%(key)s follows from it and is not as it gives.")
+        yield Finding("derived item", subject.key, sentence(text, key=said), repair)
+
+
+def _held_by(model: Any) -> str:
+    """The physical name of what says whose a derived item is."""
+    stored: str = model._meta.get_field(model.derived_by).attribute.attr_name
+    return stored
+
+
+def _is_automatic(field: ModelField) -> bool:
+    return bool(getattr(field, "auto_now", False) or getattr(field, "auto_now_add", False))
+
+
+def _left_over(subject: Subject, key: ItemKey, source: Item | None) -> Iterator[Finding]:
+    model = None if source is None else Subject.of(subject.alias, source).model
+    following = {} if source is None else _following(model, source)
+    if following is None or subject.key in following:
+        return
+    stored = () if model is None else derived.stored_names(model)
+    repair = (Delete(subject.key, as_read(subject.item, subject.item)), still_missing(key, source, stored))
+    said = sentence(_("It follows from %(key)s no more."), key=f"{key[0]} / {key[1]}")
+    yield Finding("derived item left over", subject.key, said, repair)

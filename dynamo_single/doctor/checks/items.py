@@ -1,0 +1,168 @@
+"""An item by itself: its type is known, it can be read, and its keys and folded copies are what its attributes give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.utils.translation import gettext_noop as _
+
+from dynamo_single.cache import entries
+from dynamo_single.conf import table_settings
+from dynamo_single.doctor.findings import Finding, Kind, Others, Subject
+from dynamo_single.exceptions import EmptyKeyPart, InvalidValue, SchemaVersionError
+from dynamo_single.orm.effects import unique_claims
+from dynamo_single.orm.items import decode, encode
+from dynamo_single.orm.requests.actions import ItemKey, Update, as_read
+from dynamo_single.orm.rollout import states
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import ExtractedAttribute
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table import names
+from dynamo_single.table.request import Item, NewItem
+from dynamo_single.table.translated import Sentence, joined, literal, sentence
+
+#: The types of items that belong to no model.
+OTHER_TYPES = {
+    names.CLAIM_ITEM_TYPE,
+    names.CHECKPOINT_ITEM_TYPE,
+    names.MIGRATION_ITEM_TYPE,
+    entries.ENTRY_TYPE,
+    entries.PART_TYPE,
+    entries.GENERATIONS_TYPE,
+    states.STATE_TYPE,
+}
+
+
+def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
+    """None: an item's keys follow from the item."""
+    return ()
+
+
+def findings(subject: Subject, others: Others) -> Iterator[Finding]:
+    """What is wrong with an item by itself."""
+    if subject.model is None:
+        item_type = subject.item.get(names.ITEM_TYPE, {}).get("S")
+        if item_type not in OTHER_TYPES:
+            text = _("Its itemType %(type)s is of no model that is installed.")
+            yield Finding("unknown item", subject.key, sentence(text, type=repr(item_type)))
+        return
+    try:
+        read = decode.values_of(subject.model, subject.item)
+        values = read | {copy.name: copy.current(read) for copy in registry.copies_of(subject.model)}
+        primary = encode.computed_key(subject.model, values)
+        expected = encode.key_attributes(subject.model, values)
+        unique_claims.claims_of(subject.model, subject.item)
+    except EmptyKeyPart as error:
+        # A copy of another object's attribute is filled by the check of copies, with the keys that need it.
+        if not any(_is_unfilled(subject, copy) for copy in registry.copied_of(subject.model)):
+            yield Finding("unreadable item", subject.key, literal(str(error)))
+        return
+    except (InvalidValue, SchemaVersionError) as error:
+        yield Finding("unreadable item", subject.key, literal(str(error)))
+        return
+    if not encode.is_key_of(subject.model, values, subject.key):
+        said = sentence(_("Its attributes give %(key)s."), key=f"{primary[0]} / {primary[1]}")
+        yield Finding("primary key", subject.key, said)
+    if names.ITEM_TYPE not in subject.item:
+        yield _without_type(subject, values, expected)
+        return
+    # What upgrades change of an earlier version is as it was then, with its keys and folded copies.
+    waits = subject.waits
+    yield from _copies(subject, values, waits)
+    for index in _indexes(subject, waits):
+        yield from _index(subject, index, expected)
+
+
+def _without_type(subject: Subject, values: dict[str, object], expected: NewItem) -> Finding:
+    """A record that something else has written: its type, and all that follows from its attributes, in one write."""
+    attributes, copies = registry.attributes_of(subject.model), registry.copies_of(subject.model)
+    held = {copy.attr_name: (copy, values[copy.name]) for copy in copies}
+    made = {name: copy.to_attribute_value(value) for name, (copy, value) in held.items() if value is not None}
+    change = {names.ITEM_TYPE: {"S": subject.model._options.item_type}, **made, **expected}
+    removed = tuple(name for name in held if name in subject.item and name not in made)
+    deciding = {names.ITEM_TYPE, names.DELETED_AT, *(attributes[copy.source].attr_name for copy in copies)}
+    deciding = deciding.union(
+        *(_deciding(subject.model, key.index) for key in registry.layout_of(subject.model).indexes)
+    )
+    repair = Update(subject.key, set=change, remove=removed, condition=as_read(subject.item, deciding))
+    text = _("It has no itemType, so that no list has it, and by its id it is a record of %(label)s.")
+    return Finding("record without type", subject.key, sentence(text, label=subject.model._meta.label), (repair,))
+
+
+def _is_unfilled(subject: Subject, copy: Any) -> bool:
+    return copy.reference_field.attribute.attr_name in subject.item and copy.attr_name not in subject.item
+
+
+def _copies(subject: Subject, values: dict[str, object], waits: frozenset[str]) -> Iterator[Finding]:
+    attributes = registry.attributes_of(subject.model)
+    for copy in registry.copies_of(subject.model):
+        source, text = attributes[copy.source], values[copy.name]
+        expected = None if text is None else copy.to_attribute_value(text)
+        if expected == subject.item.get(copy.attr_name) or copy.attr_name in waits:
+            continue
+        condition = as_read(subject.item, (source.attr_name, copy.attr_name))
+        change = {} if expected is None else {copy.attr_name: expected}
+        removed = (copy.attr_name,) if expected is None else ()
+        repair = Update(subject.key, set=change, remove=removed, condition=condition)
+        kind: Kind = "extracted value" if isinstance(copy, ExtractedAttribute) else "canonical copy"
+        said = sentence(
+            _("%(copy)s is not %(value)s, made of %(source)s."), copy=copy.name, value=repr(text), source=copy.source
+        )
+        yield Finding(kind, subject.key, said, (repair,))
+
+
+def _indexes(subject: Subject, waits: frozenset[str]) -> tuple[str, ...]:
+    layout = registry.layout_of(subject.model)
+    own = (key.index for key in layout.index_keys if key.index)
+    made_of = {key: {layout.attributes[name].stored for name in key.named} for key in layout.index_keys}
+    waiting = {key.index for key, stored in made_of.items() if not waits.isdisjoint(stored)}
+    return tuple(each for each in dict.fromkeys((*table_settings(subject.alias).indexes, *own)) if each not in waiting)
+
+
+def _index(subject: Subject, index: str, expected: NewItem) -> Iterator[Finding]:
+    pair = (names.index_partition(index), names.index_sort(index))
+    stored = {name: subject.item[name] for name in pair if name in subject.item}
+    right = {name: expected[name] for name in pair if name in expected}
+    if stored == right:
+        return
+    change = {name: value for name, value in right.items() if stored.get(name) != value}
+    removed = tuple(name for name in stored if name not in right)
+    condition = as_read(subject.item, (*pair, *_deciding(subject.model, index), names.DELETED_AT))
+    repair = Update(subject.key, set=change, remove=removed, condition=condition)
+    yield Finding(_kind(subject, stored), subject.key, _text(index, pair, stored, right), (repair,))
+
+
+def _kind(subject: Subject, stored: dict[str, Any]) -> Kind:
+    if len(stored) == 1:
+        return "half index key"
+    in_trash = names.DELETED_AT in subject.item
+    partition: dict[str, str] = next(iter(stored.values()), {})
+    if in_trash and stored and not partition.get("S", "").startswith(f"{names.TRASH_PREFIX}#"):
+        return "live key in the trash"
+    return "index key"
+
+
+def _text(index: str, pair: tuple[str, str], stored: Item, right: Item) -> Sentence:
+    return sentence(
+        _("On %(index)s it has %(stored)s, and its attributes give %(right)s."),
+        index=index,
+        stored=_said(pair, stored),
+        right=_said(pair, right),
+    )
+
+
+def _said(pair: tuple[str, str], found: Item) -> Sentence:
+    if not found:
+        return sentence(_("no key"))
+    return joined(
+        [literal(found[name].get("S", "?")) if name in found else sentence(_("nothing")) for name in pair], " / "
+    )
+
+
+def _deciding(model: type[DynamoModel], index: str | None) -> set[str]:
+    """The physical names of the attributes that the keys on an index follow from; of a folded copy, its source's."""
+    layout = registry.layout_of(model)
+    sources = {copy.name: copy.source for copy in registry.copies_of(model)}
+    variables = {name for key in layout.index_keys if key.index == index for name in key.named}
+    return {layout.attributes[sources.get(name, name)].stored for name in variables - set(layout.identity)}

@@ -1,0 +1,21 @@
+"""Objects that have moved and bear the mark of it: something that refers to them may not have followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.utils.translation import gettext_noop as _
+
+from dynamo_single.doctor.findings import Finding, Subject
+from dynamo_single.table import names
+from dynamo_single.table.table import Table
+from dynamo_single.table.translated import sentence
+
+
+def due(table: Table, subject: Subject) -> Iterator[Finding]:
+    """An object whose ``move_tree()`` was interrupted."""
+    if subject.model is not None and names.MOVED_FROM in subject.item:
+        text = _(
+            "Not all that refers to it has followed its move. Call its move_tree(), or run manage.py dynamo_rebuild."
+        )
+        yield Finding("move due", subject.key, sentence(text))

@@ -1,0 +1,155 @@
+"""What is not as it should be: the table itself, migrations, what is open of them, and items that do not fit together.
+
+It only reads; each trouble says what repairs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.migrations.executor import MigrationExecutor
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from msgspec import Struct
+
+from dynamo_single.doctor.findings import Finding, Kind
+from dynamo_single.doctor.reading import Place
+from dynamo_single.doctor.secrets import Masks
+from dynamo_single.doctor.view import keys_of, model_shown
+from dynamo_single.doctor.walk import examine
+from dynamo_single.exceptions import UnexpectedItem
+from dynamo_single.orm.requests.actions import Item, ItemKey
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.schema.keys.secret_values import MASK
+from dynamo_single.table import schema
+from dynamo_single.table.flow import run
+from dynamo_single.table.table import Table
+
+#: Items that one page of the check reads.
+PAGE: Final = 500
+
+
+class Trouble(Struct, frozen=True):
+    """Something that is not as it should be, and the command that repairs it; empty if the text says what to do."""
+
+    kind: Literal["table", "migration", "open", "not filled"]
+    text: str
+    repair: str = ""
+
+
+def troubles(table: Table) -> Iterator[Trouble]:
+    """What is wrong with a table as a whole: DescribeTable, DescribeTimeToLive and a GetItem.
+
+    Which migrations are applied Django asks besides.
+    """
+    found = schema.differences(table.settings, schema.observe(table))
+    for each in found:
+        if each.repair != "unneeded":
+            automatic = each.repair == "automatic"
+            yield Trouble("table", each.said.translated(), table.settings.command("dynamo_setup") if automatic else "")
+    if any(each.kind == "table" for each in found):
+        return
+    for name in unapplied():
+        yield Trouble("migration", _("%(name)s is not applied.") % {"name": name}, "manage.py migrate")
+    try:
+        state = run(knowledge.state_of(table))
+    except UnexpectedItem as error:
+        yield Trouble("migration", str(error))
+        return
+    for form in state.forms.values():
+        for change in form.opened:
+            label = change.parameters.get("label", "")
+            text = _("%(migration)s is not finished: %(label)s.") % {"migration": change.migration, "label": label}
+            yield Trouble("open", text, "manage.py migrate --finish")
+        for what in (*_open(form.keys), *_open(form.rules), *form.unfilled):
+            text = _("Not every item of %(model)s has %(what)s yet.") % {"model": form.label, "what": what}
+            yield Trouble("not filled", text, "manage.py migrate --finish")
+
+
+def unapplied() -> list[str]:
+    """The migrations of the project that are not applied, as ``runserver`` counts them; none without a database."""
+    try:
+        executor = MigrationExecutor(connections[DEFAULT_DB_ALIAS])
+    except ImproperlyConfigured:
+        return []  # what runserver does
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _backwards in plan]
+
+
+#: The kinds of findings as people read them.
+KINDS: Final[Mapping[Kind, Any]] = {
+    "unknown item": gettext_lazy("unknown item"),
+    "record without type": gettext_lazy("record without type"),
+    "unreadable item": gettext_lazy("unreadable item"),
+    "primary key": gettext_lazy("primary key"),
+    "shard of a spelling": gettext_lazy("shard of a spelling"),
+    "half index key": gettext_lazy("half index key"),
+    "index key": gettext_lazy("index key"),
+    "live key in the trash": gettext_lazy("live key in the trash"),
+    "canonical copy": gettext_lazy("canonical copy"),
+    "extracted value": gettext_lazy("extracted value"),
+    "orphan claim": gettext_lazy("orphan claim"),
+    "missing claim": gettext_lazy("missing claim"),
+    "claim of another": gettext_lazy("claim of another"),
+    "value held twice": gettext_lazy("value held twice"),
+    "claim's expiry": gettext_lazy("claim's expiry"),
+    "missing derived item": gettext_lazy("missing derived item"),
+    "derived item": gettext_lazy("derived item"),
+    "derived item left over": gettext_lazy("derived item left over"),
+    "copy": gettext_lazy("copy"),
+    "copies due": gettext_lazy("copies due"),
+    "move due": gettext_lazy("move due"),
+    "counter": gettext_lazy("counter"),
+    "edge of nobody": gettext_lazy("edge of nobody"),
+    "child of nobody": gettext_lazy("child of nobody"),
+    "refers to nobody": gettext_lazy("refers to nobody"),
+    "left in the trash": gettext_lazy("left in the trash"),
+}
+
+
+class ShownFinding(Struct, frozen=True):
+    """A finding for people's eyes: ``key`` is ``None`` where a secret is part of it, and the text does without then."""
+
+    kind: Kind
+    text: str
+    model: Any
+    key: ItemKey | None
+    is_repaired: bool
+
+    @property
+    def label(self) -> str:
+        """What kind of finding it is, as people read it."""
+        return str(KINDS[self.kind])
+
+
+class Checked(Struct, frozen=True):
+    """A part of the items: how many were read, what was found, and the place to go on from; ``None`` at the end."""
+
+    read: int
+    findings: tuple[ShownFinding, ...]
+    after: str | None
+
+
+def checked(table: Table, after: str, masks: Masks) -> Checked:
+    """What is wrong with the next ``PAGE`` items: see ``verification.walk.examine()``."""
+    asked = ("health", table.settings.alias)
+    found = examine(table, limit=PAGE, after=Place.of(after, asked).key if after else None)
+    alias = table.settings.alias
+    findings = tuple(_shown(alias, each, found.items.get(each.key), masks) for each in found.findings)
+    place = None if found.after is None else Place(asked, dict(found.after)).text()
+    return Checked(len(found.items), findings, place)
+
+
+def _shown(alias: str, finding: Finding, item: Item | None, masks: Masks) -> ShownFinding:
+    # What became of another item's key is nobody's business: it may have a secret in it, or be of a hidden model.
+    model = None if item is None else model_shown(alias, item)
+    is_named = item is not None and next(keys_of(alias, item, (), masks)).place is not None
+    text, key = (finding.said.translated(), finding.key) if is_named else (MASK, None)
+    return ShownFinding(finding.kind, text, model, key, finding.is_repairable)
+
+
+def _open(phases: Mapping[str, str]) -> Iterator[str]:
+    return (name for name, phase in phases.items() if phase == "open")

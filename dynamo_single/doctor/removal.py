@@ -1,0 +1,190 @@
+"""Deleting what belongs to nobody any more: edges of which one side is gone, and children that went along with it.
+
+An object is deleted as it would have been with its parent, with all that follows from it, in one transaction that holds
+only while the object is as it was read and what it belonged to is not there. A parent that is on its way to another key
+is gone from the old one, too: nothing is deleted while objects move.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from dynamo_single import transactions
+from dynamo_single.doctor.findings import Finding, Removal, present
+from dynamo_single.exceptions import ConditionNotMet, DynamoSingleError, FormNotApplied, StaleObject
+from dynamo_single.orm.effects.base import Subject as Named
+from dynamo_single.orm.effects.base import Terms
+from dynamo_single.orm.effects.counters import LAG
+from dynamo_single.orm.items import decode, encode
+from dynamo_single.orm.reading.single import get_items
+from dynamo_single.orm.requests import atomic_block
+from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, as_read
+from dynamo_single.orm.requests.atomic_block import Block, Entry
+from dynamo_single.orm.rollout import compare, knowledge
+from dynamo_single.orm.rollout.states import TableState
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table import names
+from dynamo_single.table.batches import Rate
+from dynamo_single.table.flow import run
+from dynamo_single.table.redirects import SentRequest, listening
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import Table
+
+# Requests to one table at a pace, so that looking through it leaves capacity for others.
+
+
+class Paced(Struct):
+    """The requests of one walk through a table, at its pace."""
+
+    table: Table
+    rate: Rate
+
+    @property
+    def alias(self) -> str:
+        """The table's alias."""
+        return self.table.settings.alias
+
+    def paced(self, work: Callable[..., object], *given: object) -> Any:
+        """Return the result of requests, after as long a pause as they have to be followed by."""
+
+        def note(request: SentRequest) -> None:
+            self.rate.count(request.consumed)
+
+        with listening(note):
+            result = work(*given)
+        # A sleep of no length still gives up the processor, for each item.
+        if pause := self.rate.pause():
+            time.sleep(pause)
+        return result
+
+
+#: How many objects are deleted after one look for objects that move, which reads the whole table.
+AT_ONCE: Final = 1000
+#: The operation that gives items of a type another primary key.
+_MOVING: Final = "MoveKeys"
+
+
+def removed(table: Table, findings: Sequence[Finding], rate: float | None = None) -> Iterator[str]:
+    """Delete the objects of some findings; yield for each why it was left, or an empty text.
+
+    A pause of a second, unless the engine is local; then the objects and what they belonged to are read again,
+    strongly consistent, by BatchGetItems; then one Scan of the table, which looks for objects that are moving, and a
+    GetItem of the table's state; then one transaction for each object. All of that for each ``AT_ONCE`` findings.
+    ``rate`` is the most read units a second on average.
+    """
+    work = _Removing(table, Rate(rate))
+    for start in range(0, len(findings), AT_ONCE):
+        yield from work.batch(findings[start : start + AT_ONCE])
+
+
+class _Removing(Paced):
+    def batch(self, findings: Sequence[Finding]) -> Iterator[str]:
+        """See ``removed()``."""
+        if not self.table.settings.is_local:
+            time.sleep(LAG)
+        asked = {key for each in findings for key in (each.key, *_gone(each))}
+        found = present(self.paced(run, get_items(self.table, asked)).values())
+        # After that reading: what has moved by then bears its mark until all has followed.
+        why = self.is_moving()
+        state = self.paced(run, knowledge.state_of(self.table))
+        for each in findings:
+            yield why or self.one(each, found, state)
+
+    def one(self, finding: Finding, found: Mapping[ItemKey, Item], state: TableState) -> str:
+        """Delete the object of one finding, unless somebody has done so."""
+        removal = finding.removal
+        assert removal is not None  # noqa: S101 - these are findings with one
+        if finding.key not in found:
+            return ""
+        if found[finding.key] != removal.item or any(key in found for key in removal.gone):
+            return _CHANGED
+        try:
+            _refuse_other_forms(state, removal)
+            self.paced(_delete, removal)
+        except (StaleObject, ConditionNotMet):
+            return _CHANGED
+        except DynamoSingleError as error:
+            return str(error)
+        return ""
+
+    def is_moving(self) -> str:
+        """Why nothing may be deleted, as objects move: a Scan up to the first one that bears the mark of a move."""
+        request = Request(
+            "Scan",
+            {
+                "ConsistentRead": True,
+                "FilterExpression": "attribute_exists(#moved)",
+                "ExpressionAttributeNames": {"#moved": names.MOVED_FROM},
+                "Select": "COUNT",
+            },
+        )
+        start = None
+        while True:
+            params = request.params if start is None else {**request.params, "ExclusiveStartKey": start}
+            answer = self.paced(self.table.send, Request("Scan", params))
+            if answer["Count"]:
+                return "an object has moved, and not all that refers to it has followed: see its finding first."
+            if not (start := answer.get("LastEvaluatedKey")):
+                return ""
+
+
+_CHANGED: Final = "it was changed meanwhile."
+
+
+def _gone(finding: Finding) -> Iterable[ItemKey]:
+    return () if finding.removal is None else finding.removal.gone
+
+
+def _refuse_other_forms(state: TableState, removal: Removal) -> None:
+    """Raise where items of what the object belonged to are being moved to other keys, or have been."""
+    for model in removal.parents:
+        layout = registry.layout_of(model)
+        form = compare.form_in(state, layout) if knowledge.has_migrations(layout.label.partition(".")[0]) else None
+        if form is None:
+            continue
+        compare.check(layout, form)
+        if any(each.kind == _MOVING for each in form.opened):
+            raise FormNotApplied(
+                f"{layout.label}: a migration gives its items another primary key. Nothing was deleted. Run "
+                "manage.py migrate --finish first."
+            )
+
+
+def _delete(removal: Removal) -> None:
+    model = removal.model
+    obj = decode.instance(model, {name: dict(value) for name, value in removal.item.items()})
+    unchanged = as_read(removal.item, {*encode.known_names(model), *removal.item})
+    with transactions.atomic():
+        pending = atomic_block.current()
+        assert pending is not None  # noqa: S101 - it was just begun
+        run(obj._hard_deleted(Terms(demanded=unchanged), pending))
+        _held_to_absence(pending, obj, removal)
+
+
+def _held_to_absence(pending: Block, obj: DynamoModel, removal: Removal) -> None:
+    """Let a block hold only while what an object belonged to is gone, which counts nothing any more."""
+    alias: str = type(obj)._options.alias
+    entries = list(pending.entries)
+    pending.entries.clear()
+    pending.discard()
+    explain = partial(_back, Named(obj).name)
+    checks = tuple(Check(key, condition) for key, condition in removal.gone.items())
+    pending.add(alias, Entry(lambda: Named(obj).name, checks, (), explain, _nothing))
+    for entry in entries:
+        kept = (each for each in entry.actions if not (isinstance(each, Update | Check) and each.key in removal.gone))
+        pending.add(alias, replace(entry, actions=tuple(kept)))
+
+
+def _nothing() -> None:
+    """What there is to take back of a check."""
+
+
+def _back(name: str, action: Action, found: Item | None) -> StaleObject:
+    return StaleObject(f"{name}: what it belongs to is stored again. Nothing was deleted.")

@@ -1,0 +1,373 @@
+"""An item as people see it: its keys with the templates that made them, its size, its attributes without secrets.
+
+What is shown of an item follows from the item and the models. Nothing is sent, but by a model's own code that says
+which items are made of one.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import Struct
+
+from dynamo_single.conf import table_settings
+from dynamo_single.doctor.patterns import number_of
+from dynamo_single.doctor.secrets import (
+    CACHE_TYPES,
+    Masks,
+    is_secret_claim,
+    masked_cache_key,
+    masked_claim,
+    masked_key,
+    masked_text,
+)
+from dynamo_single.exceptions import InvalidValue, NotSupported, UnexpectedItem
+from dynamo_single.orm.effects import counters, derived, unique_claims
+from dynamo_single.orm.effects.copy_updates import found_by_keys
+from dynamo_single.orm.items import decode, encode
+from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.keys.secret_values import MASK
+from dynamo_single.orm.schema.keys.values import item_size
+from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table import id_tables, names
+from dynamo_single.table.request import StoredValue
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.schema.references import Children
+
+
+# What of an item is kept in other items, and of others in it: copies and their sources, counters and what they count.
+#
+# One item is named by its key, the many that follow one by the partition that has them. Nothing is sent.
+
+#: Partitions that are named of what lies in several, as in shards.
+_PARTITIONS: Final = 20
+
+#: The names of what is kept, the key of the other item, and its model.
+Kept = tuple[str, ItemKey, Any]
+
+
+class Partition(Struct, frozen=True):
+    """Where items lie that have something of one: their copies of it, or themselves as what it counts.
+
+    ``label`` has the names of the attributes, ``model`` is that of the items.
+    """
+
+    relation: Literal["copies", "counted"]
+    label: str
+    alias: str
+    index: str | None
+    partition: str
+    model: Any
+
+
+def sources_of(model: type[DynamoModel], values: Mapping[str, object]) -> list[Kept]:
+    """What an item has copies of."""
+    return _together(
+        (copy.name, key, copy.source_model)
+        for copy in registry.copied_of(model)
+        if (pk := values.get(copy.reference_field.attname)) is not None
+        for key in encode.keys_of_pk(copy.source_model, pk)
+    )
+
+
+def counters_of(model: type[DynamoModel], item: Item) -> list[Kept]:
+    """What counts an item as it is now."""
+    return _together(
+        (counter.name, key, each.parent)
+        for each, key in counters.counting(model, item)
+        for counter in registry.counters_of(each.parent)
+        if counter.attr_name == each.name
+    )
+
+
+def followers_of(model: type[DynamoModel], pk: object, masks: Masks) -> Iterator[Partition]:
+    """The partitions of the items that have copies of an object, and of those that it counts.
+
+    Those that no key finds, those with a secret in their key and the trash, which has everybody's, are left out.
+    """
+    copies: dict[tuple[Any, Any], list[str]] = {}
+    for copy in registry.copied_from(model):
+        copies.setdefault((copy.field.model, copy.reference_field), []).append(copy.name)
+    for (holder, field), found in copies.items():
+        for queryset in _found(partial(found_by_keys, holder, field, pk, deleted=False)):
+            yield from _partitions("copies", ", ".join(found), holder, queryset, masks)
+    counted: dict[Any, list[str]] = {}
+    for counter in registry.counters_of(model):
+        counted.setdefault(getattr(model, counter.children), []).append(counter.name)
+    for children, found in counted.items():
+        for queryset in _found(partial(_children, children, pk)):
+            yield from _partitions("counted", ", ".join(found), children.model, queryset, masks)
+
+
+def _together(found: Iterable[Kept]) -> list[Kept]:
+    """One of each item, with all the names."""
+    names: dict[tuple[ItemKey, Any], list[str]] = {}
+    for name, key, model in found:
+        names.setdefault((key, model), []).append(name)
+    return [(", ".join(dict.fromkeys(each)), key, model) for (key, model), each in names.items()]
+
+
+def _children(children: Children, pk: object) -> list[DynamoModel]:
+    return [counters.live_children(children, pk)]
+
+
+def _found(make: Callable[[], list[Any]]) -> list[DynamoModel]:
+    try:
+        return make()
+    except NotSupported:  # no key finds them, which is E003 and E019's to report
+        return []
+
+
+def _partitions(
+    relation: Literal["copies", "counted"], label: str, model: Any, queryset: Any, masks: Masks
+) -> Iterator[Partition]:
+    alias = registry.layout_of(model).alias
+    for index, partition in list(dict.fromkeys(_read(queryset._plan(ordered=False))))[:_PARTITIONS]:
+        if masked_text(alias, partition, masks) == partition:
+            yield Partition(relation, label, alias, index, partition, model)
+
+
+def _read(plan: Plan) -> Iterator[tuple[str | None, str]]:
+    """The partitions that a plan reads, each with its index."""
+    for part in plan.parts or (plan,):
+        yield from ((part.index, each.partition) for each in part.conditions)
+        if part.kind in ("get", "batch_get"):
+            yield from ((None, partition) for partition, _sort in part.keys)
+
+
+#: Characters of a value that a list of items shows.
+SHORT: Final = 60
+
+Relation = Literal["claim", "owner", "reference", "derived", "source", "counter"]
+
+
+class ShownKey(Struct, frozen=True):
+    """One of an item's keys: ``index`` is ``None`` for the table's own.
+
+    ``place`` is what a link to its partition needs; there is none where a part of the key is masked.
+    """
+
+    index: str | None
+    partition: str
+    sort: str
+    name: str = ""
+    templates: tuple[str, str] = ("", "")
+    place: str | None = None
+
+
+class Link(Struct, frozen=True):
+    """Another item that an item has to do with, and how; ``model`` is the one whose permission decides who sees it."""
+
+    relation: Relation
+    label: str
+    key: ItemKey
+    model: Any
+
+
+class ShownItem(Struct, frozen=True):
+    """An item for people's eyes. ``key`` is ``None`` where a part of it is masked: no address can name it then."""
+
+    item_type: str
+    model: Any
+    size: int
+    keys: tuple[ShownKey, ...]
+    attributes: tuple[tuple[str, str], ...]
+    text: str
+    key: ItemKey | None
+    pk: Any = None
+    in_trash: bool = False
+
+    @property
+    def color(self) -> int:
+        """The number of its type's colour."""
+        return number_of(self.item_type)
+
+
+def shown(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> ShownItem:
+    """What is shown of a stored item."""
+    item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
+    model = model_shown(alias, item)
+    keys = tuple(keys_of(alias, item, indexes, masks))
+    key_names = {names.PARTITION_KEY, names.SORT_KEY}
+    for index in indexes:
+        key_names |= {names.index_partition(index), names.index_sort(index)}
+    own = {name: value for name, value in item.items() if name not in key_names}
+    visible = masks.masked(registry.model_of_type(alias, item_type), item_type, own)
+    if item_type == names.CLAIM_ITEM_TYPE and keys[0].place is None:
+        visible |= {name: {"S": MASK} for name in (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)}
+    key = None if keys[0].place is None else key_of(item)
+    return ShownItem(
+        item_type=item_type,
+        model=model,
+        size=item_size(item),
+        keys=keys,
+        attributes=tuple((name, short(value)) for name, value in sorted(visible.items()) if name != names.ITEM_TYPE),
+        text=as_text({**_as_shown(alias, keys), **visible}),
+        key=key,
+        pk=None if key is None else _identity(alias, item),
+        in_trash=names.DELETED_AT in item,
+    )
+
+
+def model_shown(alias: str, item: Item) -> type[DynamoModel] | None:
+    """The model whose permission decides who sees an item: of a claim, that of its owner."""
+    item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
+    if item_type == names.CLAIM_ITEM_TYPE:
+        item_type = item[names.PARTITION_KEY]["S"].split("#")[1:2][0] if "#" in item[names.PARTITION_KEY]["S"] else ""
+    return registry.model_of_type(alias, item_type)
+
+
+def as_text(item: Mapping[str, object]) -> str:
+    """DynamoDB's JSON of an item, an attribute a line; binary values are base64, as AWS writes them."""
+    lines = [
+        f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False, default=_binary)}"
+        for name, value in item.items()
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def short(value: StoredValue) -> str:
+    """A value in a list of items: the beginning of its text, or what kind it is of."""
+    ((kind, held),) = value.items()
+    if kind in {"M", "L", "SS", "NS", "BS"}:
+        return f"{kind} ({len(held)})"
+    text = f"B ({len(held)})" if kind == "B" else "null" if kind == "NULL" else str(held)
+    return text if len(text) <= SHORT else f"{text[:SHORT]}…"
+
+
+def _binary(value: object) -> str:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(bytes(value)).decode()
+    raise TypeError(f"{type(value)} is no value of an item.")
+
+
+def keys_of(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Iterator[ShownKey]:
+    """An item's keys as they are shown, the table's first."""
+    item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
+    model = registry.model_of_type(alias, item_type)
+    secret = masks.attributes(model)
+    layout = None if model is None else registry.layout_of(model)
+    own = () if layout is None else (layout.primary, *layout.index_keys)
+    pairs: list[tuple[str | None, str, str]] = [(None, names.PARTITION_KEY, names.SORT_KEY)]
+    pairs += [(index, names.index_partition(index), names.index_sort(index)) for index in indexes]
+    for index, partition_name, sort_name in pairs:
+        if partition_name not in item or sort_name not in item:
+            continue
+        partition, sort = (_key_text(item[name]) for name in (partition_name, sort_name))
+        key = _made_by(own, index, partition, sort)
+        # A key that no template makes may hold anything that the model's keys hold.
+        suspicious = bool(secret) and key is None and any(secret.intersection(each.variables) for each in own)
+        seen = (MASK, MASK) if suspicious else masked_key(key, secret, masks.log_key(partition), sort)
+        if item_type in CACHE_TYPES:
+            seen = masked_cache_key(partition), sort
+        elif item_type == names.CLAIM_ITEM_TYPE and is_secret_claim(alias, partition, masks):
+            seen = masked_claim(partition), sort
+        yield ShownKey(
+            index,
+            *seen,
+            name="" if key is None else key.name,
+            templates=("", "") if key is None else (key.partition.source, key.sort.source),
+            place=partition if seen == (partition, sort) else None,
+        )
+
+
+def _key_text(value: StoredValue) -> str:
+    ((kind, held),) = value.items()
+    return base64.b64encode(held).decode() if kind == "B" else str(held)
+
+
+def _made_by(own: Sequence[AccessKey], index: str | None, partition: str, sort: str) -> AccessKey | None:
+    for key in own:
+        if key.index == index and key.has_partition(partition) and key.sort.matches(sort):
+            return key
+    return None
+
+
+def _as_shown(alias: str, keys: Iterable[ShownKey]) -> dict[str, object]:
+    found: dict[str, Any] = {}
+    is_single = table_settings(alias).key == "id"
+    for key in keys:
+        if key.index is None and is_single:
+            found[names.ID] = {"S": MASK if key.place is None else id_tables.joined(key.partition, key.sort)}
+            continue
+        pair = (names.PARTITION_KEY, names.SORT_KEY)
+        if key.index is not None:
+            pair = (names.index_partition(key.index), names.index_sort(key.index))
+        found |= {pair[0]: {"S": key.partition}, pair[1]: {"S": key.sort}}
+    return found
+
+
+def _identity(alias: str, item: Item) -> Any:
+    """The ``pk`` of the object that an item is; ``None`` if it is no object, or cannot be read."""
+    model = registry.model_of_type(alias, item.get(names.ITEM_TYPE, {}).get("S", ""))
+    if model is None:
+        return None
+    try:
+        values = decode.values_of(model, item)
+        return model(**{name: values[name] for name in registry.layout_of(model).identity}).pk
+    except (InvalidValue, UnexpectedItem):
+        return None
+
+
+def links_of(alias: str, item: Item, masks: Masks) -> Iterator[Link]:
+    """The items that this one has to do with: what it claims, who owns it, what it refers to, what it has copies of,
+    what counts it, what is made of it.
+
+    Those whose keys have a secret in them are left out. What is made of it the model says, by code of its own.
+    """
+    item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
+    if item_type == names.CLAIM_ITEM_TYPE:
+        owner = [item.get(name, {}).get("S") for name in (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)]
+        if all(owner):
+            yield Link("owner", "", (str(owner[0]), str(owner[1])), model_shown(alias, item))
+    model = registry.model_of_type(alias, item_type)
+    if model is None:
+        return
+    secret = masks.attributes(model)
+    try:
+        values = decode.values_of(model, item)
+        for key, rule in unique_claims.claims_of(model, item).items():
+            if secret.isdisjoint(rule.fields if rule.members is None else (*rule.fields, rule.members.name)):
+                yield Link("claim", ", ".join(rule.fields), key, model)
+        found = [
+            *_references(model, values),
+            *(Link("source", *each) for each in sources_of(model, values)),
+            *(Link("counter", *each) for each in counters_of(model, item)),
+        ]
+        yield from (link for link in found if not _is_named_by_secret(link.model, masks))
+        for key, made in derived.items_of(model, item).items():
+            made_of = registry.model_of_type(alias, made[names.ITEM_TYPE]["S"])
+            if not _is_named_by_secret(made_of, masks):
+                yield Link("derived", "", key, made_of)
+    except (InvalidValue, UnexpectedItem):
+        return  # dynamo_verify says what is wrong with it
+
+
+def places_of(alias: str, item: Item, masks: Masks) -> list[Partition]:
+    """The partitions of those items that have copies of this one, or that it counts."""
+    model = registry.model_of_type(alias, item.get(names.ITEM_TYPE, {}).get("S", ""))
+    pk = _identity(alias, item)
+    return [] if model is None or pk is None else list(followers_of(model, pk, masks))
+
+
+def _is_named_by_secret(model: type[DynamoModel] | None, masks: Masks) -> bool:
+    return model is not None and not masks.attributes(model).isdisjoint(registry.layout_of(model).identity)
+
+
+def _references(model: type[DynamoModel], values: Mapping[str, object]) -> Iterator[Link]:
+    for field in model._meta.concrete_fields:
+        target: Any = getattr(field.remote_field, "model", None)
+        value = values.get(field.attname)
+        if target is None or value is None or not hasattr(target, "_options"):
+            continue
+        if target._options.alias == model._options.alias:
+            for key in encode.keys_of_pk(target, value):
+                yield Link("reference", field.name, key, target)

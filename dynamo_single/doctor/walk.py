@@ -1,0 +1,228 @@
+"""Walking a whole table: whether its items fit together, and repairing what does not.
+
+A Scan, and BatchGetItems of what each page's items have to do with, so that memory does not grow with the table.
+Anything suspicious is read again with all that it has to do with, as of one moment: what is found was so then. This
+module must not know what is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.utils.translation import gettext_noop as _
+from msgspec import Struct
+from msgspec.structs import replace
+
+from dynamo_single.doctor.checks import cascades, claims, copies, counters, derived, items, moves, shards, trash_counts
+from dynamo_single.doctor.findings import Checks, Finding, Subject, present
+from dynamo_single.doctor.removal import Paced, removed
+from dynamo_single.exceptions import InvalidValue, ItemTooLarge, NotSupported, SchemaVersionError, StaleObject
+from dynamo_single.orm.effects.recount import recount
+from dynamo_single.orm.effects.send import carry_out
+from dynamo_single.orm.requests import atomic_block
+from dynamo_single.orm.requests.actions import Action, Item, ItemKey
+from dynamo_single.orm.requests.compiler import compile_batches, compile_reads
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table.batches import Rate, get_batch
+from dynamo_single.table.flow import run
+from dynamo_single.table.request import MAX_ACTIONS, Request
+from dynamo_single.table.table import Table, get_table
+from dynamo_single.table.translated import sentence
+
+__all__ = ["REFUSED", "RIGHT", "Examined", "Finding", "Outcome", "attempt", "examine", "repair", "verify"]
+
+CHECKS: Final[tuple[Checks, ...]] = (items, claims, derived, copies, cascades, shards)
+#: Checks that send requests of their own, since a key does not find what they look at: counting, for example.
+Inquiry = Callable[[Table, Subject], Iterator[Finding]]
+INQUIRIES: Final[tuple[Inquiry, ...]] = (copies.due, moves.due, counters.inquire, trash_counts.inquire)
+
+#: How often what an item has to do with is read again because it names further items.
+_ROUNDS: Final = 4
+
+
+def verify(
+    table: Table | str = "default",
+    *,
+    model: type[DynamoModel] | None = None,
+    rate: float | None = None,
+    progress: Callable[[int], object] | None = None,
+    older: Callable[[Any], object] | None = None,
+) -> Iterator[Finding]:
+    """What is wrong in a table, given as its alias: reads all of it, strongly consistent, and writes nothing.
+
+    One Scan, a BatchGetItem for each hundred items that others have to do with, and one TransactGetItems for each
+    suspicious item. ``model`` looks at this model's items and claims only, though all are read. ``rate`` is the most
+    read units a second on average; ``progress`` is told how many items were read, page by page; ``older`` of the model
+    of each item that is below its schema version. Models with migrations or shards are asked about first, one GetItem
+    for all of them; ``FormNotApplied`` if items have another form than the model says.
+    """
+    if atomic_block.current() is not None:
+        raise NotSupported("verify() reads what is stored, and this atomic() block has not written yet: call it after.")
+    walk = _Walk(get_table(table) if isinstance(table, str) else table, Rate(rate))
+    for each in registry.all_models() if model is None else (model,):
+        if each._options.alias == walk.alias:
+            # What an item has to have is what the table asks for while a migration is open.
+            run(knowledge.ask(registry.layout_of(each)))
+    read = 0
+    for page in walk.pages():
+        subjects = [Subject.of(walk.alias, item) for item in present(page).values()]
+        chosen = [each for each in subjects if model is None or _concerns(model, each)]
+        for subject in chosen:
+            if older is not None and subject.is_older:
+                older(subject.model)
+        yield from walk.examine(chosen)
+        read += len(page)
+        if progress is not None:
+            progress(read)
+
+
+class Examined(Struct, frozen=True):
+    """A part of a table that was looked at: its items by key, what was found, and the key to go on after."""
+
+    items: Mapping[ItemKey, Item]
+    findings: tuple[Finding, ...]
+    after: Mapping[str, Any] | None
+
+
+def examine(table: Table, *, limit: int, after: Mapping[str, object] | None = None) -> Examined:
+    """What is wrong in a part of a table: reads at most ``limit`` of its items and writes nothing.
+
+    One strongly consistent Scan, and what ``verify()`` sends for its items.
+    """
+    walk = _Walk(table, Rate(None))
+    params = {"ConsistentRead": True, "Limit": limit, **({"ExclusiveStartKey": after} if after else {})}
+    answer = table.send(Request("Scan", params))
+    found = present(answer["Items"])
+    subjects = [Subject.of(walk.alias, item) for item in found.values()]
+    return Examined(found, tuple(walk.examine(subjects)), answer.get("LastEvaluatedKey"))
+
+
+#: What became of a repair: nobody has to do anything any more where it was ``done``, or what was found was ``right``.
+Outcome = Literal["done", "right", "left"]
+#: Why one item cannot be repaired, though others can: it takes no more, or what follows from it cannot be read.
+REFUSED: Final = (InvalidValue, ItemTooLarge, SchemaVersionError)
+#: What commands say of the second.
+RIGHT: Final = "It is right: nobody wrote what it counts while it was counted again."
+
+
+def repair(finding: Finding, table: Table | str = "default") -> bool:
+    """Repair what was found; ``False``, and nothing else written, if there is no repair, or no more need.
+
+    One transaction, whose conditions hold it to what was found, so that nothing that was written since is undone. A
+    counter is counted again: two UpdateItems and two Queries, and again where others write what it counts meanwhile.
+    What belongs to nobody is deleted: see ``removing.removed()``, which deletes that of many findings at less cost.
+    """
+    return attempt(finding, table) == "done"
+
+
+def attempt(finding: Finding, table: Table | str = "default") -> Outcome:
+    """``repair()``, with what became of it: a counter that was counted again may turn out to be ``right``."""
+    found = get_table(table) if isinstance(table, str) else table
+    if finding.recount is not None:
+        counted = run(recount(found, finding.key, finding.recount.counting, finding.recount.pk))
+        return "left" if counted is None else "right" if counted.before == counted.number else "done"
+    if finding.removal is not None:
+        return "left" if next(removed(found, [finding])) else "done"
+    if not finding.repair:
+        return "left"
+
+    def changed(action: Action, found: Item | None) -> Exception:
+        return StaleObject(f"{finding.key[0]} / {finding.key[1]} was changed since it was looked at.")
+
+    try:
+        run(carry_out(found.settings.alias, [(action, changed) for action in finding.repair]))
+    except StaleObject:
+        return "left"
+    return "done"
+
+
+def _concerns(model: Any, subject: Subject) -> bool:
+    wanted = model._meta.concrete_model
+    return subject.model is wanted or (subject.is_claim and claims.belongs_to(wanted, subject.key))
+
+
+class _Walk(Paced):
+    """The requests of one walk, at its pace."""
+
+    def pages(self) -> Iterator[list[Item]]:
+        """All items, page by page."""
+        request = Request("Scan", {"ConsistentRead": True})
+        while True:
+            answer = self.paced(self.table.send, request)
+            yield answer["Items"]
+            if not (start := answer.get("LastEvaluatedKey")):
+                return
+            request = replace(request, params={**request.params, "ExclusiveStartKey": start})
+
+    def examine(self, subjects: Sequence[Subject]) -> Iterator[Finding]:
+        """What is wrong with the items of one page."""
+        others: dict[ItemKey, Item] = {}
+        asked: set[ItemKey] = set()
+        for _round in range(_ROUNDS):
+            wanted = {key for each in subjects for key in _wanted(each, others)} - asked
+            if not wanted:
+                break
+            asked |= wanted
+            others |= present(self.batches(sorted(wanted)))
+        for subject in subjects:
+            if next(_findings(subject, others), None) is not None:
+                yield from self.confirmed(subject, others)
+            if subject.model is not None:
+                for inquiry in INQUIRIES:
+                    yield from self.paced(_asked, inquiry, self.table, subject)
+
+    def confirmed(self, subject: Subject, others: dict[ItemKey, Item]) -> Iterator[Finding]:
+        """What is wrong with an item as it is now, with all that it has to do with as of the same moment."""
+        wanted = dict.fromkeys((subject.key, *_wanted(subject, others)))
+        fresh = subject
+        for _round in range(_ROUNDS):
+            found = present(self.at_once(list(wanted)))
+            if subject.key not in found:
+                return
+            fresh, others = Subject.of(self.alias, found[subject.key]), found
+            further = dict.fromkeys(_wanted(fresh, others))
+            if further.keys() <= wanted.keys():
+                break
+            wanted |= further
+        yield from _findings(fresh, others)
+
+    def batches(self, wanted: Sequence[ItemKey]) -> Iterator[Item]:
+        """Items by their keys, strongly consistent."""
+        for request in compile_batches(wanted, self.table.name):
+            yield from self.paced(lambda asked: run(get_batch(self.table, asked)), request)
+
+    def at_once(self, wanted: Sequence[ItemKey]) -> Iterable[Item]:
+        """Items by their keys as of one moment; more than DynamoDB reads in a transaction, batch by batch."""
+        if len(wanted) > MAX_ACTIONS:
+            return self.batches(wanted)
+        request = compile_reads(wanted, self.table.name)
+        answers = self.paced(self.table.send_patiently, request)["Responses"]
+        return [answer["Item"] for answer in answers if answer.get("Item")]
+
+
+def _asked(inquiry: Inquiry, table: Table, subject: Subject) -> list[Finding]:
+    try:
+        return list(inquiry(table, subject))
+    except ObjectDoesNotExist:
+        # Deleted since it was read: there is nothing left to be wrong.
+        return []
+    except (InvalidValue, SchemaVersionError) as error:
+        # An item that cannot be read is reported by its own check; it may also be another one that follows from this.
+        if any(finding.kind == "unreadable item" for finding in items.findings(subject, {})):
+            return []
+        said = sentence(_("What follows from it cannot be looked at: %(error)s"), error=str(error))
+        return [Finding("unreadable item", subject.key, said)]
+
+
+def _wanted(subject: Subject, others: dict[ItemKey, Item]) -> Iterator[ItemKey]:
+    for checks in CHECKS:
+        yield from checks.wanted(subject, others)
+
+
+def _findings(subject: Subject, others: dict[ItemKey, Item]) -> Iterator[Finding]:
+    for checks in CHECKS:
+        yield from checks.findings(subject, others)

@@ -1,0 +1,108 @@
+"""Items that are older than their model's first migration: whether there are any, and whether they are as it says.
+
+Samples only: the first items that one page of a Scan gives. ``manage.py dynamo_verify`` looks at all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dynamo_single.evolution.backfill import Task, of_type
+from dynamo_single.evolution.backfill.checkpoints import Segment
+from dynamo_single.evolution.backfill.run import scan
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.exceptions import InvalidValue, MigrationIncomplete
+from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.reading.single import has_expired
+from dynamo_single.orm.requests.actions import Item, key_of
+from dynamo_single.orm.requests.compiler import compile_reads
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.upgrades import FIRST
+from dynamo_single.table import names
+from dynamo_single.table.table import Table
+
+#: The most items of the table that one look reads, and the most pages until an item of the model is found.
+SAMPLES: Final = 1_000
+PAGES: Final = 20
+
+
+@dataclass(frozen=True)
+class Look:
+    """A model's items among the first pages of a table that have any; ``complete`` if the table has no more pages."""
+
+    items: tuple[Item, ...]
+    complete: bool
+
+
+def look(table: Table, snapshot: Snapshot) -> Look:
+    """Look for items of a model: at most 20 Scans of 1,000 items each."""
+    task = Task(of_type(snapshot.item_type), lambda item, others: ())
+    segment = Segment(0)
+    for _ in range(PAGES):
+        answer = table.send(scan(task, segment, 1, SAMPLES))
+        last = answer.get("LastEvaluatedKey")
+        if answer["Items"] or last is None:
+            return Look(tuple(answer["Items"]), complete=last is None)
+        segment = Segment(0, position=key_of(last))
+    return Look((), complete=False)
+
+
+def check_samples(table: Table, snapshot: Snapshot, found: Sequence[Item], say: Callable[[str], None]) -> None:
+    """Refuse items that are not as a snapshot says, by their keys; raises ``MigrationIncomplete``."""
+    wrong = [(key_of(item), reason) for item in found for reason in _differences(table, snapshot, item)]
+    if not wrong:
+        say(f"    {snapshot.item_type}: {len(found):,} items looked at, all of them as the migration says.")
+        return
+    named = "".join(f"\n  {' / '.join(key)}: {reason}" for key, reason in wrong[:10])
+    raise MigrationIncomplete(
+        f"{len(wrong):,} of {len(found):,} items of type {snapshot.item_type} are not as the migration says:{named}\n"
+        "Bring them in order with the code that wrote them (manage.py dynamo_verify --repair), and run this again.",
+        failed=len(wrong),
+        failures=tuple(wrong),
+    )
+
+
+def source_of(snapshot: Snapshot) -> str | None:
+    """The label of the model from whose objects those of a model follow, as it is declared now."""
+    model: Any = registry.model_of_type(snapshot.alias, snapshot.item_type)
+    derived_by = None if model is None else model.derived_by
+    return str(model._meta.get_field(derived_by).related_model._meta.label) if derived_by else None
+
+
+def _differences(table: Table, snapshot: Snapshot, item: Item) -> Iterator[str]:
+    version = int(item.get(names.SCHEMA_VERSION, {}).get("N", FIRST))
+    if not snapshot.oldest_version <= version <= snapshot.schema_version:
+        yield f"its schema version is {version}, and items have {snapshot.oldest_version} to {snapshot.schema_version}"
+    # An earlier one is upgraded by whoever reads it.
+    elif version == snapshot.schema_version and not has_expired(item):
+        yield from _differences_of_now(table, snapshot, item)
+
+
+def _differences_of_now(table: Table, snapshot: Snapshot, item: Item) -> Iterator[str]:
+    try:
+        values = snapshot.values_of(item)
+        primary, pairs = snapshot.primary_keys(values), snapshot.index_attributes(values)
+        claims = snapshot.claims(item)
+    except InvalidValue as error:
+        yield str(error)
+        return
+    if key_of(item) not in primary:
+        yield f"its key should be {' / '.join(primary[0])}"
+    for name in snapshot.keys:
+        for each in snapshot.index_names(name):
+            if not _is_same(item.get(each), pairs.get(each)):
+                yield f"{each} is {_shown(item.get(each))} and should be {_shown(pairs.get(each))}"
+    for key, rule in claims.items():
+        answer = table.send(compile_reads([key], table.name))["Responses"][0].get("Item")
+        if answer is None:
+            yield f"nothing claims its {' and '.join(rule.attributes)}"
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one == other if one is None or other is None else bool(normal(one) == normal(other))
+
+
+def _shown(value: Any) -> str:
+    return "missing" if value is None else repr(value.get("S", value))

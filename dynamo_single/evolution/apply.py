@@ -1,0 +1,483 @@
+"""What an operation does to a table: it tells the table what is open, and has the items brought up to date.
+
+``forwards`` begins a change, ``finish`` ends it once no old code writes any more, ``backwards`` takes it back. Each can
+be killed at any point and run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from django.db import DEFAULT_DB_ALIAS, connections
+
+from dynamo_single.backend.router import uses_engine
+from dynamo_single.evolution import adopt as evolution_adopt
+from dynamo_single.evolution import migrate_run
+from dynamo_single.evolution.backfill import Task, Work, carry_out, ensure_indexes
+from dynamo_single.evolution.backfill.counts import counted_items
+from dynamo_single.evolution.backfill.work import Phase, mark_of
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.evolution.state import Difference, form_of
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.effects.recount import Counting
+from dynamo_single.orm.rollout import knowledge, schedules
+from dynamo_single.orm.rollout.states import OpenChange, StoredForm, TableState
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.references import Referrers, name_of_count, references
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table.flow import run
+from dynamo_single.table.table import Table, get_table
+
+if TYPE_CHECKING:
+    from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+
+
+# What has to be counted because a model changed: counters that it has from now on, and what its references count.
+#
+# A reference that is ``checked`` is counted by the object that it leads to, under a name of its own. Nobody else
+# knows how many there were before, so that a migration counts them once old code, which does not, has stopped.
+
+
+def counts(before: Snapshot, after: Snapshot) -> bool:
+    """Whether something is to be counted that nobody has counted before."""
+    return bool(_new_counters(before, after) or _names(after).keys() - _names(before).keys())
+
+
+def tasks(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
+    """The passes that count, one for each number.
+
+    They are made once the items that are counted are as ``after`` says, and the table says so.
+    """
+    found: list[tuple[str, Callable[[], Counting | None]]] = [
+        (after.item_type, partial(_counter, after, stored)) for stored in _new_counters(before, after)
+    ]
+    for name in sorted(_names(after).keys() - _names(before).keys()):
+        counting = _reference(after, _names(after)[name], name)
+        found.append((counting.model._options.item_type, partial(_same, counting)))
+    return tuple(counted_items(*each) for each in found)
+
+
+def _same(counting: Counting) -> Counting:
+    return counting
+
+
+def _new_counters(before: Snapshot, after: Snapshot) -> list[str]:
+    """The physical names of counters that were not, or counted something else."""
+    known = {before.attribute_fingerprint(name) for name, each in before.attributes.items() if each.counted}
+    counted = {name: each.stored for name, each in after.attributes.items() if each.counted}
+    return [stored for name, stored in counted.items() if after.attribute_fingerprint(name) not in known]
+
+
+def _names(snapshot: Snapshot) -> dict[str, str]:
+    """The physical names of the counts that other objects have of a model's references, each with the reference's."""
+    found = (each.stored for each in snapshot.attributes.values() if each.checked)
+    return {name_of_count(snapshot.item_type, stored): stored for stored in found}
+
+
+def _counter(after: Snapshot, stored: str) -> Counting | None:
+    """A counter as the model has it now; ``None`` if it has none of this name any more."""
+    model = _model(after)
+    counter = next((each for each in registry.counters_of(model) if each.attr_name == stored), None)
+    return None if counter is None else Counting(model, stored, getattr(model, counter.children), counter.condition)
+
+
+def _reference(after: Snapshot, stored: str, name: str) -> Counting:
+    """A checked reference as the model has it now."""
+    field = _field(_model(after), stored)
+    if field is None:
+        raise ConfigurationError(
+            f"No reference with an on_delete is stored as {stored!r} in {after.item_type} any more, so that nobody can "
+            "say what it counts. Deploy the code that has it, and finish with that."
+        )
+    target = field.related_model._meta.concrete_model
+    return Counting(target, name, Referrers(target, field))
+
+
+def _field(model: type[DynamoModel], stored: str) -> Any:
+    return next((each for each in references(model) if each.attribute.attr_name == stored), None)
+
+
+def _model(after: Snapshot) -> type[DynamoModel]:
+    model = registry.model_of_type(after.alias, after.item_type)
+    if model is None:
+        raise ConfigurationError(
+            f"No model has items of type {after.item_type}, so that nobody can say what is counted. Deploy the code "
+            "that has, and finish with that."
+        )
+    return model
+
+
+#: What an operation is called that Django applies without our command, so that nobody knows of which migration it is.
+NAMELESS: Final = "?"
+
+
+class Operation(Protocol):
+    """What is asked of an operation here."""
+
+    model_name: str
+
+    @property
+    def takes_pending(self) -> bool:
+        """Whether items of earlier schema versions may be there."""
+
+    def describe(self) -> str:
+        """In one line."""
+
+    def name_after(self) -> str:
+        """What the model is called afterwards."""
+
+    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """What ``migrate`` does."""
+
+    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """What ``migrate --finish`` does."""
+
+    def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """What is done last."""
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """What takes it back."""
+
+    def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """What takes it back while what was before counts still."""
+
+    def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
+        """Whether it has to be finished."""
+
+    def left_to_do(self, app_label: str) -> str:
+        """What another command has to do."""
+
+    def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
+        """What changes of the form."""
+
+    def indexes(self) -> Sequence[str]:
+        """What has to be there first."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation of a migration, with the snapshots around it."""
+
+    operation: Operation
+    app_label: str
+    before: Snapshot
+    after: Snapshot
+
+    @property
+    def label(self) -> str:
+        """The model's label afterwards."""
+        return f"{self.app_label}.{self.operation.name_after()}".lower()
+
+    @property
+    def label_before(self) -> str:
+        """The model's label before."""
+        return f"{self.app_label}.{self.operation.model_name}".lower()
+
+    @property
+    def table(self) -> Table:
+        """Where the items are."""
+        return get_table(self.after.alias)
+
+    @property
+    def difference(self) -> Difference:
+        """What changes of what the table says."""
+        return self.operation.difference(self.before, self.after, (self.label_before, self.label))
+
+    @property
+    def open_tasks(self) -> tuple[Task, ...]:
+        """What ``migrate`` does."""
+        return tuple(self.operation.open_tasks(self.before, self.after))
+
+    @property
+    def finish_tasks(self) -> tuple[Task, ...]:
+        """What ``migrate --finish`` does before the change is filled."""
+        return tuple(self.operation.finish_tasks(self.before, self.after))
+
+    @property
+    def drop_tasks(self) -> tuple[Task, ...]:
+        """What it does once every process has heard of that."""
+        return tuple(self.operation.drop_tasks(self.before, self.after))
+
+    @property
+    def counting_tasks(self) -> tuple[Task, ...]:
+        """What it does when all that is open is filled: what is counted is asked for by keys."""
+        return tasks(self.before, self.after)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts other models' objects."""
+        return counts(self.before, self.after)
+
+    @property
+    def stays_open(self) -> bool:
+        """Whether it has to be finished."""
+        return self.counts or self.operation.stays_open(self.before, self.after)
+
+    def change(self) -> OpenChange:
+        """What the table keeps of it while it is open."""
+        migration, number = _place(self.operation)
+        parameters = {"number": str(number), "label": self.operation.describe()}
+        return OpenChange(type(self.operation).__name__, f"{self.app_label}.{migration}", parameters)
+
+    def works(self, phase: Phase, tasks: Iterable[Task], *, first: int = 0) -> list[Work]:
+        """The passes over the table that some tasks are."""
+        migration, number = _place(self.operation)
+        label, mark = (
+            self.operation.describe(),
+            mark_of(self.label, type(self.operation).__name__, self.before, self.after),
+        )
+        return [
+            Work(self.app_label, migration, number, phase, label, task, step=step, mark=mark)
+            for step, task in enumerate(tasks, start=first)
+        ]
+
+
+def _place(operation: Operation) -> tuple[str, int]:
+    """The name of the operation's migration, and its number in it."""
+    migration = migrate_run.current().migration
+    for number, each in enumerate(() if migration is None else migration.operations):
+        if each is operation:
+            return migration.name, number
+    return NAMELESS, 0
+
+
+def is_responsible(alias: str) -> bool:
+    """Whether items are changed along with this database: the first one of our engine, or else the default one."""
+    of_ours = [each for each in connections.settings if uses_engine(each)]
+    return alias == (of_ours[0] if of_ours else DEFAULT_DB_ALIAS)
+
+
+def forwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """Begin a change, or do all of it if there is nothing to wait for."""
+    operation, before, after = step.operation, step.before, step.after
+    if schema_editor.collect_sql:
+        printed(step, schema_editor.collected_sql)
+        return
+    if not is_responsible(schema_editor.connection.alias):
+        return
+    if is_recorded(step):
+        return
+    if is_fresh(step):
+        _say(step, lambda form: form_of(after, step.label, is_new=True), before.item_type, after.item_type)
+        return
+    _refuse_pending(step)
+    ensure_indexes(step.table, operation.indexes(), report=lambda found: migrate_run.current().say(f"    {found}"))
+    if not step.stays_open:
+        _carry_out(step, "open", step.open_tasks)
+        _say(step, step.difference.finished)
+        _tell_what_is_left(step)
+        return
+    change = step.change()
+    _say(step, lambda form: step.difference.opened(form, change))
+    _carry_out(step, "open", step.open_tasks)
+    _tell_what_is_left(step)
+
+
+def backwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """Take a change back, whether it was finished or not; old code may run again afterwards."""
+    tasks = step.operation.back_tasks(step.before, step.after)
+    if schema_editor.collect_sql:
+        migrate_run.tasks("back", tasks, schema_editor.collected_sql)
+        return
+    if not is_responsible(schema_editor.connection.alias):
+        return
+    change = step.change()
+    if _is_open(step):
+        tasks = step.operation.undo_tasks(step.before, step.after)
+    back = Difference(step.after, step.before, (step.label, step.label_before))
+    if back.leaving:
+        _say(step, back.ending, step.after.item_type)
+    _carry_out(step, "back", tasks)
+    _forget_shards(step.table, step.after, step.before)
+    _say(step, lambda form: back.finished(form, change), step.after.item_type, step.before.item_type)
+    if counts(step.after, step.before):
+        migrate_run.current().say(
+            f"    {step.label_before} counts again what nobody has counted meanwhile, or is counted: manage.py "
+            "dynamo_rebuild does, with the code that this is for."
+        )
+
+
+def finish(step: Step, change: OpenChange) -> None:
+    """End a change: once more over the items, then it is filled, and what went is dropped after the time of grace.
+
+    A key that goes is written by new code until here, and by none once every process knows. One that counts ends with
+    ``count()``.
+    """
+    filling, dropping = step.finish_tasks, step.drop_tasks
+    leaving = step.difference.leaving
+    if leaving:
+        _say(step, step.difference.ending)
+        _wait(step)
+    if not step.difference.is_filled_in(_form(step)):
+        # Once it is, an item need not have the old name any more.
+        _carry_out(step, "finish", filling)
+    if dropping:
+        if filling or not leaving:
+            _say(step, step.difference.filled)
+            _wait(step)
+        if step.difference.renamed:
+            _say(step, step.difference.ending)
+            _wait(step)
+        _carry_out(step, "finish", dropping, first=len(filling))
+    if step.counts:
+        _say(step, step.difference.uncounted, step.before.item_type, step.after.item_type)
+    else:
+        _end(step, change)
+
+
+def count(step: Step, change: OpenChange) -> None:
+    """Count what a change counts, once all that was open is filled, and end it."""
+    _carry_out(step, "finish", step.counting_tasks, first=len(step.finish_tasks) + len(step.drop_tasks))
+    _end(step, change)
+
+
+def _end(step: Step, change: OpenChange) -> None:
+    _forget_shards(step.table, step.before, step.after)
+    _say(step, lambda form: step.difference.finished(form, change), step.before.item_type, step.after.item_type)
+
+
+def _form(step: Step) -> StoredForm | None:
+    """What the table says of the model now."""
+    state = run(knowledge.state_of(step.table))
+    return state.forms.get(_type_of(state, step, step.before.item_type))
+
+
+def _is_open(step: Step) -> bool:
+    """Whether the table says that no item need have yet what the change holds back."""
+    form, held_back = _form(step), step.difference.held_back
+    return form is not None and bool(held_back) and not set(held_back) <= form.attributes.keys()
+
+
+def _wait(step: Step) -> None:
+    this = migrate_run.current()
+    this.say(f"    {step.operation.describe()}: waiting {this.grace:.0f} s until every process knows.")
+    this.wait(this.grace)
+
+
+def added(step: Step, schema_editor: BaseDatabaseSchemaEditor, *, adopt: bool = False) -> None:
+    """Let the table know a model, as ``add`` does."""
+    if not schema_editor.collect_sql:
+        add(step, schema_editor.connection.alias, adopt=adopt)
+
+
+def add(step: Step, alias: str, *, adopt: bool = False) -> None:
+    """Let the table know a model: every key, rule and attribute counts as filled, as there are no items yet.
+
+    If there are some, of a table that is older than migrations, they are adopted after a check of samples, or refused.
+    """
+    if not is_responsible(alias) or is_recorded(step):
+        return
+    state = run(knowledge.state_of(step.table))
+    if step.after.item_type in state.forms:
+        return
+    found = evolution_adopt.look(step.table, step.after)
+    if found.items:
+        if not (adopt or migrate_run.current().adopt):
+            raise ConfigurationError(
+                f"{step.table.name} holds items of type {step.after.item_type} already, which no migration has made. "
+                "If they are of this model as the migration has it, run migrate --fake-initial: it looks at samples, "
+                "and counts them as made by it."
+            )
+        evolution_adopt.check_samples(step.table, step.after, found.items, migrate_run.current().say)
+    elif found.complete:
+        migrate_run.current().added.add((step.app_label, step.label))
+    is_new = found.complete and not found.items
+    _say(step, lambda form: form_of(step.after, step.label, is_new=is_new))
+    source = evolution_adopt.source_of(step.after)
+    stored = {form.label for form in state.forms.values()} - {label for _, label in migrate_run.current().added}
+    if source is not None and source.lower() in stored:
+        migrate_run.current().say(
+            f"    It follows from {source}: manage.py dynamo_rebuild {source} writes what is missing."
+        )
+
+
+def _tell_what_is_left(step: Step) -> None:
+    if left := step.operation.left_to_do(step.app_label):
+        migrate_run.current().say(f"    {left}")
+
+
+def _refuse_pending(step: Step) -> None:
+    """Raise for a change of items by the attributes of now, while there may be items of earlier schema versions."""
+    operation, before, after = step.operation, step.before, step.after
+    works = (*operation.open_tasks(before, after), *operation.finish_tasks(before, after))
+    if before.pending and not operation.takes_pending and works:
+        raise ConfigurationError(
+            f"{operation.describe()}: items of {step.label_before} may be of schema version {before.oldest_version} "
+            f"still, and do not have what the migration says. Write UpgradeItems({operation.model_name!r}, "
+            f"to={before.schema_version}) before it."
+        )
+
+
+def removed(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """Let the table know nothing of a model any more."""
+    if schema_editor.collect_sql or not is_responsible(schema_editor.connection.alias):
+        return
+    item_type = step.before.item_type
+    knowledge.change(step.table, lambda state: state.with_form(item_type, None))
+
+
+def is_recorded(step: Step) -> bool:
+    """Whether the table says that the migration was applied, though another database, a new one, does not."""
+    migration, recorded = migrate_run.current().migration, migrate_run.current().recorded
+    if migration is None or not recorded:
+        return False
+    names = migration.replaces or [(migration.app_label, migration.name)]
+    return all(name in recorded for name in names)
+
+
+def is_fresh(step: Step) -> bool:
+    """Whether this run has added the model to a table without its items: nothing to change, and no old code."""
+    added = migrate_run.current().added
+    fresh = (step.app_label, step.label_before) in added
+    if fresh:
+        added.add((step.app_label, step.label))
+    return fresh
+
+
+def _carry_out(step: Step, phase: Phase, tasks: Sequence[Task], *, first: int = 0) -> None:
+    this = migrate_run.current()
+    options = replace(this.options, progress=this.tell)
+    for work in step.works(phase, tasks, first=first):
+        this.begin(step.table)
+        this.say(f"    {carry_out(work, step.table, options)}")
+
+
+def _say(
+    step: Step, work: Callable[[StoredForm], StoredForm], item_type: str | None = None, new_type: str | None = None
+) -> None:
+    """Change what the table says of the model; of one that it says nothing of, all counts as filled."""
+    given = item_type or step.before.item_type
+
+    def changed(state: TableState) -> TableState:
+        name = _type_of(state, step, given)
+        form = state.forms.get(name) or form_of(step.before, step.label_before)
+        target = name if new_type is None or name != given else new_type
+        without = state if target == name else state.with_form(name, None)
+        return without.with_form(target, work(form))
+
+    knowledge.change(step.table, changed)
+
+
+def _type_of(state: TableState, step: Step, item_type: str) -> str:
+    """The type under which the table has the model's form: the old one while a move of its items is open."""
+    labels = {step.label, step.label_before}
+    found = (name for name, form in state.forms.items() if form.label in labels)
+    return item_type if item_type in state.forms else next(found, item_type)
+
+
+def printed(step: Step, lines: list[str]) -> None:
+    """The requests of a change, for ``sqlmigrate``: what each pass reads, and when."""
+    migrate_run.tasks("migrate", step.open_tasks, lines)
+    migrate_run.tasks("migrate --finish", step.finish_tasks, lines)
+    migrate_run.tasks("migrate --finish, at last", step.drop_tasks, lines)
+    if step.counts:
+        lines.append("-- migrate --finish, last: Scan, and for each with the number two Queries, two UpdateItems")
+
+
+def _forget_shards(table: Table, before: Snapshot, after: Snapshot) -> None:
+    """Let the table say nothing of shards of a model of which all items are in one partition again."""
+    if before.is_sharded and not after.is_sharded:
+        knowledge.change(table, lambda state: schedules.without_schedule(state, before.item_type))

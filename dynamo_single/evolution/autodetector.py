@@ -1,0 +1,360 @@
+"""What has changed of the models in DynamoDB since the last migration, beside Django's own search for the SQL models.
+
+Django compares two project states. Before it does, our models are put into both as equal, so that it finds no
+difference in them and foreign keys of SQL models find their targets; what differs of ours is found here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from django.apps import apps
+from django.db.migrations.autodetector import MigrationAutodetector, OperationDependency
+from django.db.migrations.questioner import NonInteractiveMigrationQuestioner
+from django.db.migrations.state import ModelState
+from django.db.models import NOT_PROVIDED
+
+from dynamo_single.evolution.operations.attributes import AddAttribute, AlterAttribute, RemoveAttribute, RenameAttribute
+from dynamo_single.evolution.operations.base import ItemsOperation
+from dynamo_single.evolution.operations.keys import AddKey, AlterKey, RemoveKey, RenameKey
+from dynamo_single.evolution.operations.models import AddModel, AlterTrashIndex, MoveKeys, RemoveModel, RenameModel
+from dynamo_single.evolution.operations.unique import AddUnique, RemoveUnique
+from dynamo_single.evolution.operations.versions import RaiseSchemaVersion
+from dynamo_single.evolution.snapshots import Snapshot, changes_from
+from dynamo_single.evolution.state import SnapshotState
+from dynamo_single.evolution.stored_attributes import StoredAttribute
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fields.base import relations_from_sql
+from dynamo_single.orm.schema.types import DynamoModel
+
+if TYPE_CHECKING:
+    from django.db.migrations.operations.base import Operation
+
+
+# What has changed of one model since its last snapshot, as the operations that lead from one to the other.
+#
+# Whoever runs ``makemigrations`` is asked what a declaration cannot say: whether an attribute was renamed, and what
+# items get that lack a value. This module must not know the table.
+
+
+class Comparison:
+    """One model of now, and its snapshot of then, which the operations change step by step."""
+
+    def __init__(self, model: type[DynamoModel], before: Snapshot, questioner: Any) -> None:
+        self.model, self.name = model, model.__name__
+        self.now, self.after = before, Snapshot.of(model)
+        self.questioner = questioner
+        self.found: list[ItemsOperation] = []
+
+    def operations(self) -> list[ItemsOperation]:
+        """What leads to the model of now; raises ``ConfigurationError`` for what no migration can do."""
+        if self.now.alias != self.after.alias:
+            raise ConfigurationError(
+                f"{self.model._meta.label} was in the table {self.now.alias!r} and is in {self.after.alias!r} by now. "
+                "No migration moves items to another table: copy them by dumpdata and loaddata, with a model of each."
+            )
+        self._raise_version()
+        unanswered = self._rename_attributes()
+        self._remove_rules()
+        self._remove_keys()
+        self._add_attributes()
+        self._alter_attributes()
+        self._move()
+        self._change_keys()
+        if self.now.trash_index != self.after.trash_index:
+            self._take(AlterTrashIndex(model_name=self.name, index=self.after.trash_index))
+        self._add_rules()
+        self._remove_attributes(unanswered)
+        if not _same(self.now, self.after):
+            raise ConfigurationError(
+                f"{self.model._meta.label}: a change was found that no operation makes. Please report both of its "
+                "declarations."
+            )
+        return self.found
+
+    def _raise_version(self) -> None:
+        """Find a raised schema version, with the attributes that its upgrades change: nothing is done to the items."""
+        version, before, label = self.after.schema_version, self.now, self.model._meta.label
+        if version < before.schema_version:
+            raise ConfigurationError(
+                f"{label}.Meta.schema_version is {version}, and migrations have version {before.schema_version}: items "
+                "of it may be stored, which this code could not read. A version is only ever raised."
+            )
+        if self.after.oldest_version > before.oldest_version:
+            raise ConfigurationError(
+                f"{label}: items may be of schema version {before.oldest_version}, and no upgrade in Meta.upgrades "
+                f"begins there. Write the function from version {before.oldest_version} on; or, if it was there, put "
+                f"it back until a migration with UpgradeItems({self.name!r}, to={before.schema_version}) is finished."
+            )
+        if version > before.schema_version:
+            changes = changes_from(self.model, before.schema_version)
+            attributes = {name: each for name, each in self.after.attributes.items() if each.stored in changes}
+            changed = {name: each for name, each in attributes.items() if before.attributes.get(name) != each}
+            self._take(RaiseSchemaVersion(model_name=self.name, to=version, changes=list(changes), attributes=changed))
+        # From here on they are as the migrations have them.
+        self.after = replace(self.after, oldest_version=self.now.oldest_version, pending=self.now.pending)
+
+    def _take(self, operation: ItemsOperation) -> None:
+        self.now = operation.changed(self.now)
+        self.found.append(operation)
+
+    def _rename_attributes(self) -> frozenset[str]:
+        """Find what was renamed; gives what might have been, where nobody could be asked."""
+        pending = self.now.pending_names
+        gone = [name for name in self.now.attributes if name not in self.after.attributes and name not in pending]
+        unanswered: set[str] = set()
+        for new, stored in self.after.attributes.items():
+            if new in self.now.attributes:
+                continue
+            alike = [old for old in gone if _is_alike(self.now.attributes[old], stored)]
+            # What is stored under the same name is the same; of others somebody has to know.
+            old = next((each for each in alike if self.now.attributes[each].stored == stored.stored), None)
+            old = old or next((each for each in alike if self._ask_rename(each, new)), None)
+            if old is None:
+                unanswered.update(alike)
+                continue
+            gone.remove(old)
+            named = {} if self.now.attributes[old].stored == stored.stored else {"stored": stored.stored}
+            self._take(RenameAttribute(model_name=self.name, old_name=old, new_name=new, **named))
+        return self._kept(unanswered.intersection(gone))
+
+    def _ask_rename(self, old: str, new: str) -> bool:
+        field = self.model._meta.get_field(new)
+        return bool(self.questioner.ask_rename(self.name, old, new, getattr(field, "attribute", field)))
+
+    def _kept(self, unanswered: set[str]) -> frozenset[str]:
+        """The attributes whose values stay, since ``--noinput`` asks nobody; it is reported."""
+        if not unanswered or not isinstance(self.questioner, NonInteractiveMigrationQuestioner):
+            return frozenset()
+        log: Any = self.questioner.log
+        log(
+            f"{self.name}: {', '.join(sorted(unanswered))} may have been renamed, and --noinput asks nobody. The "
+            "values stay in the items. If it was renamed, write RenameAttribute into the file in the place of "
+            "AddAttribute and RemoveAttribute; if it was not, take drop=False out of RemoveAttribute, which drops them."
+        )
+        return frozenset(unanswered)
+
+    def _remove_rules(self) -> None:
+        for rule in self.now.unique:
+            if rule not in self.after.unique:
+                self._take(RemoveUnique(model_name=self.name, rule=rule))
+
+    def _add_rules(self) -> None:
+        for rule in self.after.unique:
+            if rule not in self.now.unique:
+                if not self.now.pending_names.isdisjoint(rule.attributes):
+                    raise ConfigurationError(
+                        f"{self.model._meta.label}: {' and '.join(rule.attributes)} cannot become unique while items "
+                        "of earlier schema versions may be there: finish a migration with "
+                        f"UpgradeItems({self.name!r}, to={self.now.schema_version}) first."
+                    )
+                self._take(AddUnique(model_name=self.name, rule=rule))
+
+    def _remove_keys(self) -> None:
+        """Remove keys from indexes that the model is in no more; those on an index that stays are altered later."""
+        kept = {key.index for key in self.after.keys.values()}
+        for name, key in self.now.keys.items():
+            if key.index not in kept:
+                self._take(RemoveKey(model_name=self.name, name=name))
+
+    def _change_keys(self) -> None:
+        """Rename, alter and add keys: a model has one on an index."""
+        for name, key in self.after.keys.items():
+            old = self._key_on(key.index)
+            if old not in (None, name) and name in self.now.keys:  # two keys changed their names
+                self._take(RenameKey(model_name=self.name, old_name=name, new_name=f"{name}_before"))
+        for name, key in self.after.keys.items():
+            old = self._key_on(key.index)
+            if old is None:
+                self._take(AddKey(model_name=self.name, name=name, key=key))
+                continue
+            if old != name:
+                self._take(RenameKey(model_name=self.name, old_name=old, new_name=name))
+            if self.now.keys[name] != key:
+                self._take(AlterKey(model_name=self.name, name=name, key=key))
+
+    def _key_on(self, index: str) -> str | None:
+        return next((name for name, key in self.now.keys.items() if key.index == index), None)
+
+    def _add_attributes(self) -> None:
+        for name, stored in self.after.attributes.items():
+            if name not in self.now.attributes:
+                named = self._default_of(name, stored)
+                self._take(AddAttribute(model_name=self.name, name=name, attribute=stored, **named))
+
+    def _default_of(self, name: str, stored: StoredAttribute) -> dict[str, Any]:
+        """What items that lack a new attribute get, if the attribute's own declaration does not say it."""
+        if not stored.required or stored.absent is not None or stored.is_computed:
+            return {}
+        options = registry.attributes_of(self.model)[name].field_options
+        if options.get("auto_now_add") or options.get("auto_now"):
+            return {"default": self.questioner.ask_auto_now_add_addition(name, self.name)}
+        if options["default"] is not NOT_PROVIDED and _has_a_path(options["default"]):
+            return {"default": options["default"]}
+        return {"default": self.questioner.ask_not_null_addition(name, self.name)}
+
+    def _alter_attributes(self) -> None:
+        for name, stored in self.after.attributes.items():
+            before = self.now.attributes[name]
+            if before == stored:
+                continue
+            named: dict[str, Any] = {}
+            if stored.required and not before.required and stored.absent is None and not stored.is_computed:
+                default = self.questioner.ask_not_null_alteration(name, self.name)
+                named = {} if default is NOT_PROVIDED else {"default": default}
+            self._take(AlterAttribute(model_name=self.name, name=name, attribute=stored, **named))
+
+    def _remove_attributes(self, unanswered: frozenset[str]) -> None:
+        for name in self.now.attributes:
+            if name not in self.after.attributes:
+                # What an upgrade removes is in items of earlier versions still.
+                named = {"drop": False} if name in unanswered or name in self.now.pending_names else {}
+                self._take(RemoveAttribute(model_name=self.name, name=name, **named))
+
+    def _move(self) -> None:
+        named: dict[str, Any] = {}
+        if self.now.identity != self.after.identity and (referring := sorted(_references_to(self.model))):
+            raise ConfigurationError(
+                f"{self.model._meta.label}: the primary key names {', '.join(self.after.identity)} in the place of "
+                f"{', '.join(self.now.identity)}, so that every object gets another pk, and {', '.join(referring)} "
+                "would refer to nothing. No migration changes references along with it: take these away before, or "
+                "write MoveKeys by hand if you carry them over yourself."
+            )
+        if self.now.primary != self.after.primary:
+            named["primary"] = self.after.primary
+        if self.now.item_type != self.after.item_type:
+            named["item_type"] = self.after.item_type
+        if named:
+            self._take(MoveKeys(model_name=self.name, **named))
+
+
+def _references_to(model: type[DynamoModel]) -> Iterator[str]:
+    """The fields of other models, and of the model itself, that refer to it by its ``pk``."""
+    own = ((other, field) for other in registry.all_models() for field in other._meta.concrete_fields)
+    for other, field in own:
+        target: Any = field.related_model if field.is_relation else None
+        if target is not None and target._meta.concrete_model._meta.label == model._meta.label:
+            yield f"{other._meta.label}.{field.name}"
+    for relation in relations_from_sql(model):
+        yield f"{relation.related_model._meta.label}.{relation.field.name}"
+
+
+def _is_alike(before: StoredAttribute, after: StoredAttribute) -> bool:
+    """Whether values of one can be values of the other, so that it may be the same attribute under another name."""
+    one, other = (
+        (each.kind, dict(each.options), each.fold, each.steps, bool(each.copied), bool(each.counted))
+        for each in (before, after)
+    )
+    return one == other
+
+
+def _same(one: Snapshot, other: Snapshot) -> bool:
+    """Whether two snapshots are equal but for the order of what they list."""
+    return set(one.unique) == set(other.unique) and one == replace(other, unique=one.unique)
+
+
+def _has_a_path(default: object) -> bool:
+    """Whether a file can name a default: no method of an object, and nothing that was defined inside a function."""
+    if not callable(default):
+        return True
+    return getattr(default, "__self__", None) is None and "<" not in getattr(default, "__qualname__", "<")
+
+
+Label = tuple[str, str]
+
+
+class Autodetector(MigrationAutodetector):
+    """Django's, for the models of an SQL database, and the search for what has changed of those in DynamoDB."""
+
+    def _detect_changes(self, convert_apps: Collection[str] | None = None, graph: object = None) -> Any:
+        self._old = {label: each for label, each in self.from_state.models.items() if isinstance(each, SnapshotState)}
+        self._new: dict[Label, Any] = {}
+        for label, model in installed().items():
+            if label[0] in self.from_state.real_apps and label[0] not in (convert_apps or ()):
+                self._equal(label, SnapshotState.make(label[0], model.__name__, Snapshot.of(model)))
+            else:
+                self._new[label] = model
+        # Django looks at the proxies of both states, and finds ours equal.
+        for label, state in self.to_state.models.items():
+            if label not in self._new and _is_proxy_of_ours(label):
+                self.from_state.models[label] = state.clone()
+        for label, each in self._old.items():
+            self._equal(label, each)
+        for label, model in self._new.items():
+            self._equal(label, SnapshotState.make(label[0], model.__name__, Snapshot.of(model)))
+        return super()._detect_changes(convert_apps, graph)  # type: ignore[misc]  # private to Django
+
+    def _equal(self, label: Label, state: ModelState) -> None:
+        for project in (self.from_state, self.to_state):
+            project.models[label] = state.clone()
+
+    def generate_created_models(self) -> None:
+        """Our operations, and those that create Django's models."""
+        old = {label: each.snapshot for label, each in self._old.items()}
+        names = {label: each.name for label, each in self._old.items()}
+        for label, former in self._renamed(old, names).items():
+            old[label] = old.pop(former)
+        for label in sorted(self._new.keys() - old.keys()):
+            model = self._new[label]
+            self.add_operation(label[0], AddModel.of(model.__name__, Snapshot.of(model)))
+        for label in sorted(old.keys() & self._new.keys()):
+            model = self._new[label]
+            for operation in Comparison(model, old[label], self.questioner).operations():
+                self.add_operation(label[0], operation)
+        for label in sorted(old.keys() - self._new.keys()):
+            self.add_operation(label[0], RemoveModel(name=names[label]))
+        super().generate_created_models()
+
+    def _renamed(self, old: dict[Label, Snapshot], names: dict[Label, str]) -> dict[Label, Label]:
+        """The models that have another name by now, as somebody says who is asked; by their new labels."""
+        found: dict[Label, Label] = {}
+        for label in sorted(self._new.keys() - old.keys()):
+            after = Snapshot.of(self._new[label])
+            for former in sorted(old.keys() - self._new.keys() - set(found.values())):
+                if former[0] != label[0] or old[former].attributes != after.attributes:
+                    continue
+                if self.questioner.ask_rename_model(self.from_state.models[former], self.to_state.models[label]):
+                    new_name = self._new[label].__name__
+                    self.add_operation(label[0], RenameModel(old_name=names[former], new_name=new_name))
+                    found[label] = former
+                    break
+                self._tell_unasked(names[former], label)
+        return found
+
+    def _tell_unasked(self, former: str, label: Label) -> None:
+        """Say that a model may have been renamed, where ``--noinput`` asks nobody."""
+        if isinstance(self.questioner, NonInteractiveMigrationQuestioner):
+            log: Any = self.questioner.log
+            new = self._new[label].__name__
+            log(
+                f"{new} may be {former} under another name, and --noinput asks nobody. The items of {former} stay in "
+                f"the table, and {new} does not have them. If it was renamed, write RenameModel({former!r}, {new!r}) "
+                "into the file in the place of AddModel and RemoveModel, and run makemigrations again."
+            )
+
+    def check_dependency(self, operation: Operation, dependency: Any) -> bool:
+        """Whether an operation is what another one depends on: a foreign key depends on our ``AddModel`` too."""
+        if (
+            isinstance(operation, AddModel)
+            and dependency.type == OperationDependency.Type.CREATE
+            and dependency.field_name is None
+        ):
+            return bool(operation.name_lower == dependency.model_name_lower)
+        return bool(super().check_dependency(operation, dependency))
+
+
+def installed() -> dict[Label, Any]:
+    """Our concrete models of installed apps, by label."""
+    found = {(model._meta.app_label, str(model._meta.model_name)): model for model in registry.all_models()}
+    return {label: found[label] for label in sorted(found) if label[0] in apps.app_configs}
+
+
+def _is_proxy_of_ours(label: Label) -> bool:
+    try:
+        model: Any = apps.get_model(*label)
+    except LookupError:
+        return False
+    return bool(model._meta.proxy) and model._meta.concrete_model in registry.all_models()

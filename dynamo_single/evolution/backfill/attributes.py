@@ -1,0 +1,228 @@
+"""Attributes added, renamed, converted and removed, with the claims, keys and folded copies that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from dynamo_single.evolution.backfill.claims import claims_follow_from, following, held
+from dynamo_single.evolution.backfill.rewrite import indexes_of, pairs_follow_from, rewriting, with_pairs, with_value
+from dynamo_single.evolution.backfill.work import Others, Task
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.evolution.stored_attributes import StoredAttribute
+from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.orm.requests.actions import Action, Item, ItemKey, of_type
+from dynamo_single.table.request import NewItem
+
+Convert = Callable[[Any], Any]
+Compute = Callable[[Mapping[str, Any]], Any]
+
+
+def filled_attribute(after: Snapshot, name: str, compute: Compute | None = None) -> Task:
+    """Write an attribute into the items that lack it: what ``compute`` gives of the item's values by attribute.
+
+    A folded copy follows from its source, also where it is another one by now. ``None`` is not written.
+    """
+    attribute = after.attributes[name]
+    if attribute.copied or attribute.counted:
+        raise ConfigurationError(f"{name} follows from other objects: it is copied by filled_copy(), or counted.")
+    if attribute.source:
+        return _following(after, name)
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        if attribute.stored in item or compute is None:
+            return ()
+        value = attribute.stored_value(called(compute, after.values_of(item)))
+        if value is None:
+            return ()
+        return rewriting(item, with_value(item, attribute.stored, value), ())
+
+    return Task(of_type(after.item_type), change)
+
+
+def _following(after: Snapshot, name: str) -> Task:
+    """Write what follows from a text or a document, with the keys and claims that name it."""
+    attribute = after.attributes[name]
+    source = after.attributes[attribute.source]
+    keys = [key.index for each, key in after.keys.items() if name in after.access_keys[each].named]
+    indexes = frozenset(keys)
+
+    def rewritten(item: Item) -> NewItem:
+        value = attribute.followed(source.value(item.get(source.stored)))
+        wanted = with_value(item, attribute.stored, attribute.stored_value(value))
+        return with_pairs(after, indexes, wanted) if indexes else wanted
+
+    if any(name in rule.names for rule in after.unique):
+        return rewritten_items(after, after, rewritten, reads={source.stored})
+    reads = {source.stored, *(pairs_follow_from(after, indexes) if indexes else ())}
+    return Task(of_type(after.item_type), lambda item, others: rewriting(item, rewritten(item), reads))
+
+
+def called(function: Callable[[Any], Any], argument: object) -> Any:
+    """What a project's function gives; whatever it raises is a failure of the item, and not of the work."""
+    try:
+        return function(argument)
+    except Exception as error:
+        name = getattr(function, "__name__", "The function")
+        raise InvalidValue(f"{name}() raised {type(error).__name__}: {error}") from error
+
+
+def copied_value(before: Snapshot, after: Snapshot, old: str, new: str, convert: Convert | None = None) -> Task:
+    """Keep an attribute under another physical name too: ``old`` and ``new`` are its Python names before and after.
+
+    The old one counts, as old code writes no other; claims under the new name are taken, and those under the old one
+    kept. ``convert`` turns a value into what the new one takes.
+    """
+    one, other = before.attributes[old], after.attributes[new]
+    if one.stored == other.stored:
+        raise ConfigurationError(
+            f"{old} and {new} have the same physical name {one.stored!r}: nothing is to be copied."
+        )
+    rules = [rule for rule in after.unique if other.stored in claims_follow_from(after, (rule,))]
+    reads = {one.stored, other.stored, *(claims_follow_from(after, rules) if rules else ())}
+
+    def copied(item: Item) -> NewItem:
+        value = item.get(one.stored)
+        if convert is not None or one.kind != other.kind or one.options != other.options:
+            value = None if value is None else _converted(one.value(value), convert, other.stored_value)
+        return with_value(item, other.stored, value)
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        wanted = copied(item)
+        along = following(held(after, rules, item), held(after, rules, wanted), wanted, others) if rules else []
+        return rewriting(item, wanted, reads, along)
+
+    def claims(item: Item) -> Iterable[ItemKey]:
+        return _claims(after, rules, item, copied)
+
+    return Task(of_type(before.item_type), change, wanted=claims)
+
+
+def _claims(snapshot: Snapshot, rules: Any, item: Item, changed: Callable[[Item], Item]) -> Iterable[ItemKey]:
+    if not rules:
+        return ()
+    try:
+        return held(snapshot, rules, item) | held(snapshot, rules, changed(item))
+    except InvalidValue:
+        return ()  # the change says so
+
+
+def _converted(value: object, convert: Convert | None, store: Convert) -> Any:
+    return store(value if convert is None else called(convert, value))
+
+
+def dropped_attribute(before: Snapshot, after: Snapshot, name: str) -> Task:
+    """Take an attribute out of the items, with the claims under its name that ``after`` has no more.
+
+    ``name`` is the Python name in ``before``; what ``after`` stores under the same physical name stays.
+    """
+    attribute = before.attributes[name]
+    kept = any(each.stored == attribute.stored for each in after.attributes.values())
+    rules = [rule for rule in before.unique if name in rule.names]
+    reads = claims_follow_from(before, rules) if rules else frozenset[str]()
+    reads |= claims_follow_from(after, after.unique) if rules else frozenset[str]()
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        if kept or attribute.stored not in item:
+            return ()
+        wanted = with_value(item, attribute.stored, None)
+        old = held(before, rules, item)
+        along = following(old, old & held(after, after.unique, wanted), wanted, others) if old else []
+        return rewriting(item, wanted, reads, along)
+
+    def claims(item: Item) -> Iterable[ItemKey]:
+        return _claims(before, rules, item, lambda given: given) if attribute.stored in item else ()
+
+    return Task(of_type(before.item_type), change, wanted=claims)
+
+
+def converted_attribute(before: Snapshot, after: Snapshot, name: str, convert: Convert | None = None) -> Task:
+    """Store an attribute's values in another form under the same name; keys, claims and folded copies follow.
+
+    Values that were converted before have to show it: by their type, or since converting them again changes nothing.
+    Others need another physical name. What the primary key is made of cannot be converted; see ``moved_items``.
+    """
+    one, other = before.attributes[name], after.attributes[name]
+    if one.stored != other.stored:
+        raise ConfigurationError(f"{name} goes to another physical name: copy it, and drop the old one afterwards.")
+    if name in after.identity:
+        raise ConfigurationError(f"{name} is in the primary key, which cannot change in its place: move the items.")
+
+    def store(item: Item) -> Mapping[str, object] | None:
+        value = item.get(one.stored)
+        return None if value is None else _once((one, other), convert, value)
+
+    def rewritten(item: Item) -> NewItem:
+        return settled(after, with_value(item, other.stored, store(item)), {name})
+
+    return rewritten_items(before, after, rewritten, reads={one.stored})
+
+
+def _once(
+    forms: tuple[StoredAttribute, StoredAttribute], convert: Convert | None, value: Mapping[str, object]
+) -> Mapping[str, Any] | None:
+    """A stored value of the first form in the second one; itself if it is so already."""
+    one, other = forms
+    try:
+        loaded = one.value(value)
+    except InvalidValue:
+        other.value(value)  # of another type than before: it is the new one, or refused here
+        return value
+    converted: Mapping[str, Any] | None = _converted(loaded, convert, other.stored_value)
+    if converted is None or converted == value:
+        return converted
+    try:
+        again = _converted(one.value(converted), convert, other.stored_value)
+    except InvalidValue:
+        return converted
+    if again != converted:
+        raise InvalidValue(
+            "A value that is converted cannot be told from one that is not, and would be converted twice after an "
+            "interruption. Store the attribute under another name (RenameAttribute with stored=...)."
+        )
+    return converted
+
+
+def settled(snapshot: Snapshot, item: Item, changed: set[str]) -> dict[str, Any]:
+    """An item with the folded copies of some attributes, and the index keys that follow from all of it."""
+    found = dict(item)
+    for each in snapshot.attributes.values():
+        if each.source in changed:
+            source = snapshot.attributes[each.source]
+            value = each.followed(source.value(found.get(source.stored)))
+            found = with_value(found, each.stored, each.stored_value(value))
+    return with_pairs(snapshot, indexes_of(snapshot), found)
+
+
+def rewritten_items(
+    before: Snapshot, after: Snapshot, rewritten: Callable[[Item], dict[str, Any]], reads: Iterable[str]
+) -> Task:
+    """Turn each item into another one, whose keys and claims are those of ``after``."""
+    rules = after.unique
+    follows = {*reads, *pairs_follow_from(after, indexes_of(after))}
+    follows |= claims_follow_from(after, rules) if rules else set()
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        wanted = rewritten(item)
+        if not rewriting(item, wanted, ()):
+            return ()
+        along = following(_held_before(before, item), held(after, rules, wanted), wanted, others) if rules else []
+        return rewriting(item, wanted, follows, along)
+
+    def claims(item: Item) -> Iterable[ItemKey]:
+        if not rules:
+            return ()
+        try:
+            return _held_before(before, item) | held(after, rules, rewritten(item))
+        except InvalidValue:
+            return ()  # the change says so
+
+    return Task(of_type(before.item_type), change, wanted=claims)
+
+
+def _held_before(before: Snapshot, item: Item) -> set[ItemKey]:
+    """The claims of an item as it was; one whose values are of the new form holds those already."""
+    try:
+        return held(before, before.unique, item)
+    except InvalidValue:
+        return set()

@@ -1,0 +1,358 @@
+"""How far work is, kept in the table itself: who carries it out, and where each of its segments is.
+
+One item for the work and one for each segment, all in one partition. Whoever carries work out writes a token of the own
+into all of them, in one transaction, and each later write holds only under that token: of two operators one goes on.
+This module must not know how items are changed.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from dynamo_single import clock
+from dynamo_single.evolution.backfill.work import MAX_SEGMENTS, Options, Work
+from dynamo_single.exceptions import ConditionFailed, MigrationRunning, MigrationStopped, TransactionCancelled
+from dynamo_single.orm.conditions.terms import Condition, Stored
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Item, ItemKey, Put, Update, as_read
+from dynamo_single.orm.requests.compiler import compile_action, compile_reads, compile_transaction, item_key
+from dynamo_single.table import names
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import Table
+
+#: How many failures of a segment are kept with their reasons, and how many bytes of them: an item holds 400 KB, and a
+#: checkpoint is written after each page.
+MAX_FAILURES: Final = 100
+MAX_FAILURES_SIZE: Final = 100_000
+MAX_REASON: Final = 400
+_COUNTS: Final = ("scanned", "matched", "changed", "failed")
+
+
+class Damaged(Exception):
+    """A checkpoint lacks an attribute, or has one of another type; never leaves this module."""
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Raise ``Damaged`` for what an item does not hold as it was written."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise Damaged from error
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An item that could not be changed, and why."""
+
+    key: ItemKey
+    reason: str
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.key[0]} / {self.key[1]}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Where one segment is: the last key that is done, what became of the items so far, and whether it is at its end.
+
+    ``failed`` counts all failures, ``failures`` has the first ones.
+    """
+
+    number: int
+    position: ItemKey | None = None
+    done: bool = False
+    scanned: int = 0
+    matched: int = 0
+    changed: int = 0
+    failed: int = 0
+    failures: tuple[Failure, ...] = ()
+
+    def failing(self, failure: Failure) -> Segment:
+        """With one more failure, which is kept if there is room."""
+        kept = replace(failure, reason=failure.reason[:MAX_REASON])
+        size = sum(len(str(each).encode()) for each in (*self.failures, kept))
+        room = len(self.failures) < MAX_FAILURES and size <= MAX_FAILURES_SIZE
+        return replace(self, failed=self.failed + 1, failures=(*self.failures, kept) if room else self.failures)
+
+    @property
+    def item(self) -> dict[str, Any]:
+        """As it is stored, without its key."""
+        found: dict[str, Any] = {
+            "done": {"BOOL": self.done},
+            **{name: {"N": str(getattr(self, name))} for name in _COUNTS},
+        }
+        if self.position is not None:
+            found["position"] = {"M": item_key(self.position)}
+        if self.failures:
+            found["failures"] = {
+                "L": [{"M": {**item_key(each.key), "reason": {"S": each.reason}}} for each in self.failures]
+            }
+        return found
+
+    @classmethod
+    def of(cls, number: int, item: Item) -> Segment:
+        """A segment as it was stored; one that is not stored has not begun. ``Damaged`` if it cannot be read."""
+        with _readable():
+            counts = {name: int(item[name]["N"]) for name in _COUNTS if name in item}
+            failures = (each["M"] for each in (item["failures"]["L"] if "failures" in item else ()))
+            return cls(
+                number,
+                position=_key(item["position"]["M"]) if "position" in item else None,
+                done=item["done"]["BOOL"] if "done" in item else False,
+                failures=tuple(Failure(_key(each), each["reason"]["S"]) for each in failures),
+                **counts,
+            )
+
+
+def _key(item: Item) -> ItemKey:
+    return item[names.PARTITION_KEY]["S"], item[names.SORT_KEY]["S"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is stored of work as a whole: who has the token, since when, until when without a further sign of life."""
+
+    token: str
+    holder: str
+    since: float
+    until: float
+    segments: int
+    label: str
+    mark: str
+    done: bool = False
+    failed: int = 0
+
+    @property
+    def item(self) -> dict[str, Any]:
+        """As it is stored, without its key."""
+        return {
+            **{name: {"S": getattr(self, name)} for name in ("token", "holder", "label", "mark")},
+            **{name: {"N": str(getattr(self, name))} for name in ("since", "until", "segments", "failed")},
+            "done": {"BOOL": self.done},
+        }
+
+    @classmethod
+    def of(cls, item: Item) -> Run:
+        """Work as it was stored; ``Damaged`` if it cannot be read."""
+        with _readable():
+            return cls(
+                token=item["token"]["S"],
+                holder=item["holder"]["S"],
+                since=float(item["since"]["N"]),
+                until=float(item["until"]["N"]),
+                segments=int(item["segments"]["N"]),
+                label=item["label"]["S"],
+                mark=item["mark"]["S"],
+                done=item["done"]["BOOL"],
+                failed=int(item["failed"]["N"]),
+            )
+
+
+class Checkpoints:
+    """The checkpoints of one piece of work, as the operator who has the token writes them.
+
+    ``taken()`` makes one. Every write raises ``MigrationRunning`` if another operator has taken over meanwhile.
+    """
+
+    def __init__(
+        self, table: Table, work: Work, run: Run, lease: float, *, goes_on: bool = True, repairs: bool = False
+    ) -> None:
+        self.table, self.work, self.run, self.lease = table, work, run, lease
+        self.goes_on, self.repairs = goes_on, repairs
+
+    @classmethod
+    def taken(cls, table: Table, work: Work, options: Options) -> Checkpoints:
+        """Take work over, or begin it: a GetItem, and one TransactWriteItems.
+
+        No write if it is done. Raises ``MigrationRunning`` while somebody else has it, and ``MigrationStopped`` if the
+        checkpoint is damaged: with ``take_over`` the work begins again then.
+        """
+        key = _sort_key(work)
+        answer = table.send(Request("GetItem", {"Key": item_key((names.MIGRATIONS, key)), "ConsistentRead": True}))
+        stored: Item | None = answer.get("Item")
+        try:
+            before = None if stored is None else Run.of(stored)
+        except Damaged as error:
+            if not options.take_over:
+                raise _damaged(work, key) from error
+            before = None
+        if before is not None and before.mark == work.mark and before.done and not before.failed:
+            return cls(table, work, before, options.lease)
+        if before is not None and before.until > clock.timestamp() and not options.take_over:
+            raise _running(work, before)
+        goes_on = before is not None and before.mark == work.mark
+        present = clock.timestamp()
+        run = Run(
+            token=str(uuid.uuid4()),
+            holder=f"{socket.gethostname()}:{os.getpid()}",
+            since=present,
+            until=present + options.lease,
+            segments=before.segments if before is not None and goes_on else options.segments,
+            label=work.label,
+            mark=work.mark,
+        )
+        found = cls(table, work, run, options.lease, goes_on=goes_on, repairs=options.take_over)
+        if before is not None:
+            found._take(Stored("token", "=", ({"S": before.token},)))
+        else:
+            found._take(ITEM_MISSING if stored is None else as_read(stored, stored))
+        return found
+
+    def _take(self, condition: Condition) -> None:
+        actions: list[Put | Update] = [Put(self._item(_sort_key(self.work), self.run.item), condition)]
+        for number in range(self.run.segments):
+            key = _sort_key(self.work, number)
+            if self.goes_on:
+                mine = {"token": {"S": self.run.token}, names.ITEM_TYPE: {"S": names.CHECKPOINT_ITEM_TYPE}}
+                actions.append(Update((names.MIGRATIONS, key), set=mine))
+            else:
+                actions.append(Put(self._item(key, Segment(number).item)))
+        request = compile_transaction(actions, self.table.name, str(uuid.uuid4()))
+        try:
+            self.table.send_patiently(request)
+        except TransactionCancelled as error:
+            if not _broken(error):
+                raise
+            answer = self.table.send(Request("GetItem", {"Key": item_key((names.MIGRATIONS, _sort_key(self.work)))}))
+            with suppress(Damaged):
+                raise _running(self.work, Run.of(answer["Item"]) if "Item" in answer else None) from error
+            raise _damaged(self.work, _sort_key(self.work)) from error
+
+    def segments(self) -> list[Segment]:
+        """Every segment as it is stored: one TransactGetItems, and none of work that begins.
+
+        Raises ``MigrationStopped`` if one is damaged; of work that was taken over, such a segment begins again.
+        """
+        if not self.goes_on:
+            return [Segment(number) for number in range(self.run.segments)]
+        keys = [(names.MIGRATIONS, _sort_key(self.work, number)) for number in range(self.run.segments)]
+        answers = self.table.send_patiently(compile_reads(keys, self.table.name))["Responses"]
+        return [self._segment(number, answer.get("Item") or {}) for number, answer in enumerate(answers)]
+
+    def _segment(self, number: int, item: Item) -> Segment:
+        try:
+            return Segment.of(number, item)
+        except Damaged as error:
+            if not self.repairs:
+                raise _damaged(self.work, _sort_key(self.work, number)) from error
+            return Segment(number)
+
+    def save(self, segment: Segment) -> None:
+        """Keep where a segment is: one PutItem."""
+        item = self._item(_sort_key(self.work, segment.number), segment.item)
+        self._write(Put(item, self._mine()))
+
+    def renew(self) -> None:
+        """A sign of life: one UpdateItem."""
+        self._until(clock.timestamp() + self.lease)
+
+    def release(self) -> None:
+        """Let the next operator take over at once: one UpdateItem."""
+        self._until(0.0)
+
+    def finish(self, failed: int) -> None:
+        """The work is done, but for so many failures: one PutItem."""
+        done = replace(self.run, done=True, failed=failed, until=0.0)
+        self._write(Put(self._item(_sort_key(self.work), done.item), self._mine()))
+
+    def _until(self, moment: float) -> None:
+        self._write(
+            Update((names.MIGRATIONS, _sort_key(self.work)), set={"until": {"N": str(moment)}}, condition=self._mine())
+        )
+
+    def _mine(self) -> Stored:
+        return Stored("token", "=", ({"S": self.run.token},))
+
+    def _item(self, sort_key: str, contents: Mapping[str, object]) -> dict[str, Any]:
+        return {
+            **item_key((names.MIGRATIONS, sort_key)),
+            names.ITEM_TYPE: {"S": names.CHECKPOINT_ITEM_TYPE},
+            "token": {"S": self.run.token},
+            **contents,
+        }
+
+    def _write(self, action: Put | Update) -> None:
+        try:
+            self.table.send_patiently(compile_action(action))
+        except ConditionFailed as error:
+            raise _running(self.work, None) from error
+
+
+def forget(table: Table, app: str, migration: str) -> int:
+    """Delete the checkpoints of a migration, once it is recorded, or taken back: a Query, and a DeleteItem for each.
+
+    At most ``MAX_SEGMENTS`` and one for each operation and phase. Gives how many there were.
+    """
+    found = 0
+    for key in _keys(table, f"WORK#{app}#{migration}#"):
+        table.send_patiently(Request("DeleteItem", {"Key": item_key(key)}))
+        found += 1
+    return found
+
+
+def begun(table: Table, app: str = "", migration: str = "") -> dict[str, Run]:
+    """Work that has begun, by the sort key of its checkpoint: a Query over the checkpoints of the table, or of an app.
+
+    A consistent one; its pages hold what at most ``MAX_SEGMENTS`` segments of each operation keep. Damaged work is left
+    out: ``Checkpoints.taken()`` reports it.
+    """
+    prefix = "#".join(("WORK", *(name for name in (app, migration) if name), ""))
+    found: dict[str, Run] = {}
+    for item in _items(table, prefix):
+        if "holder" in item:
+            with suppress(Damaged):
+                found[item[names.SORT_KEY]["S"]] = Run.of(item)
+    return found
+
+
+def _keys(table: Table, prefix: str) -> list[ItemKey]:
+    return [_key(item) for item in _items(table, prefix)]
+
+
+def _items(table: Table, prefix: str) -> Iterator[dict[str, Any]]:
+    params: dict[str, Any] = {
+        "KeyConditionExpression": "#p = :p AND begins_with(#s, :s)",
+        "ExpressionAttributeNames": {"#p": names.PARTITION_KEY, "#s": names.SORT_KEY},
+        "ExpressionAttributeValues": {":p": {"S": names.MIGRATIONS}, ":s": {"S": prefix}},
+        "ConsistentRead": True,
+    }
+    for answer in table.pages(Request("Query", params), patient=True):
+        # begins_with() on a key ignores the case of ASCII letters in Dynoxide 1.2.1.
+        yield from (item for item in answer["Items"] if item[names.SORT_KEY]["S"].startswith(prefix))
+
+
+def _sort_key(work: Work, segment: int | None = None) -> str:
+    key = f"WORK#{work.app}#{work.migration}#{work.number}#{work.phase}#{work.step}"
+    return key if segment is None else f"{key}#{segment:0{len(str(MAX_SEGMENTS))}d}"
+
+
+def _broken(error: TransactionCancelled) -> bool:
+    return any(reason is not None and reason.get("Code") == "ConditionalCheckFailed" for reason in error.reasons)
+
+
+def _damaged(work: Work, sort_key: str) -> MigrationStopped:
+    return MigrationStopped(
+        f"Cannot resume {work.name}: its checkpoint {names.MIGRATIONS} / {sort_key} is damaged. Nothing was written. "
+        "Make sure that no other process runs it, and run the same command with --take-over: what is damaged begins "
+        "again."
+    )
+
+
+def _running(work: Work, run: Run | None) -> MigrationRunning:
+    if run is None:
+        return MigrationRunning(f"{work.name} was taken over by another operator; this one has stopped.")
+    since = datetime.fromtimestamp(run.since, UTC).isoformat(" ", "seconds")
+    left = max(0, round(run.until - clock.timestamp()))
+    return MigrationRunning(
+        f"{work.name} is carried out by {run.holder} since {since}. Wait until it has ended; if it was killed, its "
+        f"lease ends in {left} s, and running this again then goes on where it was.",
+        holder=run.holder,
+    )

@@ -1,0 +1,214 @@
+"""Claims that follow an item's change, and unique rules added and removed.
+
+A claim is written in one transaction with its owner, or with a check that the owner is as it was read: two items never
+hold one value, whoever writes meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from dynamo_single.evolution.backfill.rewrite import indexes_of, rewriting, with_pairs
+from dynamo_single.evolution.backfill.work import Others, Task
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.evolution.stored_attributes import UniqueRule
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.conditions.terms import And, Stored, names_in
+from dynamo_single.orm.conditions.wording import condition_of
+from dynamo_single.orm.effects.unique_claims import claim_item
+from dynamo_single.orm.items.unique_rules import claims_between
+from dynamo_single.orm.reading.single import has_expired, owner_of
+from dynamo_single.orm.requests.actions import (
+    ITEM_MISSING,
+    Action,
+    Check,
+    Delete,
+    Item,
+    ItemKey,
+    Put,
+    as_read,
+    key_of,
+    of_type,
+)
+from dynamo_single.orm.requests.compiler import item_key
+from dynamo_single.table import names
+from dynamo_single.table.request import NewItem
+
+_OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)
+
+
+def claims_follow_from(snapshot: Snapshot, rules: Iterable[UniqueRule]) -> frozenset[str]:
+    """The physical names of all that the claims of some rules follow from."""
+    found = {names.DELETED_AT, names.EXPIRES_AT}
+    for rule in rules:
+        found |= {snapshot.attributes[name].stored for name in rule.names}
+        found |= set() if rule.condition is None else set(names_in(condition_of(rule.condition)))
+    return frozenset(found)
+
+
+def held(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item) -> set[ItemKey]:
+    """The claims of some rules that an item has to hold: none if it has expired. Raises ``InvalidValue``."""
+    if has_expired(item):
+        return set()
+    return set().union(*(snapshot.claimed(rule, item) for rule in rules))
+
+
+def following(
+    old: Collection[ItemKey], new: Collection[ItemKey], owner: Item, others: Others, *, former: ItemKey | None = None
+) -> list[Action]:
+    """The actions by which an item, as it will be, holds ``new`` claims and no longer the ``old`` ones.
+
+    ``others`` has the claims that are stored; ``former`` is the key that the item had before, if it moves. Raises
+    ``InvalidValue`` for a claim that another item holds.
+    """
+    owners = {key_of(owner), former or key_of(owner)}
+    found: list[Action] = []
+    for key in sorted(new):
+        claim = others.get(key)
+        wanted = claim_item(key, owner)
+        if claim is None:
+            found.append(Put(wanted, ITEM_MISSING))
+        elif has_expired(claim) or owner_of(claim) in owners:
+            if claim != wanted:
+                found.append(Put(wanted, as_read(claim, (*_OWNER, names.EXPIRES_AT))))
+        else:
+            other = " / ".join(owner_of(claim))
+            raise InvalidValue(f"{key[0]} is held by {other}: both have the value. Change one of them, or delete it.")
+    for key in sorted(set(old) - set(new)):
+        claim = others.get(key)
+        if claim is None:
+            # It was read after the item. An item that was thrown away and restored in between holds it again.
+            found.append(Check(key, ITEM_MISSING))
+        else:
+            mine = owner_of(claim) in owners
+            found.append((Delete if mine else Check)(key, as_read(claim, _OWNER)))
+    return found
+
+
+def taken_claims(after: Snapshot, rules: Iterable[UniqueRule]) -> Task:
+    """Let every live item hold its claims by some rules; items that have one value are named, both of them."""
+    chosen = tuple(rules)
+    reads = claims_follow_from(after, chosen)
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        return rewriting(item, item, reads, following((), held(after, chosen, item), item, others))
+
+    return Task(of_type(after.item_type), change, wanted=lambda item: _quietly(after, chosen, item))
+
+
+def _quietly(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item) -> Iterable[ItemKey]:
+    """The claims to be read; of an item whose values no claim takes, the change says so."""
+    try:
+        return held(snapshot, rules, item)
+    except InvalidValue:
+        return ()
+
+
+def released_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
+    """Delete the claims of a rule of ``before`` that no item holds by ``after``: all of them, if it has no such rule.
+
+    Also those whose owner is gone, or has another value by now. What an item holds by another rule of ``after`` over
+    the same attributes stays, as where only ``canonical`` is another.
+    """
+    attributes = [before.attributes[name].stored for name in rule.attributes]
+    low, high, fits = claims_between(before.item_type, attributes, rule.name)
+    kept = tuple(each for each in after.unique if _names(after, each) == (attributes, rule.name))
+    reads = {names.ITEM_TYPE, *(claims_follow_from(after, kept) if kept else ())}
+    claims = And(
+        (
+            of_type(names.CLAIM_ITEM_TYPE),
+            Stored(names.PARTITION_KEY, "between", ({"S": low}, {"S": high})),
+        )
+    )
+
+    def wanted(item: Item) -> Iterable[ItemKey]:
+        return (owner_of(item),) if kept and fits(key_of(item)) else ()
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        key = key_of(item)
+        if not fits(key):
+            return ()
+        release = Delete(key, as_read(item, _OWNER))
+        if not kept:
+            return (release,)
+        owner_key = owner_of(item)
+        owner = others.get(owner_key)
+        if owner is None:
+            return (release, Check(owner_key, ITEM_MISSING))
+        if owner.get(names.ITEM_TYPE) == {"S": after.item_type} and key in held(after, kept, owner):
+            return ()
+        return (release, Check(owner_key, as_read(owner, reads)))
+
+    return Task(claims, change, wanted=wanted)
+
+
+def needless_claims(after: Snapshot, rule: UniqueRule) -> Task:
+    """Delete the claims of a rule that no item has to hold: what code that knows nothing of it left behind.
+
+    Before claims are taken again: they would keep others from values that nobody has any more.
+    """
+    return released_claims(after, after, rule)
+
+
+def _names(snapshot: Snapshot, rule: UniqueRule) -> tuple[list[str], str]:
+    return [snapshot.attributes[name].stored for name in rule.attributes], rule.name
+
+
+# Items that get another primary key, or another type: each is moved in one transaction, with its claims.
+
+
+def moved_items(before: Snapshot, after: Snapshot) -> Task:
+    """Bring every item under the type, the primary key and the index keys of ``after``; its claims change hands.
+
+    Of an item that moves, all that ``before`` and ``after`` know has to be as it was read. A key that another item has
+    is named.
+    """
+    known = {each.stored for snapshot in (before, after) for each in snapshot.attributes.values()}
+    known |= {name for index in indexes_of(before) | indexes_of(after) for name in _pair(index)}
+
+    def moved(item: Item) -> NewItem:
+        values = after.values_of(item)
+        key = item_key(after.primary_key(values, near=key_of(item)))
+        typed = {**item, **key, names.ITEM_TYPE: {"S": after.item_type}}
+        bare = {name: value for name, value in typed.items() if name not in _pairs(before)}
+        return with_pairs(after, indexes_of(after), bare)
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        wanted = moved(item)
+        key, new = key_of(item), key_of(wanted)
+        old_claims, new_claims = held(before, before.unique, item), held(after, after.unique, wanted)
+        along = following(old_claims, new_claims, wanted, others, former=key)
+        if key == new:
+            return rewriting(item, wanted, known, along)
+        if new in others:
+            raise InvalidValue(f"Its new key {new[0]} / {new[1]} is another item's. Change one of them, or delete it.")
+        condition = as_read(item, {*known, *item.keys()})
+        return (Put(wanted, ITEM_MISSING), Delete(key, condition), *along)
+
+    def wanted(item: Item) -> Iterable[ItemKey]:
+        try:
+            target = moved(item)
+            claims = held(before, before.unique, item) | held(after, after.unique, target)
+        except InvalidValue:
+            return ()  # the change says so
+        return claims | ({key_of(target)} - {key_of(item)})
+
+    return Task(of_type(before.item_type), change, wanted=wanted)
+
+
+def _pair(index: str) -> tuple[str, str]:
+    return names.index_partition(index), names.index_sort(index)
+
+
+def _pairs(snapshot: Snapshot) -> set[str]:
+    return {name for index in indexes_of(snapshot) for name in _pair(index)}
+
+
+def renamed_parents(old: str, new: str) -> Task:
+    """Let what went to the trash along with a parent name the parent's new type, so that it comes back with it."""
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        rest = item[names.DELETED_WITH]["S"].removeprefix(f"{old}#")
+        return rewriting(item, {**item, names.DELETED_WITH: {"S": f"{new}#{rest}"}}, (names.DELETED_AT,))
+
+    return Task(Stored(names.DELETED_WITH, "begins_with", ({"S": f"{old}#"},)), change)

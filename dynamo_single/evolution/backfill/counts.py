@@ -1,0 +1,115 @@
+"""Numbers that follow from other objects, written into items: each is counted again, by a Query for each item.
+
+The one change that asks the table, as no key names what it has to do with. Before that it writes a mark, which whoever
+creates or deletes one of them takes away in its own transaction.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dynamo_single.evolution.backfill.rewrite import rewriting, with_value
+from dynamo_single.evolution.backfill.work import Others, Task, Write
+from dynamo_single.exceptions import (
+    ConditionFailed,
+    ConfigurationError,
+    InvalidValue,
+    ItemTooLarge,
+    KeyNotFilled,
+    NoAccessPattern,
+)
+from dynamo_single.orm.effects.recount import LOOKS, Counting, Mark, look, marked, marking, setting, settled
+from dynamo_single.orm.items.encode import pk_of
+from dynamo_single.orm.reading.single import has_expired
+from dynamo_single.orm.requests.actions import Action, Item, ItemKey, key_of, of_type
+from dynamo_single.table.flow import run
+
+#: What became of marking an item: a mark, or what is the matter with it; ``None`` for one that is gone.
+Marked = Mark | InvalidValue | ItemTooLarge | None
+
+
+def counted_items(item_type: str, counting: Callable[[], Counting | None]) -> Task:
+    """Write into each item of a type how many live objects refer to it; nothing where ``counting`` gives ``None``.
+
+    Whoever writes such an object adds to the number in the same transaction, and takes the item's mark away. So an item
+    is marked, counted, and given the number while the mark is there: two UpdateItems. A mark that is gone is another
+    writer's doing: the item is marked and counted again.
+
+    Objects that come to another place in the key which counts them, as one that is renamed may, leave the mark, and are
+    passed by, or met twice. So it is counted until two looks in a row see the same objects, at most ``LOOKS`` times
+    after the first one: a Query for each megabyte of them, each time. Where an index counts, a second lies between two
+    looks; all items of a page have the first one before any of them waits.
+    """
+    ahead = threading.local()
+
+    def mark(items: Sequence[Item], write: Write) -> None:
+        """Mark the items of a page, and look at each for the first time."""
+        found = counting()
+        if found is None:
+            return
+        marks: dict[ItemKey, Marked] = ahead.__dict__.setdefault("marks", {})
+        for item in items:
+            if not has_expired(item):
+                marks[key_of(item)] = _marked(found, item, item_type, write)
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        found, key = counting(), key_of(item)
+        if found is None or has_expired(item):
+            return ()
+        marks: dict[ItemKey, Marked] = ahead.__dict__.get("marks", {})
+        if key in marks:
+            return _counted(found, item, item_type, marks.pop(key))
+        with _ready(found):  # it is a rehearsal
+            number = run(look(found, _pk(found.model, item))).number
+        after = with_value(item, found.name, {"N": str(number)})
+        return () if number == found.held(item) else rewriting(item, after, (found.name,))
+
+    return Task(of_type(item_type), change, ahead=mark)
+
+
+def _marked(found: Counting, item: Item, item_type: str, write: Write) -> Marked:
+    text, update = marking(key_of(item), item_type)
+    try:
+        write([update])
+        with _ready(found):
+            return run(marked(text, found, _pk(found.model, item)))
+    except ConditionFailed:
+        return None
+    except (InvalidValue, ItemTooLarge) as error:
+        return error  # of this item, and not of its page
+
+
+def _counted(found: Counting, item: Item, item_type: str, mark: Marked) -> tuple[Action, ...]:
+    """The number's write, which holds while the mark is there."""
+    if mark is None:
+        return ()
+    if isinstance(mark, Exception):
+        raise mark
+    with _ready(found):
+        number = run(settled(found, _pk(found.model, item), mark))
+    if number is None:
+        times = f"It was counted {LOOKS + 1} times, and others wrote what it counts each time."
+        raise InvalidValue(f"{times} Run this again when fewer do.")
+    # Without any it has no number, as if nobody had ever referred to it.
+    return (setting(key_of(item), item_type, mark, found.name, number or None),)
+
+
+@contextmanager
+def _ready(found: Counting) -> Iterator[None]:
+    """Says what cannot be counted as long as no key finds it."""
+    try:
+        yield
+    except (KeyNotFilled, NoAccessPattern) as error:
+        raise ConfigurationError(f"{found.children.model._meta.label} cannot be counted yet. {error}") from error
+
+
+def _pk(model: Any, item: Item) -> object:
+    """The ``pk`` of the object that a model's item is."""
+    attributes = {name: model._meta.get_field(name).attribute for name in model._identity}
+    if lacking := [each.attr_name for each in attributes.values() if each.attr_name not in item]:
+        raise InvalidValue(f"{', '.join(lacking)} is missing, and is in the primary key of {model._meta.label}.")
+    stored = {name: each.from_attribute_value(dict(item[each.attr_name])) for name, each in attributes.items()}
+    return pk_of(model, stored)

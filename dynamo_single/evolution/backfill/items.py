@@ -1,0 +1,188 @@
+"""One item brought up to date: its change is sent under the conditions of what was read, and live traffic wins.
+
+A change that is refused because something was written meanwhile is made again, of the item as it is then. This module
+must not know where items come from.
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from dynamo_single.evolution.backfill.checkpoints import Failure
+from dynamo_single.evolution.backfill.work import Others, Work
+from dynamo_single.exceptions import (
+    ConditionFailed,
+    ConfigurationError,
+    Conflict,
+    InvalidValue,
+    ItemTooLarge,
+    NotSupported,
+    RequestFailed,
+    TableUnavailable,
+    TransactionCancelled,
+)
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, key_of
+from dynamo_single.orm.requests.compiler import compile_action, compile_reads, compile_transaction, item_key
+from dynamo_single.table import schema
+from dynamo_single.table.batches import Pace
+from dynamo_single.table.request import MAX_ACTIONS, Request
+from dynamo_single.table.schema import Difference, Observed
+from dynamo_single.table.table import Table
+
+#: How often an item that others write meanwhile is read again.
+ATTEMPTS: Final = 5
+
+Outcome = Literal["changed", "unchanged"] | Failure
+
+
+class Sender:
+    """Sends requests of one table at a pace, patiently."""
+
+    def __init__(self, table: Table, pace: Pace) -> None:
+        self.table, self.pace = table, pace
+
+    def send(self, request: Request) -> dict[str, Any]:
+        """One request, after as long a pause as earlier ones have to be followed by."""
+        self.pace.before(request.operation)
+        return self.table.send_patiently(request)
+
+    def write(self, actions: Sequence[Action]) -> None:
+        """All of the actions, or none: a plain request for one that writes, and else a transaction."""
+        if len(actions) == 1 and not isinstance(actions[0], Check):
+            request = compile_action(actions[0])
+            # Nobody asks for the whole new item.
+            params = {name: value for name, value in request.params.items() if name != "ReturnValues"}
+            self.send(Request(request.operation, params))
+        else:
+            self.send(compile_transaction(actions, self.table.name, str(uuid.uuid4())))
+
+    def at_once(self, keys: Sequence[ItemKey]) -> dict[ItemKey, Item]:
+        """Items as of one moment, those that are stored: a GetItem for one key, and else a TransactGetItems."""
+        if len(keys) == 1:
+            answer = self.send(Request("GetItem", {"Key": item_key(keys[0]), "ConsistentRead": True}))
+            return {keys[0]: answer["Item"]} if answer.get("Item") else {}
+        if len(keys) > MAX_ACTIONS:
+            raise InvalidValue(f"It has to do with {len(keys) - 1} other items; a transaction takes {MAX_ACTIONS}.")
+        answers = self.send(compile_reads(keys, self.table.name))["Responses"]
+        return {key_of(answer["Item"]): answer["Item"] for answer in answers if answer.get("Item")}
+
+
+def settle(sender: Sender, work: Work, item: Item, others: Others) -> Outcome:
+    """What became of an item as it was read: one write if it has to be changed.
+
+    If that is refused, or the item cannot be changed, it is read again, at most five times: a GetItem or
+    TransactGetItems and a write each.
+    """
+    key = key_of(item)
+    try:
+        return _tried(sender, work, item, others)
+    except Conflict as error:
+        return Failure(key, str(error))
+    except TableUnavailable:
+        raise
+    except (_Changed, *_OF_ITEM):
+        pass  # it was read some time ago
+    reason = ""
+    for _ in range(ATTEMPTS):
+        try:
+            fresh = _again(sender, work, key, item)
+            if fresh is None:
+                return "unchanged"
+            return _tried(sender, work, *fresh)
+        except _Changed as error:
+            reason = f"It was written by others each of the {ATTEMPTS + 1} times that it was to be changed. {error}"
+        except Conflict as error:
+            return Failure(key, str(error))
+        except TableUnavailable:
+            raise
+        except _OF_ITEM as error:
+            return Failure(key, str(error))
+    return Failure(key, reason)
+
+
+class _Changed(Exception):
+    """What a change depends on is not as it was read."""
+
+
+#: What is the matter with an item, and not with the table.
+_OF_ITEM = (InvalidValue, ItemTooLarge, NotSupported, RequestFailed)
+
+
+def _tried(sender: Sender, work: Work, item: Item, others: Others) -> Outcome:
+    actions = work.task.change(item, others)
+    if not actions:
+        return "unchanged"
+    try:
+        sender.write(actions)
+    except ConditionFailed as error:
+        raise _Changed(str(error)) from error
+    except TransactionCancelled as error:
+        if not _only_conditions(error):
+            raise
+        raise _Changed(str(error)) from error
+    return "changed"
+
+
+def _again(sender: Sender, work: Work, key: ItemKey, item: Item) -> tuple[Item, Mapping[ItemKey, Item]] | None:
+    """An item as it is now with the others that it has to do with as of the same moment; ``None`` if it is no more."""
+    further = dict.fromkeys((key, *work.task.wanted(item)))
+    for _ in range(ATTEMPTS):
+        wanted = further
+        found = sender.at_once(list(wanted))
+        if key not in found or not matches(work.task.items, found[key]):
+            return None
+        item = found[key]
+        further = dict.fromkeys((key, *work.task.wanted(item)))
+        if further.keys() <= wanted.keys():
+            work.task.ahead([item], sender.write)
+            return item, found
+    raise InvalidValue("What it has to do with was written by others each time it was read.")
+
+
+def _only_conditions(error: TransactionCancelled) -> bool:
+    codes = {reason.get("Code") for reason in error.reasons if reason is not None}
+    return codes <= {"ConditionalCheckFailed", "TransactionConflict"}
+
+
+# The indexes that a key is to be written on: made one at a time and waited for, before any item is changed.
+#
+# This module must not know keys or items.
+
+
+def ensure_indexes(
+    table: Table,
+    indexes: Iterable[str],
+    *,
+    report: Callable[[Difference], None] = lambda _: None,
+    patience: float = math.inf,
+) -> list[str]:
+    """Make the indexes that the table lacks, one at a time as DynamoDB takes them, and wait until they can be queried.
+
+    One DescribeTable if none is missing; else an UpdateTable for each, and descriptions until it is active, which takes
+    DynamoDB hours on a large table. It goes on with that whatever becomes of this process. Gives those that were made.
+
+    Raises ``ConfigurationError`` for an index that the settings do not name, and ``TableMismatch`` for one that has
+    other keys, or does not project all attributes.
+    """
+    wanted = set(indexes)
+    if unknown := sorted(wanted - set(table.settings.indexes)):
+        alias = table.settings.alias
+        raise ConfigurationError(
+            f"A key is on the index {unknown[0]!r}, which DYNAMO_SINGLE[{alias!r}] does not name. Add it to INDEXES."
+        )
+
+    def concerned(difference: Difference) -> bool:
+        return difference.kind == "index" and difference.subject in wanted
+
+    described = table.send(Request("DescribeTable"))["Table"]
+    present = described.get("GlobalSecondaryIndexes", ())
+    waiting = any(each["IndexName"] in wanted and each["IndexStatus"] != "ACTIVE" for each in present)
+    found = schema.differences(table.settings, Observed(described, {}))
+    if not waiting and not any(map(concerned, found)):
+        return []
+    made = schema.apply(table, report=report, patience=patience, only=concerned)
+    return [each.subject for each in made]

@@ -1,0 +1,61 @@
+"""A project's own function over items, by the attributes' names of then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dynamo_single.evolution.backfill.attributes import called, rewritten_items, settled
+from dynamo_single.evolution.backfill.rewrite import with_value
+from dynamo_single.evolution.backfill.work import Task
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.requests.actions import Item
+from dynamo_single.orm.schema import registry
+
+#: Takes an item's values by attribute, and gives those to change, or ``None``.
+Function = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+
+
+def changed_items(snapshot: Snapshot, function: Function) -> Task:
+    """Give each item the values that ``function`` gives for it; index keys, folded copies and claims follow.
+
+    It is asked again for what it has given, and has to give nothing more then: work that was interrupted meets items
+    that it has changed. What the app itself computes, the primary key, and whether an object is in the trash cannot be
+    changed. The condition of the write is the whole item as it was given to the function.
+    """
+    fixed = {name for name, each in snapshot.attributes.items() if each.is_computed}
+    fixed |= {*snapshot.identity, registry.DELETED_AT}
+
+    def given(item: Item) -> dict[str, object]:
+        values = snapshot.values_of(item)
+        found = dict(called(function, dict(values)) or {})
+        if unknown := found.keys() - snapshot.attributes.keys():
+            raise InvalidValue(f"There is no attribute {', '.join(sorted(unknown))}.")
+        if refused := sorted(name for name in found.keys() & fixed if found[name] != values[name]):
+            raise InvalidValue(f"{', '.join(refused)} cannot be changed by a function.")
+        return {name: value for name, value in found.items() if name not in fixed}
+
+    def with_values(item: Item, values: Mapping[str, object]) -> dict[str, Any]:
+        found = dict(item)
+        for name, value in values.items():
+            attribute = snapshot.attributes[name]
+            if value is None and attribute.required:
+                raise InvalidValue(f"{name} has to have a value.")
+            found = with_value(found, attribute.stored, attribute.stored_value(value))
+        return found
+
+    def rewritten(item: Item) -> dict[str, Any]:
+        values = given(item)
+        if not values:
+            return dict(item)
+        found = with_values(item, values)
+        if with_values(found, given(found)) != found:
+            raise InvalidValue(
+                f"{getattr(function, '__name__', 'The function')}() changes again what it has changed. Let it give "
+                "nothing for such an item: work that was interrupted would change it twice."
+            )
+        return settled(snapshot, found, set(values))
+
+    reads = {each.stored for each in snapshot.attributes.values()}
+    return rewritten_items(snapshot, snapshot, rewritten, reads=reads)

@@ -1,0 +1,204 @@
+"""One item turned into another: the update that does it, under the condition of all that it follows from.
+
+Pure. This module must not know what the item is turned into, or why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from dynamo_single.evolution.backfill.work import Others, Task, below_version
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, SchemaVersionError
+from dynamo_single.orm.conditions.matching import matches, normal
+from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.items.encode import key_of_pk
+from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, as_read, key_of, of_type
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import CopiedAttribute
+from dynamo_single.orm.schema.upgrades import Schema
+from dynamo_single.table import names
+
+Stored = Mapping[str, Any]
+
+
+def rewriting(item: Item, after: Item, reads: Iterable[str], along: Sequence[Action] = ()) -> tuple[Action, ...]:
+    """The actions that turn an item into another one under the same key, with what is written ``along`` with it.
+
+    They hold only while the attributes in ``reads``, physical names, and those that are written are as they were read,
+    and the item is of the same type. Nothing if nothing is to be written: checks alone are no work.
+    """
+    given = {name: value for name, value in after.items() if not _is_same(item.get(name), value)}
+    removed = tuple(name for name in item if name not in after)
+    condition = as_read(item, {*reads, *given, *removed, names.ITEM_TYPE})
+    if given or removed:
+        return (Update(key_of(item), set=given, remove=removed, condition=condition), *along)
+    if all(isinstance(each, Check) for each in along):
+        return ()
+    return (Check(key_of(item), condition), *along)
+
+
+def _is_same(one: Stored | None, other: Stored) -> bool:
+    return one is not None and (one == other or normal(one) == normal(other))
+
+
+def with_value(item: Item, name: str, value: Stored | None) -> dict[str, Any]:
+    """An item with another value of an attribute, or without it."""
+    found = {each: stored for each, stored in item.items() if each != name}
+    return found if value is None else {**found, name: value}
+
+
+def indexes_of(snapshot: Snapshot) -> frozenset[str]:
+    """Every index that the items of a model have keys on."""
+    found = {key.index for key in snapshot.keys.values()}
+    return frozenset(found if snapshot.trash_index is None else {*found, snapshot.trash_index})
+
+
+def with_pairs(snapshot: Snapshot, indexes: frozenset[str], item: Item) -> dict[str, Any]:
+    """An item with the keys on some indexes that its attributes give: those of a live one, or the trash's.
+
+    Raises ``EmptyKeyPart`` where one is missing that has to be there, and ``InvalidValue`` where a key takes no value.
+    """
+    pairs = {name for index in indexes for name in (names.index_partition(index), names.index_sort(index))}
+    found = {name: value for name, value in item.items() if name not in pairs}
+    for name in _keys(snapshot, indexes, live=names.DELETED_AT not in item):
+        attributes = {each: snapshot.attributes[each] for each in snapshot.access_keys[name].made_of}
+        values = {each: stored.value(item.get(stored.stored)) for each, stored in attributes.items()}
+        texts = snapshot.index_key(name, values)
+        if texts is not None:
+            found |= {each: {"S": text} for each, text in zip(snapshot.index_names(name), texts, strict=True)}
+    return found
+
+
+def pairs_follow_from(snapshot: Snapshot, indexes: frozenset[str]) -> frozenset[str]:
+    """The physical names of all that keys on some indexes follow from."""
+    keys = (*_keys(snapshot, indexes, live=True), *_keys(snapshot, indexes, live=False))
+    variables = {each for name in keys for each in snapshot.access_keys[name].made_of}
+    return frozenset({names.DELETED_AT, *(snapshot.attributes[each].stored for each in variables)})
+
+
+def _keys(snapshot: Snapshot, indexes: frozenset[str], *, live: bool) -> list[str]:
+    if not live:
+        return [registry.TRASH] if snapshot.trash_index in indexes else []
+    return [name for name, key in snapshot.keys.items() if key.index in indexes]
+
+
+# Index keys added, altered and removed: one task, which gives items the keys that a snapshot says.
+
+
+def index_pairs(after: Snapshot, indexes: Iterable[str]) -> Task:
+    """Give every item the keys on some indexes that its attributes give by ``after``, and no others.
+
+    For an index that is new, whose key is another one, or that no key is on any more. Items in the trash have the
+    trash's key, or none; items for which a template gives none stay out. A live item of an earlier schema version is
+    left alone if upgrades change what such a key is made of: it gets its keys when it is upgraded.
+    """
+    chosen = frozenset(indexes)
+    reads = pairs_follow_from(after, chosen)
+    made_of = {name for key, each in after.keys.items() if each.index in chosen for name in _variables(after, key)}
+    waits = not after.pending_names.isdisjoint(made_of)
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        if waits and names.DELETED_AT not in item and _is_earlier(after, item):
+            return ()
+        return rewriting(item, with_pairs(after, chosen, item), reads)
+
+    return Task(of_type(after.item_type), change)
+
+
+def _variables(after: Snapshot, key: str) -> tuple[str, ...]:
+    return after.access_keys[key].made_of
+
+
+def _is_earlier(after: Snapshot, item: Item) -> bool:
+    return matches(below_version(EVERYTHING, after.schema_version), item)
+
+
+# Items of earlier schema versions brought to a later one by the functions of their model.
+
+_KEY = (names.PARTITION_KEY, names.SORT_KEY)
+
+
+def upgraded_items(after: Snapshot, schema_of: Callable[[Snapshot], Schema] | None = None) -> Task:
+    """Bring every item of an earlier version to that of ``after``, with folded copies and index keys.
+
+    The functions are those that the model has now, and are asked for when there is an item that needs them. The
+    condition of the write is the whole item, and that what a function looked for and did not find is missing.
+    """
+    known = {each.stored for each in after.attributes.values()} | pairs_follow_from(after, indexes_of(after))
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        try:
+            found = (schema_of or present_schema)(after).upgraded(item, after.schema_version)
+        except SchemaVersionError as error:
+            raise InvalidValue(str(error)) from error
+        wanted = with_pairs(after, indexes_of(after), found.item)
+        return rewriting(item, wanted, {*item, *known, *found.asked}.difference(_KEY))
+
+    return Task(below_version(of_type(after.item_type), after.schema_version), change)
+
+
+def present_schema(after: Snapshot) -> Schema:
+    """The upgrades of the model as it is declared now; raises ``ConfigurationError`` if it has none any more."""
+    model = registry.model_of_type(after.alias, after.item_type)
+    schema = None if model is None else registry.layout_of(model).schema
+    if schema is None or schema.version < after.schema_version or not schema.upgrades:
+        raise ConfigurationError(
+            f"There are items of type {after.item_type} below schema version {after.schema_version}, and no model has "
+            "upgrades that lead there any more. Deploy the code that has them in Meta.upgrades, and finish with it."
+        )
+    return schema
+
+
+# Copies of other objects' attributes written into items: each as its source has it at that moment.
+
+
+def filled_copy(after: Snapshot, name: str) -> Task:
+    """Write a copy into every item that refers to a stored object, in the trash too, with the keys that name it.
+
+    The write holds only while the source has that value. Where the source lies, the model says as it is declared now;
+    an item whose source is not stored is left alone, as ``dynamo_verify`` reports.
+    """
+    attribute = after.attributes[name]
+    reference, _dot, copied = attribute.copied.partition(".")
+    referring = after.attributes[reference].stored
+    indexes = frozenset(key.index for each, key in after.keys.items() if name in after.access_keys[each].named)
+    reads = {referring, attribute.stored, *(pairs_follow_from(after, indexes) if indexes else ())}
+
+    def source_of(item: Item) -> ItemKey | None:
+        stored = item.get(referring)
+        copy = _copy(after, name)
+        pk = None if stored is None else copy.reference_field.attribute.from_attribute_value(dict(stored))
+        return None if pk is None else key_of_pk(copy.source_model, pk)
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        key = source_of(item)
+        source = None if key is None else others.get(key)
+        if key is None or source is None:
+            return ()
+        wanted = with_value(item, attribute.stored, source.get(copied))
+        wanted = with_pairs(after, indexes, wanted) if indexes else wanted
+        return rewriting(item, wanted, reads, (Check(key, as_read(source, (copied,))),))
+
+    def sources(item: Item) -> Iterable[ItemKey]:
+        try:
+            key = source_of(item)
+        except InvalidValue:
+            return ()  # the change says so
+        return () if key is None else (key,)
+
+    return Task(of_type(after.item_type), change, wanted=sources)
+
+
+def _copy(after: Snapshot, name: str) -> CopiedAttribute:
+    model = registry.model_of_type(after.alias, after.item_type)
+    stored = after.attributes[name].stored
+    found = (each for each in (() if model is None else registry.copied_of(model)) if each.attr_name == stored)
+    copy = next(found, None)
+    if copy is None:
+        raise ConfigurationError(
+            f"{after.item_type}: no model copies {after.attributes[name].copied} as {stored!r} any more, so that "
+            "nobody can say where its source is. Deploy the code that does, and migrate with it."
+        )
+    return copy

@@ -1,0 +1,269 @@
+"""What ``makemigrations`` and ``migrate`` do besides Django's own, as mixins for a project's or another app's subclass.
+
+``class Command(MakemigrationsMixin, other.Command)`` in an app that stands before ``dynamo_single`` in
+``INSTALLED_APPS``; both commands' ``autodetector`` is a documented attribute since Django 5.2:
+https://docs.djangoproject.com/en/5.2/ref/django-admin/#overriding-commands
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core.management.base import CommandError
+from django.db import connections
+from django.db.migrations.autodetector import MigrationAutodetector
+
+from dynamo_single.backend import migration_record
+from dynamo_single.backend.router import uses_engine
+from dynamo_single.evolution import finish, rehearse
+from dynamo_single.evolution.apply import is_responsible
+from dynamo_single.evolution.autodetector import Autodetector
+from dynamo_single.evolution.backfill import Options
+from dynamo_single.evolution.finish import has_items_to_change
+from dynamo_single.evolution.migrate_run import Run, running
+from dynamo_single.evolution.operations.base import ItemsOperation
+from dynamo_single.exceptions import ConfigurationError, DynamoSingleError
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout.knowledge import GRACE
+from dynamo_single.orm.schema import registry
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+#: How Django names a model that a state lacks, where it looks at all references, and where it makes a column.
+_UNRESOLVED = re.compile(r"(?:lazy reference to|Related model) '([^']+)'")
+#: Where this app is installed, and ``accounts`` beside it.
+_PACKAGE = Path(__file__).parent.parent
+
+
+class WithAutodetector:
+    """A command that finds changes of models in DynamoDB as well, besides what its own autodetector finds."""
+
+    autodetector: type[MigrationAutodetector] = Autodetector
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        """Put ours on top of the one that the command has otherwise."""
+        super().__init_subclass__(**kwargs)
+        found = (vars(base).get("autodetector") for base in cls.__mro__ if not issubclass(base, WithAutodetector))
+        theirs = next((each for each in found if each is not None), MigrationAutodetector)
+        if "autodetector" not in vars(cls):
+            cls.autodetector = _on_top_of(theirs)
+
+    def handle(self, *args: Any, **options: Any) -> Any:
+        """Run the command; an error of ours ends it with status 1 and its message."""
+        command: Any = super()
+        # What is being renamed is compared as it is declared.
+        knowledge.forget()
+        try:
+            return command.handle(*args, **options)
+        except CommandError:
+            raise
+        except DynamoSingleError as error:
+            raise CommandError(str(error)) from error
+        except ValueError as error:
+            if missing := _missing_models(str(error)):
+                raise CommandError(f"{error}\n{missing}") from error
+            raise
+
+
+def _missing_models(said: str) -> str:
+    """What to do about models of ours that SQL models refer to and no migration has, by Django's error; empty if none.
+
+    Django finds the models of an app with migrations in these only.
+    """
+    labels = {label.lower() for label in _UNRESOLVED.findall(said)}
+    found = [model._meta.label for model in registry.all_models() if model._meta.label_lower in labels]
+    apps_of_them = sorted({label.partition(".")[0] for label in found})
+    if not found:
+        return ""
+    return (
+        f"{', '.join(found)} is stored in DynamoDB, and no migration of its app has it yet (AddModel). Write one: "
+        f"manage.py makemigrations {' '.join(apps_of_them)}, and let the migration that refers to it depend on that."
+    )
+
+
+@cache
+def _on_top_of(theirs: type[MigrationAutodetector]) -> type[MigrationAutodetector]:
+    """One class for one: Django's check ``commands.E001`` compares those of the two commands."""
+    if issubclass(theirs, Autodetector):
+        return theirs
+    return Autodetector if theirs is MigrationAutodetector else type("Autodetector", (Autodetector, theirs), {})
+
+
+class MakemigrationsMixin(WithAutodetector):
+    """``makemigrations`` for models in DynamoDB and in SQL alike."""
+
+    def handle(self, *app_labels: str, **options: Any) -> Any:
+        """Write the migrations; those of this app's own models only where the settings say."""
+        this: Any = self
+        left_out = [each for each in app_labels if each not in settings.MIGRATION_MODULES and _is_shipped(each)]
+        for label in left_out:
+            message = (
+                f"The migrations of {label} would be written into the installed package. Name a module of the "
+                f"project for them: MIGRATION_MODULES = {{{label!r}: 'project.migrations.{label}'}}."
+            )
+            if len(left_out) == len(app_labels):
+                raise CommandError(message)
+            this.stderr.write(f"No migrations are written for {label}. {message}")
+        return super().handle(*(each for each in app_labels if each not in left_out), **options)
+
+    def write_migration_files(self, changes: dict[str, list[Any]], *args: object, **kwargs: object) -> None:
+        """Write them, and say what a project may want besides."""
+        command: Any = super()
+        this: Any = self
+        command.write_migration_files(changes, *args, **kwargs)
+        written = (operation for some in changes.values() for migration in some for operation in migration.operations)
+        for hint in (each.hint() for each in written if isinstance(each, ItemsOperation)):
+            if hint and this.verbosity >= 1:
+                this.log(f"  {hint}")
+
+
+def _not_found(app_label: str | None, migration_name: str | None) -> str:
+    """What Django's own ``migrate`` says of an app, or of a migration, that is not there."""
+    if app_label not in apps.app_configs:
+        return f"No installed app with label '{app_label}'."
+    if migration_name is None:
+        return f"App '{app_label}' does not have migrations."
+    return f"Cannot find a migration matching '{migration_name}' from app '{app_label}'."
+
+
+def _is_shipped(label: str) -> bool:
+    """Whether an app came with this one. It has no migration files: a project says in which table its items are."""
+    found = apps.app_configs.get(label)
+    return found is not None and Path(found.path) in (_PACKAGE, _PACKAGE.parent / "accounts")
+
+
+class MigrateMixin(WithAutodetector):
+    """``migrate`` for models in DynamoDB and in SQL alike."""
+
+    stdout: Any
+    _is_line_open = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add what work on items is told."""
+        command: Any = super()
+        command.add_arguments(parser)
+        group = parser.add_argument_group("items in DynamoDB")
+        group.add_argument(
+            "--finish", action="store_true", help="end what is open; say so once no old code writes any more"
+        )
+        group.add_argument(
+            "--rehearse",
+            action="store_true",
+            help="write nothing: show what would become of some items as they are now",
+        )
+        group.add_argument(
+            "--items",
+            type=int,
+            default=rehearse.READ,
+            help="with --rehearse, how many items of the table each operation is tried on (%(default)s)",
+        )
+        group.add_argument("--segments", type=int, default=4, help="parts of the table to read at once (%(default)s)")
+        group.add_argument("--max-rcu", type=float, help="the most read units a second")
+        group.add_argument("--max-wcu", type=float, help="the most write units a second")
+        group.add_argument("--take-over", action="store_true", help="another operator's process is known to have ended")
+        group.add_argument(
+            "--grace", type=float, default=GRACE, help="seconds before --finish drops what went (%(default)s)"
+        )
+
+    def execute(self, *args: object, **options: object) -> Any:
+        """Run the checks and the command: a check need not name what is about to be applied."""
+        command: Any = super()
+        with running(Run()), migration_record.reading_files_once():
+            return command.execute(*args, **options)
+
+    def handle(self, *args: Any, **options: Any) -> Any:
+        """Apply the migrations, and with ``--finish`` end what is open; otherwise say what is."""
+        self.run, self.database = self._run(options), options["database"]
+        with running(self.run):
+            if options.get("rehearse"):
+                return self._rehearse(options)
+            answer = super().handle(*args, **options)
+            if options.get("check_unapplied") or not is_responsible(options["database"]):
+                return answer
+            self._finish(options)
+            return answer
+
+    def _rehearse(self, options: dict[str, Any]) -> None:
+        most = options.get("items", rehearse.READ)
+        if most < 1:
+            raise CommandError("--items is a number of items, at least 1.")
+        self.run.say("What would be done to the items, each operation by itself, as they are now:")
+        try:
+            plan = rehearse.plan_of(
+                connections[options["database"]], options.get("app_label"), options.get("migration_name")
+            )
+            rehearse.rehearse_plan(plan, self.run, most)
+            if options.get("finish"):
+                rehearse.rehearse_finish(finish.opened(), self.run, most)
+        except KeyError as error:
+            # As Django's migrate calls a migration that is not there.
+            raise CommandError(_not_found(options.get("app_label"), options.get("migration_name"))) from error
+        except DynamoSingleError as error:
+            raise CommandError(str(error)) from error
+
+    def _run(self, options: dict[str, Any]) -> Run:
+        try:
+            work = Options(
+                segments=options.get("segments", 4),
+                max_rcu=options.get("max_rcu"),
+                max_wcu=options.get("max_wcu"),
+                take_over=options.get("take_over", False),
+            )
+        except ConfigurationError as error:
+            raise CommandError(str(error)) from error
+        loud = options["verbosity"] >= 1
+        return Run(
+            work,
+            adopt=options.get("fake_initial", False),
+            grace=options.get("grace", GRACE),
+            say=self._say if loud else lambda line: None,
+            recorded=() if uses_engine(options["database"]) else migration_record.recorded_if_any(),
+        )
+
+    def _say(self, line: str) -> None:
+        if self._is_line_open:  # Django's "Applying ..."
+            self.stdout.write("")
+            self._is_line_open = False
+        self.stdout.write(line)
+
+    def migration_progress_callback(self, action: str, migration: object = None, fake: bool = False) -> None:
+        """Note which migration it is; once it is applied or taken back, forget where its work was."""
+        command: Any = super()
+        if action.endswith("_start"):
+            self.run.migration = migration
+        command.migration_progress_callback(action, migration, fake)
+        self._is_line_open = action.endswith("apply_start")
+        is_over = action in ("apply_success", "unapply_success")
+        # Along with another database nothing was done to items, which the one that is responsible is to find so.
+        if is_over and is_responsible(self.database) and has_items_to_change(migration):
+            if fake and self.run.adopt:
+                self.run.say("")
+                finish.adopt(migration, self.database)
+            finish.note(migration, self.run, is_applied=action == "apply_success")
+
+    def _finish(self, options: dict[str, object]) -> None:
+        found = finish.opened()
+        if not found:
+            return
+        if not options.get("finish") or options.get("plan"):
+            self.run.say("Open changes, until old code has stopped and migrate --finish ends them:")
+            for each in found:
+                self.run.say(f"  {each.change.migration}: {each.change.parameters['label']}")
+            return
+        self.run.say("Finishing:")
+        try:
+            for each in found:
+                self.run.say(f"  {each.change.migration}: {each.change.parameters['label']}")
+                finish.finish(each, self.run)
+            for each in found:
+                finish.count(each, self.run)
+        except CommandError:
+            raise
+        except DynamoSingleError as error:
+            raise CommandError(str(error)) from error

@@ -1,0 +1,152 @@
+"""What is open in the tables of a project: what it is, and ending it by the migrations that began it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+from dynamo_single import clock
+from dynamo_single.backend import migration_record
+from dynamo_single.backend.router import uses_engine
+from dynamo_single.evolution import apply, backfill
+from dynamo_single.evolution.migrate_run import Run
+from dynamo_single.evolution.operations.models import AddModel
+from dynamo_single.evolution.state import SnapshotState
+from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, TableNotFound
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout.states import OpenChange
+from dynamo_single.table.flow import run
+from dynamo_single.table.table import get_table
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A change that is open, and the table that says so."""
+
+    alias: str
+    item_type: str
+    change: OpenChange
+
+
+def has_items_to_change(migration: Any) -> bool:
+    """Whether a migration has operations on items."""
+    return any(getattr(operation, "changes_items", False) for operation in migration.operations)
+
+
+def unapplied(alias: str) -> list[str]:
+    """The migrations with operations on items that a database says are not applied: one query of its record.
+
+    Without SQL a Query, and none where no migration has such operations.
+    """
+    executor = MigrationExecutor(connections[alias])
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [str(migration) for migration, backwards in plan if has_items_to_change(migration) and not backwards]
+
+
+def loader() -> MigrationLoader:
+    """The migrations on disk, also those that a squashed one stands for: they have begun what is open."""
+    return MigrationLoader(None, ignore_no_migrations=True, replace_migrations=False)
+
+
+def opened() -> list[Opened]:
+    """What is open, in the order in which it was begun: a GetItem for each table that has models with migrations.
+
+    Nothing, without a request, if no migration has operations on items; and nothing without a table.
+    """
+    graph = loader()
+    if not any(map(has_items_to_change, graph.disk_migrations.values())):
+        return []
+    states = graph.project_state().models.values()
+    found: list[Opened] = []
+    for alias in sorted({state.snapshot.alias for state in states if isinstance(state, SnapshotState)}):
+        with suppress(TableNotFound):
+            state = run(knowledge.state_of(get_table(alias)))
+            for item_type, form in state.forms.items():
+                found += (Opened(alias, item_type, change) for change in form.opened)
+    return sorted(found, key=lambda each: (each.change.migration, int(each.change.parameters["number"])))
+
+
+def step_of(found: Opened) -> tuple[apply.Step, Any]:
+    """The operation that has begun a change, with its snapshots, and its migration.
+
+    Raises ``ConfigurationError`` if the migration is not on disk any more.
+    """
+    app_label, _, name = found.change.migration.partition(".")
+    graph = loader()
+    migration = graph.disk_migrations.get((app_label, name))
+    number = int(found.change.parameters["number"])
+    operations = [] if migration is None else migration.operations
+    if number >= len(operations) or type(operations[number]).__name__ != found.change.kind:
+        raise ConfigurationError(
+            f"{found.change.migration} has begun {found.change.parameters['label']!r}, and there is no such migration "
+            "with that operation any more. Put its file back, finish, and remove it then."
+        )
+    return steps_of(graph, migration)[number], migration
+
+
+def steps_of(graph: MigrationLoader, migration: Any) -> dict[int, apply.Step]:
+    """The operations of a migration that are on items, by their numbers, each with the snapshots around it."""
+    state = graph.project_state((migration.app_label, migration.name), at_end=False)
+    found: dict[int, apply.Step] = {}
+    for number, operation in enumerate(migration.operations):
+        before = state.models.get((migration.app_label, getattr(operation, "model_name", "").lower()))
+        operation.state_forwards(migration.app_label, state)
+        if getattr(operation, "changes_items", False) and isinstance(before, SnapshotState):
+            after = state.models.get((migration.app_label, operation.name_after().lower()))
+            if isinstance(after, SnapshotState):  # it is gone after RemoveModel, which has nothing to do to items
+                found[number] = apply.Step(operation, migration.app_label, before.snapshot, after.snapshot)
+    return found
+
+
+def finish(found: Opened, this: Run) -> None:
+    """End a change, but for what it counts."""
+    step, migration = step_of(found)
+    this.migration = migration
+    apply.finish(step, found.change)
+    if not step.counts:
+        backfill.forget(get_table(found.alias), migration.app_label, migration.name)
+
+
+def count(found: Opened, this: Run) -> None:
+    """End a change that counts, once nothing else is open that it may ask for."""
+    step, migration = step_of(found)
+    if step.counts:
+        this.migration = migration
+        apply.count(step, found.change)
+        backfill.forget(get_table(found.alias), migration.app_label, migration.name)
+
+
+def adopt(migration: Any, alias: str) -> None:
+    """Let the table know the models of a migration that Django found applied, since their SQL tables are there.
+
+    ``migrate --fake-initial`` records such a migration without its operations. Items are looked at as always; if they
+    are not as it says, it is not recorded.
+    """
+    try:
+        for operation in migration.operations:
+            if isinstance(operation, AddModel):
+                step = apply.Step(operation, migration.app_label, operation.snapshot, operation.snapshot)
+                apply.add(step, alias, adopt=True)
+    except DynamoSingleError:
+        MigrationRecorder(connections[alias]).record_unapplied(migration.app_label, migration.name)
+        raise
+
+
+def note(migration: Any, this: Run, *, is_applied: bool) -> None:
+    """Forget where the work of a migration was; beside an SQL database, let the table know that it is applied."""
+    app_label, name = migration.app_label, migration.name
+    states = loader().project_state((app_label, name)).models.values()
+    for alias in {state.snapshot.alias for state in states if isinstance(state, SnapshotState)}:
+        backfill.forget(get_table(alias), app_label, name)
+    if any(map(uses_engine, connections.settings)):
+        return  # Django's own recorder has done it
+    if is_applied:
+        migration_record.record((app_label, name), clock.now())
+    else:
+        migration_record.forget([(app_label, name)])

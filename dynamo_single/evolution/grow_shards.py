@@ -1,0 +1,76 @@
+"""What a migration does to the number of a model's shards: the table records it, for a time to come.
+
+No item is touched, and a number is never taken back: items are divided by it, and code of before reads it too.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from dynamo_single import clock
+from dynamo_single.evolution import apply
+from dynamo_single.evolution import migrate_run as runs
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.rollout import knowledge, shard_record
+from dynamo_single.orm.rollout.schedules import Divided, schedule_in
+from dynamo_single.orm.schema.keys.shards import Schedule
+from dynamo_single.table.flow import run
+
+if TYPE_CHECKING:
+    from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+
+
+def divided_in(snapshot: Snapshot, label: str) -> Divided:
+    """A sharded model as a migration has it; raises ``ConfigurationError`` for one that has no sharded key then."""
+    sharding = next((each.sharding for each in snapshot.access_keys.values() if each.sharding is not None), None)
+    if sharding is None:
+        raise ConfigurationError(
+            f"{label} has no sharded key in the migrations before ChangeShards: declare models.Shards in its class "
+            "Keys, and let manage.py makemigrations write that first."
+        )
+    attribute, at = (snapshot.attributes[name].stored for name in (sharding.attribute, sharding.at))
+    return Divided(label, snapshot.item_type, attribute, at, snapshot.access_keys["primary"].partition, sharding)
+
+
+def forwards(step: apply.Step, schema_editor: BaseDatabaseSchemaEditor, shards: int, since: datetime | None) -> None:
+    """Record the number, unless it is what the model has or will have: a GetItem, and requests as ``dynamo_shards``."""
+    label = f"{step.app_label}.{step.operation.name_after()}"
+    divided = divided_in(step.after, label)
+    if schema_editor.collect_sql:
+        schema_editor.collected_sql.append(f"-- migrate: GetItem and PutItem of what {step.table.name} says of shards")
+        return
+    if not apply.is_responsible(schema_editor.connection.alias) or apply.is_recorded(step):
+        return
+    _say(label, _recorded(step, divided, shards, since))
+
+
+def _recorded(step: apply.Step, divided: Divided, shards: int, since: datetime | None) -> Schedule:
+    """What the table says afterwards: nothing else, if its last entry is of that number."""
+    table, found = step.table, schedule_in(run(knowledge.state_of(step.table)), divided)
+    known = found or Schedule()
+    last = known.entries[-1]
+    if shard_record.is_same(last, shard_record.entry_of(divided, last.since, shards)):
+        return known
+    if found is None and not shard_record.has_items(table, divided):
+        return shard_record.begin_with(table, divided, shards, is_empty=True)
+    begins = max(shard_record.earliest(), shard_record.earliest() if since is None else clock.in_utc(since))
+    if apply.is_fresh(step):
+        # Into a new table all entries of the past are recorded in one run.
+        begins = max(begins, datetime.fromtimestamp(last.since + shard_record.MINUTE, tz=UTC))
+    return shard_record.grow(table, divided, shards, begins)
+
+
+def backwards(step: apply.Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """Say that the number stays: a GetItem."""
+    label = f"{step.app_label}.{step.operation.name_after()}"
+    if schema_editor.collect_sql or not apply.is_responsible(schema_editor.connection.alias):
+        return
+    found = schedule_in(run(knowledge.state_of(step.table)), divided_in(step.after, label))
+    if found is not None:
+        _say(label, found, ", as before: items are divided by it, and no number of shards is taken back")
+
+
+def _say(label: str, schedule: Schedule, more: str = "") -> None:
+    runs.current().say(f"    {label}: {schedule}{more}.")

@@ -1,0 +1,295 @@
+"""Operations on a whole model: that it is there, what it is called, and where its items lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from django.db.migrations.operations.base import Operation, OperationCategory
+from django.db.migrations.state import ProjectState
+
+from dynamo_single.evolution import apply
+from dynamo_single.evolution.backfill import Task
+from dynamo_single.evolution.backfill.claims import moved_items, renamed_parents
+from dynamo_single.evolution.backfill.rewrite import index_pairs
+from dynamo_single.evolution.operations.base import ItemsOperation, public
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.evolution.state import SnapshotState, snapshot_in
+from dynamo_single.evolution.stored_attributes import StoredAttribute, UniqueRule
+from dynamo_single.orm.schema.keys.template import IndexKey, Key
+from dynamo_single.orm.schema.upgrades import FIRST
+
+if TYPE_CHECKING:
+    from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+
+
+@public
+class AddModel(ItemsOperation):
+    """A model as it is stored from here on. No item is written: every key, rule and attribute counts as filled."""
+
+    category = OperationCategory.ADDITION
+    serialization_expand_args = ["attributes", "keys", "unique"]  # noqa: RUF012 - Django's
+
+    def __init__(
+        self,
+        name: str,
+        item_type: str,
+        primary: Key,
+        attributes: Mapping[str, StoredAttribute],
+        keys: Mapping[str, IndexKey] | None = None,
+        unique: Sequence[UniqueRule] = (),
+        trash_index: str | None = None,
+        alias: str = "default",
+        schema_version: int = FIRST,
+        oldest_version: int = FIRST,
+        pending: Sequence[str] = (),
+    ) -> None:
+        self.name = self.model_name = name
+        self.snapshot = Snapshot(
+            item_type,
+            primary,
+            dict(attributes),
+            dict(keys or {}),
+            tuple(unique),
+            trash_index,
+            alias,
+            schema_version,
+            oldest_version,
+            tuple(pending),
+        )
+
+    @classmethod
+    def of(cls, name: str, snapshot: Snapshot) -> AddModel:
+        """The operation for a model with this snapshot."""
+        _path, arguments, named = snapshot.deconstruct()
+        item_type, primary, attributes = arguments
+        named |= {name: list(named[name]) for name in ("unique", "pending") if name in named}
+        return cls(name=name, item_type=item_type, primary=primary, attributes=attributes, **named)
+
+    @property
+    def name_lower(self) -> str:
+        """As Django's ``CreateModel`` has it."""
+        return self.model_name_lower
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """Let the state have the model."""
+        state.add_model(SnapshotState.make(app_label, self.name, self.snapshot))
+
+    def changed(self, before: Snapshot) -> Snapshot:
+        """The model's own."""
+        return self.snapshot
+
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
+        """Let the table know the model; refuse if there are items already, unless they are adopted."""
+        apply.added(apply.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
+
+    def database_backwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
+        """Let the table know nothing of the model; its items stay."""
+        apply.removed(apply.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
+
+    def merged(self, operation: ItemsOperation) -> list[Operation] | None:
+        """The model as it is after the later operation, unless that one runs a function."""
+        if isinstance(operation, RemoveModel):
+            return []
+        if isinstance(operation, RenameModel):
+            return [AddModel.of(operation.new_name, self.snapshot)]
+        if not operation.only_declares:
+            return None
+        return [AddModel.of(self.name, operation.changed(self.snapshot))]
+
+    def describe(self) -> str:
+        """In one line."""
+        return f"Add model {self.name}, stored as {self.snapshot.item_type}"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        """For the file's name."""
+        return self.model_name_lower
+
+
+@public
+class RemoveModel(ItemsOperation):
+    """A model that there is no more. Its items stay in the table."""
+
+    category = OperationCategory.REMOVAL
+
+    def __init__(self, name: str) -> None:
+        self.name = self.model_name = name
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """Take the model out of the state."""
+        state.remove_model(app_label, self.model_name_lower)
+
+    def changed(self, before: Snapshot) -> Snapshot:
+        """As it was: the items stay."""
+        return before
+
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
+        """Let the table know nothing of the model."""
+        before = snapshot_in(from_state, app_label, self.name)
+        apply.removed(apply.Step(self, app_label, before, before), schema_editor)
+
+    def database_backwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
+        """Let the table know the model again; what was written of its items meanwhile is checked by samples."""
+        before = snapshot_in(to_state, app_label, self.name)
+        apply.added(apply.Step(self, app_label, before, before), schema_editor, adopt=True)
+
+    def describe(self) -> str:
+        """In one line."""
+        return f"Remove model {self.name}; its items stay in the table"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        """For the file's name."""
+        return f"remove_{self.model_name_lower}"
+
+
+@public
+class RenameModel(ItemsOperation):
+    """Another name of the class. Nothing that is stored changes: its ``itemType`` does by ``MoveKeys``."""
+
+    category = OperationCategory.ALTERATION
+
+    def __init__(self, old_name: str, new_name: str) -> None:
+        self.old_name, self.new_name = old_name, new_name
+        self.model_name = old_name
+
+    def references_model(self, name: str, app_label: str) -> bool:
+        """Whether it is about a model of either name."""
+        return name.lower() in (self.old_name.lower(), self.new_name.lower())
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """Rename the model, and what refers to it."""
+        snapshot_in(state, app_label, self.old_name)
+        state.rename_model(app_label, self.old_name, self.new_name)
+
+    def changed(self, before: Snapshot) -> Snapshot:
+        """As it was."""
+        return before
+
+    def name_after(self) -> str:
+        """The new one."""
+        return self.new_name
+
+    def merged(self, operation: ItemsOperation) -> list[Operation] | None:
+        """Two renames are one."""
+        if isinstance(operation, RenameModel) and operation.old_name.lower() == self.new_name.lower():
+            return [RenameModel(self.old_name, operation.new_name)]
+        return None
+
+    def describe(self) -> str:
+        """In one line."""
+        return f"Rename model {self.old_name} to {self.new_name}"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        """For the file's name."""
+        return f"rename_{self.old_name.lower()}_{self.new_name.lower()}"
+
+
+@public
+class MoveKeys(ItemsOperation):
+    """Another primary key or ``itemType``: each item is written under its new key and deleted under the old one."""
+
+    category = OperationCategory.ALTERATION
+    takes_pending = False
+
+    def __init__(self, model_name: str, primary: Key | None = None, item_type: str | None = None) -> None:
+        self.model_name, self.primary, self.item_type = model_name, primary, item_type
+
+    def changed(self, before: Snapshot) -> Snapshot:
+        """With the new primary key and type."""
+        primary = before.primary if self.primary is None else self.primary
+        return replace(before, primary=primary, item_type=self.item_type or before.item_type)
+
+    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Move the items, one by one."""
+        return _moved(before, after)
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Move them back."""
+        return _moved(after, before)
+
+    def merged(self, operation: ItemsOperation) -> list[Operation] | None:
+        """Two moves are one."""
+        if not isinstance(operation, MoveKeys):
+            return None
+        primary, item_type = operation.primary or self.primary, operation.item_type or self.item_type
+        named: dict[str, Any] = {"primary": primary} if primary else {}
+        named |= {"item_type": item_type} if item_type else {}
+        return [MoveKeys(model_name=self.model_name, **named)]
+
+    def describe(self) -> str:
+        """In one line."""
+        parts = [] if self.primary is None else [f"({self.primary.partition}, {self.primary.sort})"]
+        parts += [f"itemType {self.item_type}"] if self.item_type else []
+        return f"Move items of {self.model_name} to {' and '.join(parts)}"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        """For the file's name."""
+        return f"move_{self.model_name_lower}"
+
+
+def _moved(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
+    moved = moved_items(before, after)
+    if before.item_type == after.item_type:
+        return (moved,)
+    return (moved, renamed_parents(before.item_type, after.item_type))
+
+
+@public
+class AlterTrashIndex(ItemsOperation):
+    """Another index for the trash, or none."""
+
+    category = OperationCategory.ALTERATION
+
+    def __init__(self, model_name: str, index: str | None) -> None:
+        self.model_name, self.index = model_name, index
+
+    def changed(self, before: Snapshot) -> Snapshot:
+        """With the trash on that index."""
+        return replace(before, trash_index=self.index)
+
+    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Give items in the trash their new key."""
+        return _trash_pairs(before, after)
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Give them their old one."""
+        return _trash_pairs(after, before)
+
+    def indexes(self) -> Sequence[str]:
+        """The trash's."""
+        return () if self.index is None else (self.index,)
+
+    def touched(self) -> frozenset[str]:
+        """The trash, which no other operation of one attribute or key is about."""
+        return frozenset({"trash"})
+
+    def merged(self, operation: ItemsOperation) -> list[Operation] | None:
+        """The later one counts."""
+        return [operation] if isinstance(operation, AlterTrashIndex) else None
+
+    def describe(self) -> str:
+        """In one line."""
+        return f"Read the trash of {self.model_name} by {self.index or 'no index'}"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        """For the file's name."""
+        return f"{self.model_name_lower}_trash_{self.index or 'none'}"
+
+
+def _trash_pairs(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
+    indexes = {each for each in (before.trash_index, after.trash_index) if each is not None}
+    return (index_pairs(after, indexes),) if after.soft_delete and indexes else ()

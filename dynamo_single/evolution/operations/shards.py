@@ -1,0 +1,70 @@
+"""The operation on the number of a model's shards."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from django.db.migrations.operations.base import Operation, OperationCategory
+
+from dynamo_single.evolution import apply, grow_shards
+from dynamo_single.evolution.operations.base import ItemsOperation, public
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.evolution.state import snapshot_in
+from dynamo_single.orm.schema.keys.shards import Entry, Schedule
+
+if TYPE_CHECKING:
+    from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+    from django.db.migrations.state import ProjectState
+
+
+@public
+class ChangeShards(ItemsOperation):
+    """Another number of shards for objects to come, as ``manage.py dynamo_shards`` lets a model have it.
+
+    It counts as early as every process knows, in 20 minutes, and not before ``since``; at once where the table has no
+    item of the model, and no number recorded. What is recorded already stays as it is. Going back takes no number
+    back, and says so. The number lies in the table, so that ``makemigrations`` never writes this operation.
+    """
+
+    category = OperationCategory.ALTERATION
+    only_declares = False
+
+    def __init__(self, model_name: str, shards: int, since: datetime | None = None) -> None:
+        self.model_name, self.shards, self.since = model_name, shards, since
+        Schedule((Entry(0, shards),))
+
+    def changed(self, before: Snapshot) -> Snapshot:
+        """As it was, if it has a sharded key: the number is no part of a declaration."""
+        grow_shards.divided_in(before, self.model_name)
+        return before
+
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
+        """Record the number."""
+        grow_shards.forwards(self._step(app_label, to_state), schema_editor, self.shards, self.since)
+
+    def database_backwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
+        """Leave it, and say so."""
+        grow_shards.backwards(self._step(app_label, to_state), schema_editor)
+
+    def _step(self, app_label: str, state: ProjectState) -> apply.Step:
+        snapshot = snapshot_in(state, app_label, self.model_name)
+        return apply.Step(self, app_label, snapshot, snapshot)
+
+    def merged(self, operation: ItemsOperation) -> list[Operation] | None:
+        """The later number counts."""
+        return [operation] if isinstance(operation, ChangeShards) else None
+
+    def describe(self) -> str:
+        """In one line."""
+        since = "" if self.since is None else f", not before {self.since.isoformat()}"
+        return f"Divide {self.model_name} into {self.shards} shards{since}"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        """For the file's name."""
+        return f"{self.model_name_lower}_{self.shards}_shards"

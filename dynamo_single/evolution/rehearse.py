@@ -1,0 +1,107 @@
+"""A dry run of migrations: what they would do to the items as they are now, shown of some of them, without a write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from django.db.migrations.executor import MigrationExecutor
+
+from dynamo_single.evolution import finish
+from dynamo_single.evolution.apply import Step
+from dynamo_single.evolution.backfill import Imagined, Rehearsal, Sample, Task, rehearse
+from dynamo_single.evolution.migrate_run import Run
+from dynamo_single.exceptions import ConfigurationError, FormNotApplied
+from dynamo_single.table.request import Item
+
+#: How many items of each task are shown that would change, and how many that could not.
+SHOWN: Final = 3
+REFUSED: Final = 20
+#: How many items of the table each task reads, unless the command is told another number.
+READ: Final = 10_000
+
+
+def plan_of(connection: Any, app_label: str | None, name: str | None) -> list[object]:
+    """The migrations that would be applied, in their order; none if it would go back.
+
+    Raises ``KeyError`` for an app without migrations, and for a migration that is not there.
+    """
+    executor = MigrationExecutor(connection)
+    if app_label is not None and app_label not in executor.loader.migrated_apps:
+        raise KeyError(app_label)
+    targets = executor.loader.graph.leaf_nodes(app_label)
+    if app_label and name:
+        targets = [(app_label, executor.loader.get_migration_by_prefix(app_label, name).name)]
+    return [migration for migration, backwards in executor.migration_plan(targets) if not backwards]
+
+
+def rehearse_plan(migrations: Iterable[object], this: Run, most: int = READ) -> None:
+    """Try what ``migrate`` would do, operation by operation: Scans of about ``most`` items for each task."""
+    for migration in migrations:
+        for step in finish.steps_of(finish.loader(), migration).values():
+            _show(f"{migration}: {step.operation.describe()}", step, _tasks(step), this, most)
+
+
+def rehearse_finish(found: Iterable[finish.Opened], this: Run, most: int = READ) -> None:
+    """Try what ``migrate --finish`` would do."""
+    for each in found:
+        step, migration = finish.step_of(each)
+        title = f"{migration}: {step.operation.describe()}, at --finish"
+        _show(title, step, (*step.finish_tasks, *step.drop_tasks, *step.counting_tasks), this, most)
+
+
+def _tasks(step: Step) -> tuple[Task, ...]:
+    return (*(step.open_tasks or step.finish_tasks), *step.drop_tasks, *step.counting_tasks)
+
+
+def _show(title: str, step: Step, tasks: Iterable[Task], this: Run, most: int) -> None:
+    this.say(f"  {title}")
+    try:
+        _try(step, tasks, this, most)
+    except (ConfigurationError, FormNotApplied) as error:
+        this.say(f"    This cannot be tried yet. {error}")
+
+
+def _try(step: Step, tasks: Iterable[Task], this: Run, most: int) -> None:
+    imagined: Imagined = {}
+    for task in tasks:
+        found = rehearse(
+            task,
+            step.table,
+            sample=SHOWN,
+            refused=REFUSED,
+            most=most,
+            max_rcu=this.options.max_rcu,
+            imagined=imagined,
+        )
+        for line in _lines(found):
+            this.say(f"    {line}")
+
+
+def _lines(found: Rehearsal) -> Iterator[str]:
+    of_all = "all" if found.complete else "the first"
+    read = f"{of_all} {found.scanned:,} of the table were read"
+    yield f"{found.changing:,} of {found.matched:,} items would change ({read})."
+    for sample in found.samples:
+        yield from _changes(sample)
+    if found.failing:
+        yield f"{found.failing:,} could not be changed:"
+    for failure in found.failures:
+        yield f"  {failure}"
+    if more := found.failing - len(found.failures):
+        yield f"  and {more:,} more."
+
+
+def _changes(sample: Sample) -> Iterator[str]:
+    for key, after in sample.after.items():
+        before = sample.before.get(key)
+        name = " / ".join(key)
+        if before is None or after is None:
+            yield f"{name}: {'is written' if before is None else 'is deleted'}"
+            continue
+        changed = [each for each in {**before, **after} if before.get(each) != after.get(each)]
+        yield f"{name}: " + ", ".join(f"{each} {_shown(before, each)} -> {_shown(after, each)}" for each in changed)
+
+
+def _shown(item: Item, name: str) -> str:
+    return repr(next(iter(item[name].values()))) if name in item else "missing"

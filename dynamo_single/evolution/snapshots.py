@@ -1,0 +1,374 @@
+"""What is stored of a model at one time: its keys, attributes and unique rules, without the model itself.
+
+Everything here is a value or a pure function of one. This module must not know operations, or the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+from msgspec.structs import replace as struct_replace
+
+from dynamo_single.evolution.stored_attributes import StoredAttribute, UniqueRule, Written, all_of
+from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
+from dynamo_single.orm.conditions import lowering
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.conditions.wording import condition_of, renamed
+from dynamo_single.orm.items.unique_rules import key_of_claim, rule_fingerprint, rules_of
+from dynamo_single.orm.requests.actions import Item, ItemKey
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute
+from dynamo_single.orm.schema.fingerprints import key_fingerprint
+from dynamo_single.orm.schema.keys.reference_parts import codec_of_member
+from dynamo_single.orm.schema.keys.shards import Shards, parted, place_among, seconds, suffix
+from dynamo_single.orm.schema.keys.template import (
+    Codec,
+    IndexKey,
+    Key,
+    KeyPart,
+    NoIdentity,
+    Template,
+    codec_for,
+    sharding_of,
+)
+from dynamo_single.orm.schema.layout import AccessKey, IndexCondition
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.schema.upgrades import FIRST
+from dynamo_single.table import names
+from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, NewItem
+from dynamo_single.table.table import get_table
+
+Values = dict[str, Any]
+AnyKey = TypeVar("AnyKey", Key, IndexKey)
+
+
+@dataclass(frozen=True)
+class Snapshot(Written):
+    """One model's items as they are stored at one time; attributes and keys by their Python names."""
+
+    item_type: str
+    primary: Key
+    attributes: Mapping[str, StoredAttribute]
+    keys: Mapping[str, IndexKey] = field(default_factory=dict)
+    unique: tuple[UniqueRule, ...] = ()
+    #: The index that the trash is read by; ``None`` without one.
+    trash_index: str | None = None
+    #: The table, by its alias in ``settings.DYNAMO_SINGLE``.
+    alias: str = "default"
+    #: The schema version that code writes, and the one that every item has at least.
+    schema_version: int = FIRST
+    oldest_version: int = FIRST
+    #: The physical names that upgrades may change of items between the two.
+    pending: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, model: Any) -> Snapshot:
+        """The model as it is declared now; raises ``ConfigurationError`` for declarations that cannot work."""
+        model = model._meta.concrete_model
+        options, layout = model._options, registry.layout_of(model)
+        return cls(
+            options.item_type,
+            _with_shards(options.primary, options.shards),
+            all_of(model),
+            keys={key.name: _as_stored(options.index_keys[key.name], key, options.shards) for key in layout.indexes},
+            unique=tuple(map(UniqueRule.of, rules_of(model))),
+            trash_index=None if layout.trash is None else layout.trash.index,
+            alias=options.alias,
+            schema_version=options.schema_version or FIRST,
+            oldest_version=FIRST if layout.schema is None else layout.schema.oldest,
+            pending=changes_from(model, FIRST),
+        )
+
+    @property
+    def soft_delete(self) -> bool:
+        """Whether objects go to a trash."""
+        return registry.DELETED_AT in self.attributes
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether a key of the model, or the trash's, is divided into shards."""
+        return any(key.sharding is not None for key in self.access_keys.values())
+
+    @cached_property
+    def access_keys(self) -> dict[str, AccessKey]:
+        """The keys by name, with codecs: ``primary``, those of indexes, and ``trash``."""
+        found = {"primary": self._access_key("primary", None, self.primary)}
+        found |= {name: self._access_key(name, key.index, key) for name, key in self.keys.items()}
+        if self.trash_index is not None and self.soft_delete:
+            identity = "#".join(f"{{{name}}}" for name in found["primary"].variables)
+            given = [self.primary.sharded, *(key.sharded for key in self.keys.values())]
+            shards = next((each for each in given if each), False)
+            trash = Key(f"{names.TRASH_PREFIX}#{self.item_type}", f"{{{registry.DELETED_AT}}}#{identity}", shards)
+            found[registry.TRASH] = self._access_key(registry.TRASH, self.trash_index, trash)
+        return found
+
+    @property
+    def pending_names(self) -> frozenset[str]:
+        """The attributes, by Python name, that upgrades may change, with folded copies of them."""
+        found = {name for name, each in self.attributes.items() if each.stored in self.pending}
+        return frozenset({*found, *(name for name, each in self.attributes.items() if each.source in found)})
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The attributes of the primary key."""
+        return self.access_keys["primary"].variables
+
+    def values_of(self, item: Item) -> Values:
+        """The Python values of a stored item, by attribute; raises ``InvalidValue`` for one of another type."""
+        return {name: each.value(item.get(each.stored)) for name, each in self.attributes.items()}
+
+    def computed(self, values: Mapping[str, object]) -> Values:
+        """What follows from the values, by attribute: folded copies, and what is extracted from documents."""
+        following = {name: each for name, each in self.attributes.items() if each.source}
+        return {name: each.followed(values.get(each.source)) for name, each in following.items()}
+
+    def primary_key(self, values: Mapping[str, object], near: ItemKey | None = None) -> ItemKey:
+        """The primary key that the values give; of several, the one in the shard of a key ``near`` it."""
+        found = self.primary_keys(values)
+        place = None if near is None else parted(near[0])[1]
+        return next((each for each in found if parted(each[0])[1] == place), found[0])
+
+    def primary_keys(self, values: Mapping[str, object]) -> tuple[ItemKey, ...]:
+        """The primary keys that an item with these values may have, a new one's first: see ``Schedule.folds()``."""
+        key = self.access_keys["primary"]
+        return tuple(self._rendered(key, values, ending) for ending in self._endings(key, values))
+
+    def index_key(self, name: str, values: Mapping[str, object]) -> ItemKey | None:
+        """The key on an index, or ``None`` for what stays out of it; raises ``EmptyKeyPart`` where it may not."""
+        key = self.access_keys[name]
+        if key.condition is not None and not self._meets(key.condition, values):
+            return None
+        for variable in key.needed:
+            if values.get(variable) is None or values[variable] == "":
+                if self.attributes[variable].required:
+                    raise EmptyKeyPart(f"{self.item_type}: {variable} is empty, and the key {name} needs it.")
+                return None
+        return self._rendered(key, values, self._endings(key, values)[0])
+
+    def _meets(self, condition: IndexCondition, values: Mapping[str, object]) -> bool:
+        named = {name: self.attributes[name] for name in condition.attributes}
+        found = {each.stored: each.stored_value(values.get(name)) for name, each in named.items()}
+        item: Any = {name: value for name, value in found.items() if value is not None}
+        return matches(lowering.by_names(condition, (each.stored for each in named.values())), item)
+
+    def index_names(self, name: str) -> tuple[str, str]:
+        """The physical names of a key on an index."""
+        index = self.access_keys[name].index or ""
+        return names.index_partition(index), names.index_sort(index)
+
+    def index_attributes(self, values: Mapping[str, object]) -> NewItem:
+        """All index keys that an item with these values has: those of a live one, or the trash's."""
+        live = values.get(registry.DELETED_AT) is None
+        found: NewItem = {}
+        for name in self.keys if live else (registry.TRASH,) if registry.TRASH in self.access_keys else ():
+            texts = self.index_key(name, values)
+            if texts is not None:
+                found |= {each: {"S": text} for each, text in zip(self.index_names(name), texts, strict=True)}
+        return found
+
+    def claims(self, item: Item) -> dict[ItemKey, UniqueRule]:
+        """The claims that a stored item has to hold; raises ``InvalidValue`` for a value that fits no key."""
+        return {key: rule for rule in self.unique for key in self.claimed(rule, item)}
+
+    def claimed(self, rule: UniqueRule, item: Item) -> set[ItemKey]:
+        """The keys of the claims of one rule that an item has to hold."""
+        if names.DELETED_AT in item or not matches(_condition(rule), item):
+            return set()
+        own = self._claim(rule, item)
+        found = set() if own is None else {own}
+        if rule.members:
+            stored, attributes = self.attributes[rule.members], self._unique_attributes(rule)
+            members: Any = stored.value(item.get(stored.stored)) or ()
+            found |= {key_of_claim(self.item_type, attributes, rule.name, (member,)) for member in members}
+        return found
+
+    def _claim(self, rule: UniqueRule, item: Item) -> ItemKey | None:
+        attributes = self._unique_attributes(rule)
+        stored = [item.get(each.attr_name) for each in attributes]
+        values = [
+            None if value is None else each.from_attribute_value(dict(value))
+            for each, value in zip(attributes, stored, strict=True)
+        ]
+        if any(value is None or value == "" for value in values):
+            return None
+        return key_of_claim(self.item_type, attributes, rule.name, values)
+
+    def key_fingerprint(self, name: str) -> str:
+        """The text of a key: ``primary``, one of an index, or ``trash``."""
+        return key_fingerprint(self.access_keys[name], {name: each.stored for name, each in self.attributes.items()})
+
+    def unique_fingerprint(self, rule: UniqueRule) -> str:
+        """The text of a unique rule."""
+        members = self.attributes[rule.members].stored if rule.members else ""
+        return rule_fingerprint(self._unique_attributes(rule), rule.name, _condition(rule), members)
+
+    def attribute_fingerprint(self, name: str) -> str:
+        """The text of an attribute."""
+        each = self.attributes[name]
+        follows = f"count({each.counted})" if each.counted else ""
+        if each.source:
+            follows = each.how(self.attributes[each.source].stored)
+        if each.copied:
+            reference, _dot, attribute = each.copied.partition(".")
+            follows = f"copy({self.attributes[reference].stored}.{attribute})"
+        return each.text(follows)
+
+    def _access_key(self, name: str, index: str | None, key: Key | IndexKey) -> AccessKey:
+        shards, sharding = key.sharded, None
+        if isinstance(shards, Shards):
+            codec = codec_for(self._key_kind(shards.attribute, key.partition))
+            primary = self._template(self.primary.partition), self._template(self.primary.sort)
+            sharding = sharding_of(shards, codec, primary)
+        condition = None
+        if isinstance(key, IndexKey) and key.condition is not None:
+            condition = self._condition(name, key.condition)
+        partition, sort = self._template(key.partition), self._template(key.sort)
+        return AccessKey(name, index, partition, sort, sharding=sharding, given=condition)
+
+    def _condition(self, name: str, given: object) -> IndexCondition:
+        if not isinstance(given, tuple):
+            raise ConfigurationError(
+                f"{self.item_type}: the condition of the key {name} is {given!r}, and a migration has tuples: let "
+                "manage.py makemigrations write it."
+            )
+        found = lowering.of_plain(given)
+        for each in found.attributes:
+            if each not in self.attributes:
+                raise ConfigurationError(
+                    f"{self.item_type}: the condition of the key {name} asks for {each!r}, which the migrations know "
+                    f"no attribute of. They know {', '.join(self.attributes)}."
+                )
+        return found
+
+    def _endings(self, key: AccessKey, values: Mapping[str, object]) -> tuple[str, ...]:
+        """The numbers of shards that a key may end in, as the table says, which may be asked for it."""
+        sharding = key.sharding
+        if sharding is None:
+            return ("",)
+        at: Any = values.get(sharding.at)
+        if at is None or values.get(sharding.attribute) is None:
+            raise EmptyKeyPart(f"{self.item_type}: {sharding.at} is missing, and decides about the shard.")
+        schedule = knowledge.recorded(get_table(self.alias), self.item_type)
+        entry = schedule.entry(seconds(at))
+        texts = (sharding.text(values[sharding.attribute], fold) for fold in schedule.folds(entry))
+        return tuple(dict.fromkeys(suffix(place_among(text, entry.shards)) for text in texts))
+
+    def _rendered(self, key: AccessKey, values: Mapping[str, object], ending: str) -> ItemKey:
+        """The texts of a key in a shard."""
+        try:
+            partition = key.partition.render(values, limit=PARTITION_KEY_LIMIT - len(ending)) + ending
+            return partition, key.sort.render(values, limit=SORT_KEY_LIMIT)
+        except NoIdentity as error:
+            raise InvalidValue(f"{self.item_type}: {error}") from error
+
+    def _template(self, source: str) -> Template:
+        parsed = Template.parse(source)
+        return parsed.bind({part.shown: self._codec(part, source) for part in parsed.parts})
+
+    def _codec(self, part: KeyPart, source: str) -> Codec:
+        kind = self._key_kind(part.name, source)
+        if part.path:
+            return codec_of_member(part, part.name, self.attributes[part.name].identity, source)
+        return codec_for(kind, part.spec)
+
+    def _key_kind(self, name: str, source: str) -> str:
+        if name not in self.attributes:
+            raise ConfigurationError(
+                f"{self.item_type}: the key {source!r} names {name!r}, which the migrations know no attribute of. They "
+                f"know {', '.join(self.attributes)}."
+            )
+        return str(self.attributes[name].attribute(name).key_kind)
+
+    def _unique_attributes(self, rule: UniqueRule) -> list[Attribute]:
+        made = [self.attributes[name].attribute(name) for name in rule.attributes]
+        for each in made:
+            each.canonical = each.name in rule.canonical
+        return made
+
+
+def changes_from(model: type[DynamoModel], version: int) -> tuple[str, ...]:
+    """The physical names that a model's upgrades from a version on may change, folded copies of them not counted."""
+    upgrades = model._options.upgrades.items()
+    return tuple(sorted({name for start, each in upgrades if start >= version for name in each.changes}))
+
+
+def _condition(rule: UniqueRule) -> Condition:
+    return EVERYTHING if rule.condition is None else condition_of(rule.condition)
+
+
+def _with_shards(key: AnyKey, shards: Shards | None) -> AnyKey:
+    """A declared key with all that its texts follow from."""
+    return struct_replace(key, sharded=shards) if key.sharded and shards is not None else key
+
+
+def with_attribute_renamed(snapshot: Snapshot, old: str, new: str, stored: str | None = None) -> Snapshot:
+    """The snapshot with another Python name of an attribute, and another physical one if ``stored`` is given.
+
+    Keys, rules and folded copies that name it follow.
+    """
+    before = snapshot.attributes[old]
+    after = before if stored is None else replace(before, stored=stored)
+    attributes = {new if name == old else name: each for name, each in snapshot.attributes.items()}
+    attributes[new] = after
+    return replace(
+        snapshot,
+        attributes={name: _following(each, old, new) for name, each in attributes.items()},
+        primary=_key_renamed(snapshot.primary, old, new),
+        keys={name: _key_renamed(key, old, new) for name, key in snapshot.keys.items()},
+        unique=tuple(_rule_renamed(rule, (old, new), (before.stored, after.stored)) for rule in snapshot.unique),
+    )
+
+
+def _as_stored(declared: IndexKey, key: AccessKey, shards: Shards | None) -> IndexKey:
+    """A declared key of an index with all that it follows from, as a migration has it."""
+    condition = key.condition
+    plain = None if condition is None else lowering.as_plain(condition)
+    return struct_replace(_with_shards(declared, shards), condition=plain)
+
+
+def _key_renamed(key: AnyKey, old: str, new: str) -> AnyKey:
+    shards = key.sharded
+    if isinstance(shards, Shards):
+        name, at = (new if each == old else each for each in (shards.attribute, shards.at))
+        shards = Shards(name, at)
+    partition, sort = _renamed(key.partition, old, new), _renamed(key.sort, old, new)
+    changed = struct_replace(key, partition=partition, sort=sort, sharded=shards)
+    if isinstance(changed, IndexKey) and isinstance(changed.condition, tuple):
+        changed = struct_replace(changed, condition=renamed(changed.condition, old, new))
+    return changed
+
+
+def _following(attribute: StoredAttribute, old: str, new: str) -> StoredAttribute:
+    reference, dot, name = attribute.copied.partition(".")
+    if attribute.source != old and reference != old:
+        return attribute
+    source = new if attribute.source == old else attribute.source
+    return replace(attribute, source=source, copied=f"{new}{dot}{name}" if reference == old else attribute.copied)
+
+
+def _rule_renamed(rule: UniqueRule, python: tuple[str, str], physical: tuple[str, str]) -> UniqueRule:
+    def follow(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(python[1] if name == python[0] else name for name in names)
+
+    condition = None if rule.condition is None else renamed(rule.condition, *physical)
+    attributes, canonical, (members,) = map(follow, (rule.attributes, rule.canonical, (rule.members,)))
+    return replace(rule, attributes=attributes, canonical=canonical, condition=condition, members=members)
+
+
+def _renamed(source: str, old: str, new: str) -> str:
+    """A template that names another attribute; its literals stay, braces included."""
+    parsed = Template.parse(source)
+    text = ""
+    for part in parsed.parts:
+        name = (struct_replace(part, name=new) if part.name == old else part).shown
+        text += _literal(part.literal) + f"{{{name}{':' if part.spec else ''}{part.spec}}}"
+    return text + _literal(parsed.tail)
+
+
+def _literal(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")

@@ -1,0 +1,102 @@
+"""All effects together: which of them a model has. A plain model has none: its writes pass none of their modules."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from functools import lru_cache
+
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.effects import counters, unique_claims
+from dynamo_single.orm.effects.base import Effect, Effects
+from dynamo_single.orm.effects.copies import Copies
+from dynamo_single.orm.effects.copy_updates import Spreading
+from dynamo_single.orm.effects.counters import Counters
+from dynamo_single.orm.effects.derived import Derived, Shards, Version
+from dynamo_single.orm.effects.trash_counts import TrashCounts, has_number, is_counted
+from dynamo_single.orm.effects.unique_claims import Claims
+from dynamo_single.orm.items import version
+from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.items.unique_rules import rules_of
+from dynamo_single.orm.requests.updates import Change
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.types import DynamoModel
+
+
+def effects_of(model: type[DynamoModel]) -> Effects:
+    """What else is written with the objects of a model, in the order of the actions.
+
+    A refusal is explained by the last of them first.
+    """
+    return _effects_of(model, registry.generation)
+
+
+@lru_cache(maxsize=1024)
+def _effects_of(model: type[DynamoModel], generation: int) -> Effects:
+    found: list[Effect] = []
+    layout = registry.layout_of(model)
+    if layout.sharding is not None:
+        found.append(Shards(model, layout.sharding))
+    if version.attribute_of(model) is not None:
+        found.append(Version(model))
+    if rules_of(model):
+        found.append(Claims(model))
+    if model.derived_from:
+        found.append(Derived(model))
+    if registry.copied_of(model):
+        found.append(Copies(model))
+    if counters.counted(model):
+        found.append(Counters(model))
+    if is_counted(model) or has_number(model):
+        found.append(TrashCounts(model))
+    if registry.copied_from(model):
+        found.append(Spreading(model, effects_of))
+    _check_upgrades(model, found)
+    return tuple(found)
+
+
+def _check_upgrades(model: type[DynamoModel], effects: list[Effect]) -> None:
+    """Refuse upgrades of what other items follow from: reading an item cannot change those along with it."""
+    schema = registry.layout_of(model).schema
+    changes = frozenset[str]() if schema is None else schema.changes
+    for effect in effects:
+        if refused := sorted(changes & effect.watches):
+            raise ConfigurationError(
+                f"{model._meta.label}: Meta.upgrades change {', '.join(refused)}, from which other items follow: "
+                "unique values, copies, counters or derived objects, which reading an item cannot change. Let a "
+                "migration change it (ChangeItems), or upgrade all items (UpgradeItems) before the rule is declared."
+            )
+
+
+def depended_on(model: type[DynamoModel]) -> frozenset[str]:
+    """The attributes on which keys, unique values, copies or other items depend: DynamoDB cannot set them alone."""
+    return _depended_on(model, registry.generation)
+
+
+@lru_cache(maxsize=1024)
+def _depended_on(model: type[DynamoModel], generation: int) -> frozenset[str]:
+    watched = form_of(model).depended_on.union(*(effect.watches for effect in effects_of(model)))
+    return frozenset(name for name, stored in form_of(model).stored.items() if stored in watched)
+
+
+def has_followers(model: type[DynamoModel], changes: Iterable[Change], changed: Collection[str]) -> bool:
+    """Whether something is extracted from a place that is changed, or from a document that is among the ``changed``."""
+    form = form_of(model)
+    if not form.extracted:
+        return False
+    documents = {form.stored[name] for name in changed}
+    changes = tuple(changes)
+    return any(each.place.name in documents or any(map(each.is_reached_by, changes)) for each in form.extracted)
+
+
+def tied(model: type[DynamoModel]) -> list[str]:
+    """The attributes that tie objects to other items: what is unique or derived from, copied or counted, and versions.
+
+    A writer that sends one item only would leave those behind.
+    """
+    counting = [each.field.name for each in counters.counted(model)]
+    copied = [copy.source.name for copy in registry.copied_from(model)]
+    own = [*registry.copied_of(model), *registry.counters_of(model)]
+    sharding = registry.layout_of(model).sharding
+    divided = [] if sharding is None else [sharding.attribute]
+    found = [*divided, *unique_claims.unique_attributes(model), *model.derived_from, *copied, *counting]
+    return list(dict.fromkeys([*found, *(attribute.name for attribute in own), *version.next_values(model, None)]))

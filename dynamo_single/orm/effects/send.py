@@ -1,0 +1,158 @@
+"""Sending an object's write: one request for one action, one transaction for several, or a place in a block.
+
+Whatever fails is reported as an error of the object whose action it was. This module must not know how actions are
+made.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from dynamo_single.exceptions import (
+    AlreadyExists,
+    ConditionFailed,
+    ConditionNotMet,
+    Conflict,
+    DynamoSingleError,
+    NotSupported,
+    OutcomeUnknown,
+    StaleObject,
+    TransactionCancelled,
+)
+from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.effects.write import Write
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items.encode import touched
+from dynamo_single.orm.requests.actions import Action, Check, Item, Update, key_of
+from dynamo_single.orm.requests.atomic_block import Block, Explain
+from dynamo_single.orm.requests.compiler import compile_action, compile_transaction
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table.request import MAX_TRANSACTION_SIZE
+from dynamo_single.table.table import get_table
+
+#: The name under which the state of an object has the key that it was to be moved to, if no answer came.
+_UNANSWERED: Final = "_moved_without_an_answer"
+
+
+async def deliver(obj: DynamoModel, write: Write) -> Item:
+    """Send an object's write, or leave it to the block that it joins; gives the object's item as it is stored then.
+
+    Where DynamoDB makes changes itself and nothing was answered yet, they are left out of the item, as not read.
+    """
+    block = write.transition.pending
+    if block is not None:
+        block.add(write.alias, write.entry(_undo(obj, write.transition.after)))
+        return write.stored_after(None)
+    try:
+        answer = await carry_out(write.alias, [(action, write.explain) for action in write.actions])
+    except (AlreadyExists, StaleObject, ConditionNotMet) as error:
+        unanswered = getattr(obj._state, _UNANSWERED, None) if write.is_move else None
+        found = write.carried_out(error, unanswered=unanswered)
+        if found is None:
+            raise
+        return found
+    except BaseException as error:
+        if write.is_move and write.transition.after is not None and not _is_refusal(error):
+            setattr(obj._state, _UNANSWERED, key_of(write.transition.after))
+        raise
+    return write.stored_after(answer.get("Attributes"))
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Whether DynamoDB said that nothing was written; after any other error nobody knows."""
+    return any(isinstance(each, ConditionFailed | TransactionCancelled) for each in (error, error.__cause__))
+
+
+def _undo(obj: DynamoModel, after: Item | None) -> Callable[[], None]:
+    """What puts an object back to what it was before its write, but for what was set in it since."""
+    stored, adding, values = obj._stored, obj._state.adding, dict(obj.__dict__)
+
+    def undo() -> None:
+        written = {} if after is None else decode.values_of(type(obj), after)
+        touched_since = touched(obj, written)
+        for name in values.keys() & written.keys() - touched_since:
+            obj.__dict__[name] = values[name]
+        obj._stored = stored
+        obj._state.adding = adding
+
+    return undo
+
+
+async def commit(block: Block) -> None:
+    """Send all that a block has collected, as one request; nothing, if it has collected nothing."""
+    if not block.entries or block.alias is None:
+        return
+    if block.is_too_large:
+        raise NotSupported(
+            f"The block writes items of {block.size} bytes together; a transaction takes "
+            f"{MAX_TRANSACTION_SIZE}. Write fewer objects in one block."
+        )
+    late = next((each for each in block.entries if each.until is not None and each.until < time.monotonic()), None)
+    if late is not None:
+        raise Conflict(
+            f"{late.name} was written early in a block that took too long: how many shards its model has may have been "
+            "changed meanwhile. Nothing was written; do the block again."
+        )
+    explained = [(action, entry.explain) for action, entry in block.actions()]
+    # What depends on what is stored must not be made twice, if an answer is lost and the request sent again.
+    counts = any(
+        isinstance(action, Update) and (action.add or any(change.counts for change in action.changes))
+        for action, _ in explained
+    )
+    token = block.token or (str(uuid.uuid4()) if counts else None)
+    try:
+        await carry_out(block.alias, explained, token=token)
+    except OutcomeUnknown as error:
+        if block.token is None:
+            raise
+        raise OutcomeUnknown(
+            f"{error} Or repeat the block with its token {block.token!r} within ten minutes: DynamoDB carries it out "
+            "once.",
+            code=error.code,
+        ) from error
+    except DynamoSingleError as error:
+        if not _was_carried_out(block, error):
+            raise
+
+
+def _was_carried_out(block: Block, error: DynamoSingleError) -> bool:
+    """Whether the block's one request was carried out by the first of botocore's attempts, and the answer lost."""
+    cause = error.__cause__
+    if not isinstance(cause, ConditionFailed) or not cause.retried:
+        return False
+    ((action, _),) = block.actions()
+    expected = block.item_after(action.key)
+    if not expected or not cause.item:
+        return not expected and not cause.item
+    return {name: normal(value) for name, value in cause.item.items()} == {
+        name: normal(value) for name, value in expected.items()
+    }
+
+
+async def carry_out(
+    alias: str, explained: Sequence[tuple[Action, Explain]], *, token: str | None = None
+) -> dict[str, Any]:
+    """Send actions at once, all or none of them; a failure is the error that its action's ``Explain`` makes.
+
+    One action is a plain request, unless there is a ``token``, or it is a check.
+    """
+    table = get_table(alias)
+    actions = [action for action, _ in explained]
+    if len(actions) == 1 and token is None and not isinstance(actions[0], Check):
+        request = compile_action(actions[0])
+    else:
+        # One token for all attempts: DynamoDB carries a transaction out once.
+        request = compile_transaction(actions, table.name, token or str(uuid.uuid4()))
+    try:
+        return await table.ask_patiently(request)
+    except ConditionFailed as error:
+        action, explain = explained[0]
+        raise explain(action, error.item) from error
+    except TransactionCancelled as error:
+        for (action, explain), reason in zip(explained, error.reasons, strict=False):
+            if reason is not None and reason.get("Code") == "ConditionalCheckFailed":
+                raise explain(action, reason.get("Item")) from error
+        raise

@@ -1,0 +1,235 @@
+"""From a stored item to an object, or to the values of some attributes.
+
+This module sends one kind of request only: reading an object again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models import DEFERRED
+from django.db.models.signals import post_init, pre_init
+
+from dynamo_single.conf import table_settings
+from dynamo_single.exceptions import UnexpectedItem
+from dynamo_single.orm.items.encode import possible_keys
+from dynamo_single.orm.items.page_readers import PageReader, objects_reader
+from dynamo_single.orm.items.readers import values_reader
+from dynamo_single.orm.items.stored import values_held
+from dynamo_single.orm.plan.plan import PartialItem
+from dynamo_single.orm.reading.single import get_items, has_expired
+from dynamo_single.orm.requests.actions import ItemKey, key_of
+from dynamo_single.orm.requests.atomic_block import put_whole
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fields.base import IdentityField
+from dynamo_single.orm.schema.fields.fetching import ObjectState
+from dynamo_single.orm.schema.keys.values import named
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table import masking, names
+from dynamo_single.table.flow import apart, run
+from dynamo_single.table.request import NewItem, StoredValue
+from dynamo_single.table.table import get_table
+
+Item = NewItem
+
+
+def values_of(model: type[DynamoModel], item: Mapping[str, StoredValue]) -> dict[str, Any]:
+    """The Python values of an item, by attribute; what the item lacks has the attribute's default, or ``None``.
+
+    Of an item that was read in part there are only the attributes that were read.
+    """
+    return values_reader(model, item.names if isinstance(item, PartialItem) else None)(item)
+
+
+def check_type(model: type[DynamoModel], item: Item) -> None:
+    """Raise ``UnexpectedItem`` if an item is another model's."""
+    item_type = item.get(names.ITEM_TYPE, {}).get("S")
+    if item_type != model._options.item_type:
+        is_named = names.PARTITION_KEY in item  # of rows it may not have been read
+        partition, sort = (item.get(name, {}).get("S", "") for name in (names.PARTITION_KEY, names.SORT_KEY))
+        key = masking.key_text(model._options.alias, (partition, sort))
+        raise UnexpectedItem(
+            f"{f'The item {key}' if is_named else 'An item among the rows'} has itemType {item_type!r}, and "
+            f"{model._meta.label} reads {model._options.item_type!r}. Something else wrote into this model's keys"
+            f"{'.' if is_named else ': reading the objects names the item.'}{_taken_over(model, item_type)}"
+        )
+
+
+def _taken_over(model: type[DynamoModel], item_type: str | None) -> str:
+    """The way out for a record of another system."""
+    alias = model._options.alias
+    if item_type is not None or table_settings(alias).key == "pk":
+        return ""
+    return f" manage.py dynamo_rebuild --alias {alias} takes over records that another system has written."
+
+
+def instance(model: Any, item: Item) -> Any:
+    """The object of an item; raises ``UnexpectedItem`` if the item is another model's.
+
+    Of an item that was read in part it has the attributes that were read; the others are read when they are asked for.
+    """
+    check_type(model, item)
+    if model._has_from_db:
+        return _from_db(model, item)
+    return _made(model, values_of(model, item), item, DEFAULT_DB_ALIAS)
+
+
+def page_reader(
+    model: type[DynamoModel], read: Sequence[str], *, keyed: bool = False, by: str = ""
+) -> PageReader | None:
+    """What makes objects of whole pages, of which the physical names in ``read`` were read, or everything.
+
+    ``keyed`` and ``by`` are those of ``objects_reader()``. ``None`` for a model that makes objects itself, and where
+    items cannot be decoded so.
+    """
+    return None if model._has_from_db else objects_reader(model, read, keyed=keyed, by=by)
+
+
+def made_at_once(model: type[DynamoModel], reader: PageReader, items: Sequence[object]) -> list[Any] | None:
+    """The objects or rows of a page's items; ``None`` where each has to be made by itself.
+
+    That is if an item is not as usual, or somebody is told of each object.
+    """
+    if reader.signals and (pre_init.has_listeners(model) or post_init.has_listeners(model)):
+        return None
+    try:
+        return reader.make(items)
+    except Exception:
+        # An attribute of a project may raise anything. Each object is made by itself then, and the item that is not as
+        # usual raises there, with its key.
+        return None
+
+
+def loaded(model: type[DynamoModel], db: str | None, field_names: Sequence[str], values: Sequence[object]) -> Any:
+    """The object of the values that some fields have in the table: what ``from_db()`` does unless it is overridden."""
+    attributes = registry.attributes_of(model)
+    given = zip(field_names, values, strict=True)
+    held = {name: value for name, value in given if name in attributes and value is not DEFERRED}
+    return _made(model, held, getattr(values, "item", None), db)
+
+
+class LoadedValues(tuple[Any, ...]):
+    """The values that ``from_db()`` is given, with the item that they were read from."""
+
+    item: Item
+
+
+def _made(model: type[DynamoModel], values: dict[str, object], item: Item | None, db: str | None) -> DynamoModel:
+    listened_to = pre_init.has_listeners(model) or post_init.has_listeners(model)
+    if listened_to:
+        apart(partial(pre_init.send, sender=model, args=(), kwargs={}))
+    result = model.__new__(model)
+    values["_state"] = state = ObjectState()
+    state.adding = False
+    state.db = db
+    values["_stored"] = item
+    # The values are the object's own dict, as with Django's models: it costs no second one, and vars() shows them.
+    result.__dict__ = values
+    if listened_to:
+        apart(partial(post_init.send, sender=model, instance=result))
+    return result
+
+
+def _from_db(model: type[DynamoModel], item: Item) -> DynamoModel:
+    """The object that a model's own ``from_db()`` makes of an item."""
+    held = values_of(model, item)
+    identity = model._meta.pk
+    if isinstance(identity, IdentityField) and held.keys() >= set(identity.names):
+        held[identity.attname] = identity.joined(held[name] for name in identity.names)
+    names = [field.attname for field in model._meta.concrete_fields if field.attname in held]
+    values = LoadedValues(held[name] for name in names)
+    values.item = item
+    result = apart(partial(model.from_db, DEFAULT_DB_ALIAS, names, values))
+    if result._stored is None:  # one that it made of other values
+        result._stored = item
+        result._state.adding = False
+    return result
+
+
+async def reloaded(obj: DynamoModel) -> Any:
+    """Read an object again, strongly consistent: one GetItem; raises the model's ``DoesNotExist``.
+
+    One that is not known to be stored is looked for in every shard where it can be, by one BatchGetItem.
+
+    What the ``atomic()`` block of this context puts whole is not read: it is known.
+    """
+    model = type(obj)
+    await knowledge.ask(registry.layout_of(model))
+    alias, keys = model._options.alias, _keys(obj)
+    item = put_whole(alias, keys)
+    if item is None:
+        found = await get_items(get_table(alias), keys)
+        # Of an expired object, and a new one of its identity in another shard, it is the new one.
+        item = next(iter(sorted(found.values(), key=has_expired)), None)
+    if item is None:
+        raise model.DoesNotExist(f"{named(obj)} is not stored (any more).")
+    return instance(model, item)
+
+
+def reload(obj: DynamoModel) -> Any:
+    """``reloaded()`` in this thread."""
+    return run(reloaded(obj))
+
+
+def follow(obj: Any, fresh: Any, changed: Collection[str]) -> None:
+    """Bring an object up to a fresh reading of it, except for what was ``changed`` in memory and is not saved yet.
+
+    A changed document differs from what it was read as still: what another writer has put in is no change of this one.
+    """
+    attributes = registry.attributes_of(type(obj))
+    for name, value in values_held(fresh).items():
+        if name in attributes and attributes[name].computed:
+            obj.__dict__[name] = value
+        elif name not in changed:
+            setattr(obj, name, value)
+    documents = [attributes[name].attr_name for name in changed if name in attributes and attributes[name].document]
+    before, after = of_one_version(type(obj), obj._stored, fresh._stored) if documents else (None, fresh._stored)
+    obj._stored = _kept(before, after, documents)
+
+
+def of_one_version(model: type[DynamoModel], one: Item | None, other: Item) -> tuple[Item | None, Item]:
+    """Two readings of an item that are to be mixed; if their schema versions differ, as the present one has them."""
+    schema = registry.layout_of(model).schema
+    if schema is None or one is None or one.get(names.SCHEMA_VERSION) == other.get(names.SCHEMA_VERSION):
+        return one, other
+    upgraded = ({name: dict(value) for name, value in schema.current(each).items()} for each in (one, other))
+    return next(upgraded), next(upgraded)
+
+
+def _kept(before: Any, fresh: Any, stored: Collection[str]) -> Any:
+    """A fresh item with some attributes as they were read before, if they were."""
+    known = () if before is None else before.names if isinstance(before, PartialItem) else stored
+    kept = [name for name in stored if name in known]
+    if not kept:
+        return fresh
+    item = {name: value for name, value in fresh.items() if name not in kept}
+    item |= {name: before[name] for name in kept if name in before}
+    return PartialItem(item, fresh.names) if isinstance(fresh, PartialItem) else item
+
+
+def remember(obj: DynamoModel, item: Mapping[str, Any], values: Mapping[str, object]) -> None:
+    """Let an object know what is stored of it, and what its attributes are by that."""
+    obj._stored = PartialItem(item, item.names) if isinstance(item, PartialItem) else dict(item)
+    obj.__dict__.update(values)
+
+
+def _keys(obj: DynamoModel) -> Sequence[ItemKey]:
+    """The key that the object is stored under, or those that it could be stored under."""
+    if obj._stored is not None:
+        return (key_of(obj._stored),)
+    primary = registry.layout_of(type(obj)).primary
+    if primary.sharding is not None:
+        # Whatever its time is: another object of the identity may have another one.
+        return possible_keys(type(obj), {**obj.__dict__, primary.sharding.at: None})
+    return ((primary.partition.render(obj.__dict__), primary.sort.render(obj.__dict__)),)
+
+
+def is_live(model: type[DynamoModel], item: Mapping[str, StoredValue]) -> bool:
+    """Whether an item is neither in the trash nor past its time to live."""
+    if names.DELETED_AT in item:
+        return False
+    return registry.layout_of(model).expires is None or not has_expired(item)

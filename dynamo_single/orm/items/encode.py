@@ -1,0 +1,384 @@
+"""From an object to its item: prepared values, every key, and what another writer's attributes may keep.
+
+All write paths compute keys here and nowhere else. Nothing here sends a request.
+"""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from django.db.models import Field
+from msgspec import Struct
+
+from dynamo_single import clock
+from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
+from dynamo_single.orm.conditions import lowering
+from dynamo_single.orm.conditions.matching import matches, normal
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.items.stored import values_held
+from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
+from dynamo_single.orm.rollout import knowledge, old_keys
+from dynamo_single.orm.rollout.caches import kept
+from dynamo_single.orm.schema import registry, secrecy
+from dynamo_single.orm.schema.attributes import Attribute
+from dynamo_single.orm.schema.fields.base import IdentityField
+from dynamo_single.orm.schema.keys.shards import Sharding, place_among, seconds, suffix
+from dynamo_single.orm.schema.keys.template import NoIdentity, Template
+from dynamo_single.orm.schema.keys.values import HAS_TO_HAVE_VALUE, words
+from dynamo_single.orm.schema.layout import AccessKey, ModelLayout, Twin
+from dynamo_single.orm.schema.types import DynamoModel, are_plain
+from dynamo_single.table import names
+from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, NewItem
+
+Values = dict[str, Any]
+_Writer = tuple[str, str, Callable[[Any], dict[str, Any]]]
+
+#: Of these, two values of one type are stored alike exactly if they are equal; of naive moments, not those of the hour
+#: that clocks show twice.
+PLAIN = frozenset((str, int, bool, bytes, datetime.date, uuid.UUID, type(None)))
+
+
+def touched(obj: DynamoModel, held: Values) -> set[str]:
+    """The attributes that were set to something else since the object was read; ``held`` is what was read."""
+    found, values = set(), obj.__dict__
+    for name, attribute in registry.attributes_of(type(obj)).items():
+        if name not in values or attribute.computed:
+            continue  # neither read nor set
+        if name not in held:
+            found.add(name)
+            continue
+        try:
+            same = is_same(attribute, attribute.prepare(values.get(name)), held.get(name))
+        except InvalidValue:
+            same = False
+        if not same:
+            found.add(name)
+    return found
+
+
+def is_same(attribute: Attribute, value: object, other: object) -> bool:
+    """Whether two prepared values are stored alike: to Python ``True`` equals 1, in a document they differ."""
+    if value is None or other is None:
+        return value is other
+    if type(value) is type(other) and type(value) in PLAIN:
+        return bool(value == other)
+    return bool(normal(attribute.to_attribute_value(value)) == normal(attribute.to_attribute_value(other)))
+
+
+def is_same_item(item: Item, other: Item, model: type[DynamoModel], *, apart_from: Collection[str] = ()) -> bool:
+    """Whether two items are alike in everything that this model writes, apart from some physical names."""
+    return all(
+        (name in item) == (name in other) and (name not in item or normal(item[name]) == normal(other[name]))
+        for name in known_names(model).difference(apart_from)
+    )
+
+
+def twinned(item: NewItem, twins: Iterable[Twin]) -> NewItem:
+    """A new item with what is being renamed under both names, or under one."""
+    for twin in twins:
+        item.pop(twin.other, None)
+        if twin.is_kept and twin.used in item:
+            item[twin.other] = item[twin.used]
+    return item
+
+
+def attributes_item(model: type[DynamoModel], values: Values) -> NewItem:
+    """The model's own attributes as they are stored, of prepared values; ``None`` is left out."""
+    writers, twins = _writers(model)
+    item = {stored: write(values[name]) for name, stored, write in writers if values[name] is not None}
+    return twinned(item, twins) if twins else item
+
+
+@kept()
+def _writers(model: type[DynamoModel]) -> tuple[tuple[_Writer, ...], tuple[Twin, ...]]:
+    """By attribute its name, its physical name, and what writes a prepared value; and what is being renamed."""
+    attributes = registry.attributes_of(model)
+    writers = tuple((name, each.attr_name, writer_of(each)) for name, each in attributes.items())
+    return writers, registry.layout_of(model).twins
+
+
+def writer_of(attribute: Attribute) -> Callable[[object], dict[str, object]]:
+    """What gives the AttributeValue of a value that is prepared already, and not ``None``: it is not prepared again."""
+    if type(attribute).to_attribute_value is not Attribute.to_attribute_value:
+        return attribute.to_attribute_value
+    kind, encode = attribute.attr_type, attribute.encode
+    return lambda value: {kind: encode(value)}
+
+
+class IndexKey(Struct, frozen=True, eq=False):
+    """An index key of a model as it is written: the physical names of its pair, and what it is made of."""
+
+    key: AccessKey
+    index: str
+    pair: tuple[str, str]
+    #: The attributes that the key needs, and whether each is required; an item without one is left out of the index.
+    needs: tuple[tuple[str, bool], ...]
+    #: The condition that the items of the index meet, in stored names, and the attributes that it asks for.
+    condition: Condition = EVERYTHING
+    conditioned: tuple[_Writer, ...] = ()
+
+
+@kept()
+def index_keys(model: type[DynamoModel]) -> tuple[tuple[IndexKey, ...], tuple[IndexKey, ...]]:
+    """The index keys of live objects, and those of objects in the trash, as they are written now."""
+    layout, keys = registry.layout_of(model), old_keys.index_keys(model)
+    live = tuple(_index_key_of(layout, key) for key in keys if not old_keys.is_trash(key))
+    return live, tuple(_index_key_of(layout, key) for key in keys if old_keys.is_trash(key))
+
+
+def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
+    index = key.index or ""
+    pair = (names.index_partition(index), names.index_sort(index))
+    needs = tuple((name, layout.attributes[name].required) for name in key.needed)
+    condition = key.condition
+    if condition is None:
+        return IndexKey(key, index, pair, needs)
+    attributes = {name: registry.attributes_of(registry.model_of(layout))[name] for name in condition.attributes}
+    conditioned = tuple((name, each.attr_name, writer_of(each)) for name, each in attributes.items())
+    return IndexKey(key, index, pair, needs, lowering.stored(condition, layout), conditioned)
+
+
+def key_attributes(model: type[DynamoModel], values: Values) -> NewItem:
+    """The index keys that the values give: those of a live object, or the trash's for a deleted one."""
+    live, trash = index_keys(model)
+    found: NewItem = {}
+    for each in live if values.get(registry.DELETED_AT) is None else trash:
+        texts = _index_key(model, each, values)
+        if texts is not None:
+            found |= {name: {"S": text} for name, text in zip(each.pair, texts, strict=True)}
+    return found
+
+
+def _index_key(model: type[DynamoModel], index_key: IndexKey, values: Values) -> tuple[str, str] | None:
+    """Both halves of an index key, or neither: what lacks a part, or does not meet its condition, stays out of it."""
+    if index_key.conditioned:
+        asked = ((stored, write, values.get(name)) for name, stored, write in index_key.conditioned)
+        if not matches(index_key.condition, {name: write(value) for name, write, value in asked if value is not None}):
+            return None
+    for name, required in index_key.needs:
+        if values.get(name) is None or values[name] == "":
+            if required:
+                given = registry.attributes_of(model)[name].origin or name
+                another, it = ("a value", "it") if given == name else ("a text of which something is left", name)
+                raise EmptyKeyPart(
+                    f"{model._meta.label}: {name} is empty, and the key {index_key.key.name} on {index_key.index} "
+                    f"needs it. Give {given} {another}, or declare {it} blank=True to leave objects without one out of "
+                    f"that index, or write {{{name}:first}} in the key to keep them in it.",
+                    words=words(HAS_TO_HAVE_VALUE, name=given),
+                )
+            return None
+    return _rendered(model, index_key.key, values)
+
+
+def _rendered(model: type[DynamoModel], key: AccessKey, values: Mapping[str, object]) -> ItemKey:
+    if key.sharding is None:
+        partition = _render(model, key.partition, values, PARTITION_KEY_LIMIT)
+    else:
+        ending = suffix(_place(model, key.sharding, values))
+        partition = _render(model, key.partition, values, PARTITION_KEY_LIMIT - len(ending)) + ending
+    return partition, _render(model, key.sort, values, SORT_KEY_LIMIT)
+
+
+def _place(model: type[DynamoModel], sharding: Sharding, values: Mapping[str, object]) -> int:
+    """In which shard an object with these values lies."""
+    value, at = values.get(sharding.attribute), values.get(sharding.at)
+    if value is None or not isinstance(at, datetime.datetime):
+        name = sharding.attribute if value is None else sharding.at
+        raise EmptyKeyPart(
+            f"{model._meta.label}: {name} is missing, and decides about the shard. Give it a value first."
+        )
+    try:
+        return sharding.place(knowledge.schedule(registry.layout_of(model)), value, at)
+    except NoIdentity as error:
+        raise InvalidValue(f"{model._meta.label}: {error}") from error
+
+
+def _render(model: type[DynamoModel], template: Template, values: Mapping[str, object], limit: int) -> str:
+    try:
+        return template.render(values, limit=limit)
+    except InvalidValue as error:
+        kind = InvalidValue if isinstance(error, NoIdentity) else type(error)
+        # The other errors name attributes and sizes, and no values.
+        if kind is InvalidValue and any(secrecy.is_secret(model, name) for name in template.variables):
+            text = f"a value does not fit the key {template.source!r}. The value of a secret is not shown."
+            raise InvalidValue(f"{model._meta.label}: {text}", words=error.words) from None
+        raise kind(f"{model._meta.label}: {error}") from error
+
+
+def check_trash_key(model: type[DynamoModel], values: Mapping[str, object]) -> None:
+    """Refuse a new object that could never be deleted softly: with its moment, its identity is a key in the trash."""
+    for each in index_keys(model)[1]:
+        try:
+            each.key.sort.render({**values, registry.DELETED_AT: clock.EPOCH}, limit=SORT_KEY_LIMIT)
+        except InvalidValue as error:
+            raise type(error)(
+                f"{model._meta.label}: in the trash, {error} So it could never be deleted softly, nor could what it "
+                f"goes along with: make {', '.join(model._identity)} shorter."
+            ) from error
+
+
+def computed_key(model: type[DynamoModel], values: Mapping[str, object]) -> ItemKey:
+    """The primary key that the values give; raises ``EmptyKeyPart`` by the missing attribute's name."""
+    return _rendered(model, registry.layout_of(model).primary, values)
+
+
+def possible_keys(model: type[DynamoModel], values: Mapping[str, object]) -> tuple[ItemKey, ...]:
+    """The primary keys that an object can be stored under, by its identity; also by its time, if that is given."""
+    primary = registry.layout_of(model).primary
+    sharding = primary.sharding
+    if sharding is None or values.get(sharding.at) is not None:
+        return (computed_key(model, values),)
+    sort, whole = (_render(model, primary.sort, values, SORT_KEY_LIMIT), primary.partition)
+    partition = _render(model, whole, values, PARTITION_KEY_LIMIT)
+    places = sharding.places(knowledge.schedule(registry.layout_of(model)), values=[values[sharding.attribute]])
+    return tuple((partition + suffix(place), sort) for place in places)
+
+
+def is_key_of(model: type[DynamoModel], values: Mapping[str, object], key: ItemKey) -> bool:
+    """Return whether an object with these values may be stored under a key; raises ``EmptyKeyPart`` as a write would.
+
+    Beside the key that a new object gets it may have the one that ``dynamo_verify --repair`` moves it to: that of the
+    folded value, in an older entry of its model's shards.
+    """
+    return computed_key(model, values) == key or folded_key(model, values) == key
+
+
+def folded_key(model: type[DynamoModel], values: Mapping[str, object], fold: str = "") -> ItemKey | None:
+    """Return the key of the folded value, for an object in whose shard the value itself was hashed.
+
+    There is none unless a later entry of the shards folds the value, or a ``fold`` is given.
+    """
+    layout = registry.layout_of(model)
+    sharding = layout.primary.sharding
+    if sharding is None or not sharding.fold:
+        return None
+    schedule, at = knowledge.schedule(layout), values.get(sharding.at)
+    if values.get(sharding.attribute) is None or not isinstance(at, datetime.datetime):
+        return None
+    entry, fold = schedule.entry(seconds(at)), fold or schedule.fold
+    if entry.fold or not fold:
+        return None
+    ending = suffix(place_among(sharding.text(values[sharding.attribute], fold), entry.shards))
+    partition = _render(model, layout.primary.partition, values, PARTITION_KEY_LIMIT - len(ending))
+    return partition + ending, _render(model, layout.primary.sort, values, SORT_KEY_LIMIT)
+
+
+def key_of_pk(model: type[DynamoModel], pk: object) -> ItemKey:
+    """The primary key of the object with a ``pk``; of a sharded model it is not known by that alone."""
+    return computed_key(model, _identity_of(model, pk))
+
+
+def keys_of_pk(model: type[DynamoModel], pk: object) -> tuple[ItemKey, ...]:
+    """The primary keys that the object with a ``pk`` can have: several of a sharded model."""
+    return possible_keys(model, _identity_of(model, pk))
+
+
+def _identity_of(model: type[DynamoModel], pk: object) -> Values:
+    field = model._meta.pk
+    return field.split(str(pk)) if isinstance(field, IdentityField) else {field.attname: pk}
+
+
+def pk_of(model: type[DynamoModel], values: Mapping[str, Any]) -> Any:
+    """The ``pk`` that the attributes of an identity give."""
+    field: Any = model._meta.pk
+    if isinstance(field, IdentityField):
+        return field.joined(values[name] for name in field.names)
+    return values[field.attname]
+
+
+def primary_key(obj: DynamoModel) -> dict[str, str]:
+    """Return the object's key as its values give it, by physical name."""
+    model, stored = type(obj), None if obj._stored is None else key_of(obj._stored)
+    kept = stored is not None and folded_key(model, obj.__dict__) == stored
+    partition, sort = stored if kept and stored is not None else computed_key(model, obj.__dict__)
+    return {names.PARTITION_KEY: partition, names.SORT_KEY: sort}
+
+
+def stored_key(obj: DynamoModel) -> ItemKey:
+    """The key that a stored object was read from or written to."""
+    return key_of(obj._stored)
+
+
+def item_from(model: type[DynamoModel], values: Values) -> NewItem:
+    """The whole item that the values give: key, type, index keys and attributes."""
+    partition, sort = computed_key(model, values)
+    return {
+        names.PARTITION_KEY: {"S": partition},
+        names.SORT_KEY: {"S": sort},
+        names.ITEM_TYPE: {"S": model._options.item_type},
+        **version_mark(model),
+        **key_attributes(model, values),
+        **attributes_item(model, values),
+    }
+
+
+def stored_name(model: type[DynamoModel], name: str) -> str:
+    """The physical name of an attribute."""
+    return registry.layout_of(model).attributes[name].stored
+
+
+def known_names(model: type[DynamoModel]) -> set[str]:
+    """The physical names that this model writes; anything else in an item is somebody else's and stays."""
+    attributes = {info.stored for info in registry.layout_of(model).attributes.values()}
+    return attributes | index_names(model) | version_mark(model).keys()
+
+
+def version_mark(model: type[DynamoModel]) -> NewItem:
+    """The schema version that the model writes; nothing for a model without versions."""
+    schema = registry.layout_of(model).schema
+    return {} if schema is None else {names.SCHEMA_VERSION: dict(schema.stored)}
+
+
+def index_names(model: type[DynamoModel]) -> set[str]:
+    """The physical names of the index keys that the model's items are written with."""
+    indexes = {key.index for key in old_keys.index_keys(model) if key.index}
+    return {name for index in indexes for name in (names.index_partition(index), names.index_sort(index))}
+
+
+def set_automatic(obj: DynamoModel, *, add: bool) -> None:
+    """Let each field set what it sets itself before a save, such as the time."""
+    model: Any = type(obj)
+    for field in _setting_themselves(model):
+        field.pre_save(obj, add)
+
+
+@cache
+def _setting_themselves(model: type[DynamoModel]) -> tuple[Any, ...]:
+    """The fields that may set their value themselves; Django's own only gives it."""
+    fields = (field for field in model._meta.concrete_fields if hasattr(field, "attribute"))
+    return tuple(field for field in fields if type(field).pre_save is not Field.pre_save)
+
+
+@cache
+def may_wait(model: type[DynamoModel]) -> bool:
+    """Whether a field may wait as it sets its value: for a storage, a request's user, or a project's own code."""
+    fields = _setting_themselves(model)
+    return any(getattr(field, "may_wait", False) or not are_plain(type(field), ("pre_save",)) for field in fields)
+
+
+def automatic_names(obj: DynamoModel) -> list[str]:
+    """The attributes that follow every write."""
+    return [f.attname for f in obj._meta.concrete_fields if getattr(f, "auto_now", False)]
+
+
+def check_keys(obj: DynamoModel) -> None:
+    """Refuse values that no key can hold, and another primary key for a stored object; missing parts are allowed."""
+    model: Any = type(obj)
+    copies: Values = {copy.name: copy.current(obj.__dict__) for copy in registry.copies_of(model)}
+    values = {**values_held(obj), **copies}
+    with suppress(EmptyKeyPart):
+        computed_key(model, values)
+        if obj._stored is not None and not is_key_of(model, values, key_of(obj._stored)):
+            raise InvalidValue(f"{', '.join(model._identity)}: what makes up the primary key cannot change.")
+    live, trash = index_keys(model)
+    for each in live if values.get(registry.DELETED_AT) is None else trash:
+        asked = (registry.attributes_of(model)[name] for name, _stored, _write in each.conditioned)
+        prepared = {attribute.name: attribute.prepare(values.get(attribute.name)) for attribute in asked}
+        # One by one: a key whose part is missing says nothing of what another key refuses.
+        with suppress(EmptyKeyPart):
+            _index_key(model, each, {**values, **prepared})

@@ -1,0 +1,250 @@
+"""How Django's evaluation of a queryset comes to our reading: filtering, fetching, and what iterates over the results.
+
+``state`` says what is asked, and ``results`` answers it, page by page. ``queryset`` has the public methods.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.models.query import BaseIterable, ModelIterable
+from msgspec.structs import replace
+
+from dynamo_single.lazy_modules import Later
+from dynamo_single.orm.items import async_safety
+from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.query import iterate as query_iterate
+from dynamo_single.orm.query import subqueries
+from dynamo_single.orm.query.state import StatefulQuerySet, along_of, state_of
+from dynamo_single.orm.results import async_rerun, computation, objects, prefetch, related
+from dynamo_single.orm.results.objects import Results
+from dynamo_single.orm.results.state import QueryState
+from dynamo_single.orm.schema.fields.fetching import default_mode
+from dynamo_single.orm.schema.types import DynamoModel, M, are_plain
+from dynamo_single.orm.where.arguments import (
+    asking,
+    check_conditions,
+    check_lists,
+    check_nesting,
+    check_number,
+    in_one_order,
+)
+from dynamo_single.table.flow import is_run, iterate, listed, local, run
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.results import one_query, rows
+else:
+    rows = Later("dynamo_single.orm.results.rows")
+    one_query = Later("dynamo_single.orm.results.one_query")
+
+
+#: What a queryset's class may not have of its own: all that lies between a question and its objects.
+BETWEEN = (
+    *("query", "filter", "order_by", "_filter_or_exclude", "_filter_or_exclude_inplace", "_chain", "_clone"),
+    *("iterator", "_iterator", "_fetch_all", "__iter__", "__len__", "__getitem__"),
+)
+#: The methods that a coroutine passes by.
+_PASSED_BY = (*BETWEEN, "get", "count", "exists", "first", "last", "reverse", "in_bulk", "page")
+
+#: How the names of conditions end that take a list.
+_TAKE_LISTS = ("__in", "__range")
+
+#: Querysets that were pickled while this module was called so name their iterables by it.
+sys.modules.setdefault("dynamo_single.orm.query.planned", sys.modules[__name__])
+
+
+class ObjectIterable(ModelIterable):  # type: ignore[type-arg]  # not generic at run time
+    """Objects, with what they were annotated with."""
+
+    queryset: StatefulQuerySet[Any]
+
+    def __iter__(self) -> Iterator[object]:
+        return _lazily(self.queryset)
+
+
+class RowIterable(BaseIterable):  # type: ignore[type-arg]  # not generic at run time
+    """Rows: the attributes of each object, or what was computed."""
+
+    queryset: StatefulQuerySet[Any]
+
+    def __iter__(self) -> Iterator[object]:
+        return _lazily(self.queryset)
+
+
+def _lazily(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[DynamoModel]:
+    """What is read of a queryset, which begins with the first result: an event loop may stand where this is called."""
+    return chain.from_iterable(map(_results, (queryset,)))
+
+
+def _results(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[DynamoModel]:
+    return iterate(opened(state_of(queryset), queryset._iterable_class))
+
+
+def opened(state: QueryState, shape: type[Any]) -> Results:
+    """The pages of what a queryset gives, objects or rows, of which nothing is read yet."""
+    if shape is ObjectIterable:
+        computed = state.asked.computation
+        return objects.opened(state) if computed is None else rows.annotated(state, computed)
+    return objects.opened(state) if state.computation is None else rows.rows(state)
+
+
+#: What is read by the pages of ``opened()``, and not by a project's own iterable.
+_ITERABLES = (ObjectIterable, RowIterable)
+
+
+class PlannedQuerySet(StatefulQuerySet[M]):
+    """A lazy description of what to read, which can be planned, copied and evaluated."""
+
+    # Private to Django, and not iterable in its stubs.
+    _iterable_class: Any
+
+    def __init__(self, model: Any = None, query: Any = None, using: str | None = None, hints: Any = None) -> None:
+        super().__init__(model, query, using, hints)
+        self._iterable_class = ObjectIterable
+        self._fetch_mode = default_mode()
+
+    def _filter_or_exclude_inplace(self, negate: bool, args: Any, kwargs: Any) -> None:
+        conditions = (*args, *kwargs.items())
+        if self._asked.no_secrets:
+            check_nesting(args)
+            self._refuse_secrets(conditions)
+        if args or any(name.endswith(_TAKE_LISTS) for name in kwargs):
+            check_nesting(args)
+            check_conditions(self.model, args)
+            check_lists(self.model, conditions)
+            args = tuple(map(in_one_order, args))
+            kwargs = dict(map(in_one_order, kwargs.items()))
+        if self._asked.computation is not None:
+            computation.check_conditions(self.model, self._asked.computation, conditions)
+        if subqueries.is_given(conditions):
+            self._ask_later(negate, models.Q(*args, **kwargs))
+            return
+        with asking(self.model, *conditions):
+            super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
+        # Django's property would carry out a manager's own condition first, which may be this very one.
+        check_number(self._query.where.children)
+
+    def _ask_later(self, negate: bool, condition: models.Q) -> None:
+        """Keep a condition until its querysets are read; names that are wrong are reported now."""
+        empty = subqueries.replaced(condition, partial(subqueries.check, self.model))
+        self._chain()._filter_or_exclude_inplace(negate, (empty,), {})
+        self._asked = replace(self._asked, inside=(*self._asked.inside, (negate, condition)))
+
+    def _plan(self, *, ordered: bool = True) -> Plan:
+        """The plan in the order of a key, or in any order."""
+        return objects.plan_by_key(state_of(self), ordered=ordered)
+
+    def _fetch_all(self) -> None:
+        if self._result_cache is None and not async_rerun.take(self):
+            if self._iterable_class in _ITERABLES:
+                self._result_cache = run(listed(opened(state_of(self), self._iterable_class)))
+            else:
+                self._result_cache = list(self._iterable_class(self))
+            along = along_of(self)
+            if along:
+                related.fetch(self._result_cache, along)
+        super()._fetch_all()
+
+    def _is_native(self) -> bool:
+        """Whether a coroutine may read by itself: nothing of a project's would be passed by."""
+        return (
+            are_plain(type(self), _PASSED_BY)
+            and async_safety.makes_objects(self.model)
+            and self._iterable_class in _ITERABLES
+        )
+
+    async def _state(self) -> QueryState:
+        """What is asked at this moment.
+
+        In an event loop, once it is known in which form the items are that it is planned for: planning asks for it.
+        """
+        state = state_of(await self._narrowed() if self._reads_before() and not self.query.is_empty() else self)
+        if not is_run():
+            await objects.know(state)
+        return state
+
+    async def _know(self) -> None:
+        """Ask the table what planning queries of this model asks, so that they can be planned in an event loop."""
+        await objects.know(state_of(self))
+
+    async def _read(self) -> list[M]:
+        """All results, as they are kept, and what is read along: ``list()`` of the queryset, for a coroutine."""
+        if self._result_cache is None and self._is_native():
+            along, found = along_of(self), await listed(opened(await self._state(), self._iterable_class))
+            self._result_cache = found
+            if along:
+                await prefetch.fetch(found, along)
+                await prefetch.prefetch(found, along.prefetched)
+                self._prefetch_done = True
+        if self._result_cache is None or (self._prefetch_related_lookups and not self._prefetch_done):
+            await local(self._fetch_all)
+        return self._result_cache or []
+
+    async def _pages(self) -> Results:
+        """The results some at a time, of which nothing is kept: ``iterator()`` for a coroutine.
+
+        In an event loop all of them are read at once where a project's own code has to be called in a thread.
+        """
+        if not is_run() and not self._is_native():
+            yield await self._read()
+            return
+        async with aclosing(opened(await self._state(), self._iterable_class)) as pages:
+            async for page in pages:
+                yield page
+
+    async def _count(self) -> int:
+        """``count()`` for a coroutine."""
+        if not self._is_native():
+            return await local(self.count)
+        return await self._counted()
+
+    async def _counted(self) -> int:
+        if self._result_cache is not None:
+            return len(self._result_cache)
+        state = await self._state()
+        computed = state.computation
+        if computed is not None and computed.makes_rows:
+            async with aclosing(rows.rows(state)) as pages:
+                return sum([len(list(page)) async for page in pages])
+        return await objects.count(state if computed is None else state.source())
+
+    async def _exists(self) -> bool:
+        """``exists()`` for a coroutine."""
+        return await (self._found_any() if self._is_native() else local(self.exists))
+
+    async def _found_any(self) -> bool:
+        if self._result_cache is not None:
+            return bool(self._result_cache)
+        state = await self._state()
+        computed = state.computation
+        if computed is None or not computed.makes_rows:
+            return await objects.exists(state.source())
+        async with aclosing(rows.rows(state)) as pages:
+            async for page in pages:
+                for _ in page:
+                    return True
+        return False
+
+    def _fetch_with(self, others: Sequence[PlannedQuerySet[DynamoModel]]) -> None:
+        """Read the results of this queryset and others now if one Query reads several of them; else nothing is read."""
+        run(self._read_with(others))
+
+    async def _read_with(self, others: Sequence[PlannedQuerySet[DynamoModel]]) -> None:
+        """``_fetch_with()`` for a coroutine; in an event loop not where a project's code would be passed by."""
+        querysets: tuple[PlannedQuerySet[Any], ...] = (self, *others)
+        if not is_run() and not all(queryset._is_native() for queryset in querysets):
+            return
+        states = [await queryset._state() for queryset in querysets]
+        for queryset, found in zip(querysets, await one_query.read(states), strict=True):
+            if found is not None:
+                queryset._result_cache = found
+                await prefetch.fetch(found, along_of(queryset))
+
+    def _iterator(self, use_chunked_fetch: bool, chunk_size: int | None) -> Iterator[DynamoModel]:
+        return query_iterate.iterate(self._iterable_class(self), along_of(self), chunk_size)

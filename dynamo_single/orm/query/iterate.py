@@ -1,0 +1,94 @@
+"""Objects one after the other without keeping them: ``iterator()`` and ``aiterator()``.
+
+Pages are sent for when they are needed, and related objects are read chunk by chunk. This module must not know plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
+from itertools import islice
+from typing import Any, TypeVar
+
+from asgiref.sync import sync_to_async
+
+from dynamo_single.orm.results import related
+from dynamo_single.orm.results.objects import Results
+from dynamo_single.orm.results.prefetch import read_along
+from dynamo_single.orm.results.state import Along
+from dynamo_single.table.redirects import SentRequest, listening
+
+T = TypeVar("T")
+
+#: Django's own default (QuerySet.iterator), where related objects are read along.
+CHUNK_SIZE = 2000
+
+
+def iterate(results: Iterable[T], along: Along, chunk_size: int | None = None) -> Iterator[T]:
+    """The results; what is read along is read for each chunk of them."""
+    found = iter(results)
+    if not along:
+        yield from found
+        return
+    while chunk := _chunk(found, along, chunk_size or CHUNK_SIZE):
+        yield from chunk
+
+
+async def aread_along(pages: Results, along: Along, chunk_size: int) -> AsyncGenerator[Any, None]:
+    """The results, awaited; what is read along is read for each chunk of them."""
+    _check(chunk_size)
+    chunk: list[Any] = []
+    async with aclosing(pages):
+        async for page in pages:
+            for each in page:
+                if not along:
+                    yield each
+                    continue
+                chunk.append(each)
+                if len(chunk) == chunk_size:
+                    await read_along(chunk, along)
+                    for read in chunk:
+                        yield read
+                    chunk = []
+    await read_along(chunk, along)
+    for read in chunk:
+        yield read
+
+
+def _check(chunk_size: int) -> None:
+    if chunk_size <= 0:
+        raise ValueError("Chunk size must be strictly positive.")
+
+
+async def aiterate(results: Iterable[T], along: Along, chunk_size: int = CHUNK_SIZE) -> AsyncGenerator[T, None]:
+    """The same from asynchronous code; requests are sent by a thread, at most one page ahead of what was taken."""
+    _check(chunk_size)
+    found = iter(results)
+    take = sync_to_async(_chunk if along else _rest_of_page)
+    while chunk := await take(found, along, chunk_size):
+        for result in chunk:
+            yield result
+
+
+def _chunk(results: Iterator[T], along: Along, size: int) -> list[T]:
+    chunk = list(islice(results, size))
+    related.read_along(chunk, along)
+    return chunk
+
+
+def _rest_of_page(results: Iterator[T], along: Along, size: int) -> list[T]:
+    """Results up to the first one of the next page: each crossing between threads sends no more than it has to."""
+    sent: list[str] = []
+
+    def note(request: SentRequest) -> None:
+        sent.append(request.operation)
+
+    chunk: list[T] = []
+    with listening(note):
+        for result in islice(results, size):
+            if not chunk:
+                sent.clear()
+            chunk.append(result)
+            if sent:
+                break
+    return chunk

@@ -1,0 +1,243 @@
+"""A plan in words: how a query is read, by which requests, and what is read for nothing.
+
+This module turns finished plans into text and must not make or change any.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from dynamo_single.conf import table_settings
+from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.conditions.wording import hides, word, word_order
+from dynamo_single.orm.plan.advice import describe_key, word_query
+from dynamo_single.orm.plan.plan import KeyCondition, Plan
+from dynamo_single.orm.schema import secrecy
+from dynamo_single.orm.schema.keys.secret_values import MASK
+from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.table import id_tables, names
+from dynamo_single.table.request import MAX_BATCH_KEYS, Request
+
+#: How many keys and requests are printed before the rest is only counted.
+_SHOWN = 3
+_VALUE = re.compile(r":\w+")
+_NAME = re.compile(r"#\w+")
+#: A place in an item, whose steps are names and numbers of elements.
+_PATH = re.compile(r"#\w+(?:\.#\w+|\[\d+\])*")
+_ALL_WANTED = "none: all that is read is wanted"
+_OPERATIONS = {"get": "GetItem", "batch_get": "BatchGetItem", "query": "Query", "scan": "Scan"}
+
+
+def describe(plan: Plan, requests: Sequence[Request] = (), *, afterwards: Iterable[tuple[str, str]] = ()) -> str:
+    """Describe a plan, its first requests, and what comes ``afterwards``, each line with its label."""
+    lines = [f"{plan.layout.label}: {word_query(plan.query)}"]
+    lines += (f"  {label:<9} {text}" for label, text in _lines(plan))
+    lines += (f"  {'not used':<9} {describe_key(each.key)}: {each.reason}." for each in plan.rejected)
+    for request in map(_sent(plan), requests[:_SHOWN]):
+        lines.append(f"  {'sends':<9} {request.operation}")
+        shown = masked_params(plan.layout, request.params)
+        lines += (f"  {'':<9}   {name}: {_plain(value)}" for name, value in shown.items())
+    if len(requests) > _SHOWN:
+        lines.append(f"  {'sends':<9} … and {len(requests) - _SHOWN} more like these")
+    lines += (f"  {label:<9} {text}" for label, text in afterwards)
+    return "\n".join(lines)
+
+
+def _sent(plan: Plan) -> Callable[[Request], Request]:
+    """What makes of a request the one that the table takes."""
+    if table_settings(plan.layout.alias).key == "pk":
+        return lambda request: request
+    return lambda request: Request(*id_tables.asked(request.operation, request.params))
+
+
+def _lines(plan: Plan) -> Iterable[tuple[str, str]]:
+    if plan.kind == "empty":
+        yield "reads", f"nothing: {plan.reason}. No request is sent."
+        return
+    if plan.kind == "union":
+        yield from _union(plan)
+        return
+    if plan.kind == "held":
+        of_reach = _lines(replace(plan.parts[0], in_memory=plan.in_memory))
+        yield from ((label, "none" if text == _ALL_WANTED else text) for label, text in of_reach)
+        yield "matched", f"in memory: {word(plan.filter, plan.layout)} ({plan.reason})"
+        return
+    yield "reads", _reads(plan)
+    yield "because", f"{plan.reason}."
+    for text in _keys(plan):
+        yield "key", text
+    if plan.key is not None and plan.key.sharding is not None:
+        yield "shards", _shards(plan)
+    yield "filter", _filter(plan)
+    if plan.projection:
+        yield "only", f"{', '.join(plan.projection)} (the whole item is paid for all the same)"
+    yield "order", _order(plan)
+    yield "requests", _requests(plan)
+
+
+def _reads(plan: Plan) -> str:
+    if plan.lookup is not None:
+        claims = f"the claim on {plan.lookup.name}" if plan.single else f"the claims on {plan.lookup.name}"
+        objects = "the object that holds it" if plan.single else "the objects that hold them"
+        operation = _OPERATIONS["get" if plan.single else "batch_get"]
+        return f"{operation} on {claims}, and then on {objects}"
+    return f"{_OPERATIONS[plan.kind]} on {describe_key(plan.key) if plan.key else 'the whole table'}"
+
+
+def _shards(plan: Plan) -> str:
+    """Which of the shards that there are can hold what is asked for."""
+    there = f"there {'is' if str(plan.query.schedule).startswith('1 ') else 'are'} {plan.query.schedule}"
+    if plan.kind == "query":
+        alias = plan.layout.alias
+        found = ", ".join(secrecy.masked_key(alias, each.partition, "")[0] for each in plan.conditions[:_SHOWN])
+        rest = f" and {len(plan.conditions) - _SHOWN} more" if len(plan.conditions) > _SHOWN else ""
+        return f"{found}{rest}, read side by side and merged by the sort key; {there}"
+    return f"each object is looked for where it can be; {there}"
+
+
+def _union(plan: Plan) -> Iterable[tuple[str, str]]:
+    yield "reads", f"{len(plan.parts)} parts, each by itself; an item that several find is given once"
+    yield "because", f"{plan.reason}."
+    for number, part in enumerate(plan.parts, 1):
+        yield f"part {number}", word_query(part.query)
+        yield from _lines(part)
+    merged = "merged" if plan.merged_by else "one part after the other"
+    order = f"{word_order(plan.query.ordering) or 'none asked for'}: {merged}"
+    yield "order", order if plan.in_memory is None else str(plan.in_memory)
+
+
+def _keys(plan: Plan) -> Iterable[str]:
+    is_single = table_settings(plan.layout.alias).key == "id"
+    texts = [
+        f"{names.ID} = {id_tables.joined(pk, sk)!r}"
+        if is_single
+        else f"{names.PARTITION_KEY} = {pk!r}, {names.SORT_KEY} = {sk!r}"
+        for pk, sk in (secrecy.masked_key(plan.layout.alias, *key) for key in plan.keys[:_SHOWN])
+    ]
+    texts += [_key_condition(plan.layout.alias, each, plan.index) for each in plan.conditions[:_SHOWN]]
+    yield from texts
+    rest = len(plan.keys) + len(plan.conditions) - len(texts)
+    if rest:
+        yield f"… and {rest} more"
+
+
+def _key_condition(alias: str, condition: KeyCondition, index: str | None) -> str:
+    partition, sort = names.PARTITION_KEY, names.SORT_KEY
+    if index is not None:
+        partition, sort = names.index_partition(index), names.index_sort(index)
+    shown = secrecy.masked_key(alias, condition.partition, "")[0]
+    operands = [secrecy.masked_key(alias, condition.partition, each)[1] for each in condition.operands]
+    text = f"{partition} = {shown!r}"
+    if condition.operator == "begins_with":
+        return f"{text} and {sort} begins with {operands[0]!r}"
+    if condition.operator == "between":
+        return f"{text} and {sort} between {operands[0]!r} and {operands[1]!r}"
+    return f"{text} and {sort} {condition.operator} {operands[0]!r}" if condition.operator else text
+
+
+def _filter(plan: Plan) -> str:
+    if plan.filter == EVERYTHING:
+        return _ALL_WANTED
+    if plan.kind in ("get", "batch_get", "claim"):
+        return f"{word(plan.filter, plan.layout)} (looked at after reading)"
+    whole = f"it reads the whole of {plan.layout.label}: " if reads_whole_model(plan) else ""
+    return f"{word(plan.filter, plan.layout)} ({whole}what it leaves out is read, and paid for, all the same)"
+
+
+def reads_whole_model(plan: Plan) -> bool:
+    """Whether a query reads every object of its model: by a key that lists them all, of which no part is given."""
+    key = plan.key
+    if plan.kind != "query" or key is None or key.partition.variables:
+        return False
+    return all(
+        not condition.operator or (condition.operator == "begins_with" and condition.operands[0] == key.sort.head)
+        for condition in plan.conditions
+    )
+
+
+def _order(plan: Plan) -> str:
+    if plan.in_memory is not None:
+        return str(plan.in_memory)
+    if plan.single:
+        return "at most one item"
+    if not plan.query.ordering:
+        return "none asked for" if plan.forward else "none asked for, read backwards"
+    if plan.kind == "batch_get":
+        return f"{word_order(plan.query.ordering)}, put in order by key"
+    direction = "as the sort key" if plan.forward else "as the sort key, read backwards"
+    several = ""
+    if len(plan.conditions) > 1:
+        several = ", partitions merged" if plan.merge == "sort_key" else ", one partition after the other"
+    return f"{word_order(plan.query.ordering)}: {direction}{several}"
+
+
+def _requests(plan: Plan) -> str:
+    if plan.kind == "get":
+        return "1"
+    if plan.kind == "claim":
+        return _requests_of_claims(plan)
+    if plan.kind == "batch_get":
+        count = -(-len(plan.keys) // MAX_BATCH_KEYS)
+        at_once = ", several at once" if count > 1 else ""
+        return f"{count}{at_once}, and more if DynamoDB leaves keys unprocessed"
+    count = max(len(plan.conditions), 1)
+    return f"{count}, and one more for each further page of 1 MB that is read"
+
+
+def _requests_of_claims(plan: Plan) -> str:
+    if plan.single:
+        return "2, strongly consistent; 1 if nothing holds it"
+    count = -(-len(plan.keys) // MAX_BATCH_KEYS)
+    return f"{2 * count}, strongly consistent, and more if DynamoDB leaves keys unprocessed"
+
+
+def _plain(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def masked_params(layout: ModelLayout, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request's parameters with the secrets masked: in its keys, and in all values of a filter that names one.
+
+    Values of a key's condition are masked in it.
+    """
+    found = dict(params)
+    for name in ("Key", "ExclusiveStartKey"):
+        if name in found:
+            found[name] = _masked_item(layout.alias, found[name])
+    if "RequestItems" in found:
+        found["RequestItems"] = {
+            table: {**asked, "Keys": [_masked_item(layout.alias, key) for key in asked["Keys"]]}
+            for table, asked in found["RequestItems"].items()
+        }
+    values = dict(found.get("ExpressionAttributeValues", {}))
+    condition, filtered = found.get("KeyConditionExpression", ""), found.get("FilterExpression", "")
+    texts = {name: values[name]["S"] for name in _VALUE.findall(condition) if "S" in values.get(name, {})}
+    if texts:
+        # The partition comes first.
+        first, *others = texts
+        values[first] = {"S": secrecy.masked_key(layout.alias, texts[first], "")[0]}
+        values |= {name: {"S": secrecy.masked_key(layout.alias, texts[first], texts[name])[1]} for name in others}
+    given = found.get("ExpressionAttributeNames", {})
+    paths = ([given.get(name, "") for name in _NAME.findall(path)] for path in _PATH.findall(filtered))
+    if any(hides(layout, first, tuple(steps)) for first, *steps in paths):
+        values |= {name: {"S": MASK} for name in _VALUE.findall(filtered)}
+    return {**found, "ExpressionAttributeValues": values} if values else found
+
+
+def _masked_item(alias: str, key: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a key as the API has it, of the table and of an index, with the secrets masked."""
+    found = dict(key)
+    if names.ID in found:
+        partition, sort = id_tables.key_of(key)
+        shown = secrecy.masked_key(alias, partition, sort)
+        return found if shown == (partition, sort) else {**found, names.ID: {"S": id_tables.joined(*shown)}}
+    for name in [name for name in found if name.lower().endswith("pk")]:
+        other = name[:-2] + ("sk" if name.endswith("pk") else "SK")
+        if other in found:
+            partition, sort = secrecy.masked_key(alias, found[name]["S"], found[other]["S"])
+            found |= {name: {"S": partition}, other: {"S": sort}}
+    return found

@@ -1,0 +1,191 @@
+"""Objects of a model that are read once, up to a bound, so that what no key answers is answered of them in memory.
+
+A question that keys answer exactly is asked of DynamoDB as ever. For another, what its key conditions reach is read
+whole, without a filter, and every condition, order and measure is worked out in Python: a page of the admin asks many
+questions of the same rows. This module must not know querysets or objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from msgspec.structs import replace
+
+from dynamo_single.exceptions import NoAccessPattern, TooManyMatches
+from dynamo_single.orm.conditions.lowering import lower
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import (
+    DELETED_AT,
+    EVERYTHING,
+    ITEM_TYPE,
+    Compare,
+    Condition,
+    conjuncts,
+    join,
+    simplify,
+)
+from dynamo_single.orm.plan import planner
+from dynamo_single.orm.plan.choice import needs_python
+from dynamo_single.orm.plan.plan import KeyCondition, Plan, Query, attributes_of
+from dynamo_single.orm.reading import execute
+from dynamo_single.orm.requests.actions import ItemKey, key_of
+from dynamo_single.orm.requests.expressions import divided
+from dynamo_single.table.request import NewItem
+from dynamo_single.table.table import Table
+
+#: What of a plan says which items it reads: the index, the key conditions, and whether the read is consistent.
+Reach = tuple[str | None, tuple[KeyCondition, ...], bool]
+
+
+class Held:
+    """What was read so far: at most ``limit`` items of each reach, and as many of each partition if there are several.
+
+    ``is_exceeded`` says that there was more, which was reported by ``TooManyMatches`` and is not read again.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.is_exceeded = False
+        self._read: dict[Reach, list[NewItem] | None] = {}
+
+    @property
+    def is_used(self) -> bool:
+        """Whether anything was answered in memory."""
+        return any(found is not None for found in self._read.values())
+
+    def has(self, plan: Plan) -> bool:
+        """Whether what a plan reads by one key is held already."""
+        return self._read.get((plan.index, plan.conditions, plan.consistent)) is not None
+
+    @property
+    def rows(self) -> int:
+        """How many items are held."""
+        return sum(len(found) for found in self._read.values() if found is not None)
+
+    async def pages(
+        self, table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None
+    ) -> AsyncGenerator[Sequence[NewItem], None]:
+        """The items that a plan of the kind ``held`` finds, from number ``skip`` up to ``stop``, as one page."""
+        condition = lower(plan.filter, plan.layout)
+        items = await self._items(table, plan.parts[0])
+        found = [item for item in items if matches(condition, item)] if condition != EVERYTHING else items
+        yield found[skip:stop]
+
+    async def hold(self, table: Table, plan: Plan) -> None:
+        """Read what a plan of the kind ``held`` reaches, unless it was read."""
+        await self._items(table, plan.parts[0])
+
+    async def _items(self, table: Table, reach: Plan) -> list[NewItem]:
+        key = reach.index, reach.conditions, reach.consistent
+        if key not in self._read:
+            found = await _listed(table, reach, self.limit + 1)
+            self._read[key] = found if len(found) <= self.limit else None
+        known = self._read[key]
+        if known is None:
+            self.is_exceeded = True
+            raise TooManyMatches(
+                f"{reach.layout.label}: there are more than {self.limit} objects to read, and no more are held in "
+                "memory. The result would be incomplete, so none is returned. Filter further, or allow more with "
+                ".allow_in_memory(limit=...).",
+                limit=self.limit,
+            )
+        return known
+
+
+async def _listed(table: Table, reach: Plan, most: int) -> list[NewItem]:
+    """What is reached, each item once, up to ``most`` or the rest of a page more."""
+    if reach.kind != "union":
+        return await execute.listed(table, reach, stop=most)
+    found: dict[ItemKey, NewItem] = {}
+    async with aclosing(execute.pages(table, reach)) as pages:
+        async for page in pages:
+            for item in page:
+                found.setdefault(key_of(item), item)
+            if len(found) >= most:
+                break
+    return list(found.values())
+
+
+def is_exact(plan: Plan) -> bool:
+    """Whether a plan reads nothing but what it gives: its keys express all that was asked."""
+    if plan.kind == "union":
+        return all(map(is_exact, plan.parts))
+    return plan.kind not in ("scan", "held") and (plan.kind != "query" or _own(plan) == conjuncts(plan.filter))
+
+
+def plan(query: Query, *, now: object) -> Plan:
+    """The plan that holds what a query's key conditions reach; ``query`` has no order.
+
+    Single items are read by their keys instead. ``NoAccessPattern`` if no key reaches what is asked for.
+    """
+    try:
+        found = planner.plan(query, now=now)
+    except NoAccessPattern:
+        found = _weaker(query, now)
+    if found.kind in ("get", "batch_get", "claim", "empty"):
+        return found
+    if found.kind == "union":
+        found = _weaker(query, now)
+    wanted = join((query.where, *_own(found)))
+    reach = replace(found, filter=EVERYTHING, query=replace(found.query, where=EVERYTHING))
+    return Plan(
+        "held", query, found.key, filter=wanted, parts=(reach,), reason="what the key reaches is held in memory"
+    )
+
+
+def fitted(plan: Plan, limit: int) -> Plan:
+    """The same plan if its filters are as short as DynamoDB takes them.
+
+    If not, the longest conditions are left to Python: the plan holds up to ``limit`` items that meet the others, in the
+    same order.
+    """
+    if plan.kind == "union":
+        parts = [_divided(part) for part in plan.parts]
+        if not any(left for _, left in parts):
+            return plan
+        # What one part leaves out since another gives it is known by the whole of the conditions only.
+        reach = replace(plan, parts=tuple(replace(part, others=()) for part, _ in parts), in_memory=None)
+        wanted = plan.query.where
+    else:
+        reach, left = _divided(plan)
+        if not left:
+            return plan
+        wanted = join(left)
+    return Plan(
+        "held",
+        plan.query,
+        plan.key,
+        filter=wanted,
+        parts=(reach,),
+        in_memory=plan.in_memory,
+        rejected=plan.rejected,
+        reason=f"DynamoDB takes no filter of this length, so what the rest lets through is held, at most {limit} items",
+    )
+
+
+def _divided(plan: Plan) -> tuple[Plan, tuple[Condition, ...]]:
+    """The plan with as much of its filter as DynamoDB takes, and the rest of it."""
+    if plan.kind not in ("query", "scan") or plan.filter == EVERYTHING:
+        return plan, ()
+    kept, left = divided(conjuncts(plan.filter), plan.layout, first=_own(plan))
+    return (replace(plan, filter=join(kept)), left) if left else (plan, ())
+
+
+def _weaker(query: Query, now: object) -> Plan:
+    """The plan of what keys can narrow: without what only Python compares, and without alternatives."""
+    terms = [term for term in conjuncts(simplify(query.where)) if isinstance(term, Compare) and not needs_python(term)]
+    for where in (join(terms), EVERYTHING):
+        try:
+            found = planner.plan(replace(query, where=where), now=now)
+        except NoAccessPattern:
+            continue
+        if found.kind in ("query", "scan"):
+            return found
+    return planner.plan(query, now=now)
+
+
+def _own(plan: Plan) -> tuple[Condition, ...]:
+    """The conditions of a plan's filter that say whether an item is one of the model's objects at all."""
+    always = {DELETED_AT, ITEM_TYPE, plan.layout.expires}
+    return tuple(term for term in conjuncts(plan.filter) if {*attributes_of(term)} <= always)

@@ -1,0 +1,187 @@
+"""Several querysets read at once: kinds of objects that lie beside each other in one partition are read by one Query.
+
+Each queryset gets what its own plan would give, in the plan's order: the items of its range that meet its filter, which
+asks for the type of an item where several types can lie. Nothing is read that the plans would not read, but for single
+items between the ranges. This module must not know querysets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from dynamo_single.exceptions import NoAccessPattern, PendingWrite
+from dynamo_single.orm.conditions.lowering import lower
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import Condition, Or, simplify
+from dynamo_single.orm.plan.plan import KeyCondition, Plan
+from dynamo_single.orm.reading import execute
+from dynamo_single.orm.requests.actions import key_of
+from dynamo_single.orm.requests.atomic_block import check_plan
+from dynamo_single.orm.results import objects
+from dynamo_single.orm.results.state import ALL_MATCHES, QueryState
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.schema.keys.template import prefix_end
+from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table.request import Item
+
+
+class _Kind(Struct, frozen=True, eq=False):
+    """All objects of a model in one partition, which a queryset asks for, perhaps with those of other partitions."""
+
+    state: QueryState
+    plan: Plan
+    filter: Condition
+    condition: KeyCondition
+    found: list[Any]
+
+    @property
+    def low(self) -> str:
+        """What all of its sort keys begin with."""
+        return self.plan.layout.primary.sort.head
+
+    def takes(self, item: Item, sort: str) -> bool:
+        """Whether its own Query would give an item of the partition."""
+        return self.condition.includes(sort) and matches(self.filter, item)
+
+
+async def read(states: Sequence[QueryState]) -> list[list[Any] | None]:
+    """The objects of each queryset, one Query a megabyte of each partition; ``None`` for one that is read by itself."""
+    found = [_plan(state) for state in states]
+    kinds = [_kinds(state, plan) if plan else [] for state, plan in zip(states, found, strict=True)]
+    groups = [*_grouped(chain.from_iterable(kinds))]
+    shared = {id(kind.state) for group in groups if len(group) > 1 for kind in group}
+    groups = [group for group in groups if any(id(kind.state) in shared for kind in group)]
+    if not groups or not await _read(groups):
+        return [None] * len(states)
+    return [
+        _in_order(state, plan, own) if plan and id(state) in shared else None
+        for state, plan, own in zip(states, found, kinds, strict=True)
+    ]
+
+
+def _plan(state: QueryState) -> Plan | None:
+    """The plan of a queryset of whole objects, if it reads all of their kind in some partitions of the table."""
+    asked = state.asked
+    special = (
+        asked.columns,
+        asked.allow_reads,
+        asked.in_memory,
+        state.computation,
+        state.loading[0],
+        state.along.reads,
+    )
+    if state.is_empty or any(special) or state.window != ALL_MATCHES:
+        return None
+    try:
+        plan = objects.plan(state)
+    except NoAccessPattern:
+        return None  # the queryset itself will say why
+    by_table = plan.kind == "query" and plan.key is plan.layout.primary and not plan.projection
+    merged = plan.is_merged or plan.is_sharded
+    return plan if by_table and not merged and all(_is_whole(plan, each) for each in plan.conditions) else None
+
+
+def _is_whole(plan: Plan, condition: KeyCondition) -> bool:
+    """Whether a range holds all objects of the model in its partition."""
+    head = plan.layout.primary.sort.head
+    return not condition.operator or (condition.operator, condition.operands) == ("begins_with", (head,))
+
+
+def _kinds(state: QueryState, plan: Plan) -> list[_Kind]:
+    condition = lower(plan.filter, plan.layout)
+    return [_Kind(state, plan, condition, each, []) for each in plan.conditions]
+
+
+def _grouped(kinds: Iterable[_Kind]) -> Iterator[list[_Kind]]:
+    """The kinds that one Query reads, of each partition from its beginning on."""
+    partitions: dict[tuple[str, str, bool], list[_Kind]] = {}
+    for kind in kinds:
+        place = (kind.plan.layout.alias, kind.condition.partition, kind.plan.consistent)
+        partitions.setdefault(place, []).append(kind)
+    for beside in partitions.values():
+        group: list[_Kind] = []
+        for kind in sorted(beside, key=_low):
+            if group and _is_parted([*group, kind]):
+                yield group
+                group = []
+            group.append(kind)
+        yield group
+
+
+def _low(kind: _Kind) -> str:
+    return kind.low
+
+
+def _is_parted(group: Sequence[_Kind]) -> bool:
+    """Whether any number of other models' items can lie among those of a group."""
+    first, last = group[0].low, max(_end(kind.plan.layout) for kind in group)
+    own = {kind.plan.layout.label for kind in group}
+    partition = group[0].condition.partition
+    return any(
+        other.primary.sort.parts
+        and other.primary.sort.head <= last
+        and first <= _end(other)
+        and other.primary.has_partition(partition)
+        for other in group[0].plan.layout.neighbours()
+        if other.label not in own
+    )
+
+
+def _end(layout: ModelLayout) -> str:
+    return prefix_end(layout.primary.sort.head)
+
+
+async def _read(groups: Sequence[Sequence[_Kind]]) -> bool:
+    """Read what groups of kinds hold; not where a write is pending that the querysets themselves would not meet."""
+    for alias, consistent in dict.fromkeys((each[0].plan.layout.alias, each[0].plan.consistent) for each in groups):
+        some = [each for each in groups if (each[0].plan.layout.alias, each[0].plan.consistent) == (alias, consistent)]
+        state, plan = some[0][0].state, _whole(some)
+        try:
+            check_plan(alias, plan)
+        except PendingWrite:
+            return False
+        takers: dict[str, list[_Kind]] = {}
+        for kind in chain.from_iterable(some):
+            await knowledge.undivided(state.table, kind.plan.layout)
+            takers.setdefault(kind.condition.partition, []).append(kind)
+        for item in await execute.listed(state.table, plan):
+            partition, sort = key_of(item)
+            for kind in takers[partition]:
+                if kind.takes(item, sort):
+                    kind.found.append(item)
+    return True
+
+
+def _whole(groups: Sequence[Sequence[_Kind]]) -> Plan:
+    """The plan that reads all of them: a Query for each group, and more for further pages."""
+    filters: list[Condition] = []
+    for kind in chain.from_iterable(groups):
+        if kind.filter not in filters:
+            filters.append(kind.filter)
+    return replace(
+        groups[0][0].plan,
+        conditions=tuple(map(_range, groups)),
+        filter=simplify(Or(tuple(filters))),
+        forward=True,
+        merge="concatenate",
+        reason="several kinds of objects are read together",
+    )
+
+
+def _range(group: Sequence[_Kind]) -> KeyCondition:
+    first = group[0]
+    if len(group) == 1 or any(not kind.condition.operator for kind in group):
+        return first.condition if len(group) == 1 else KeyCondition(first.condition.partition)
+    end = max(_end(kind.plan.layout) for kind in group)
+    return KeyCondition(first.condition.partition, "between", (first.low, end))
+
+
+def _in_order(state: QueryState, plan: Plan, kinds: Sequence[_Kind]) -> list[DynamoModel]:
+    items = chain.from_iterable(kind.found if plan.forward else reversed(kind.found) for kind in kinds)
+    return list(map(objects.reader(state), items))

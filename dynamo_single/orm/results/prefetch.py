@@ -1,0 +1,144 @@
+"""Related objects that are read along: what ``prefetch_related()`` and ``select_related()`` name, level by level.
+
+What a level reads, and gives to its objects, is Django's own code (``async_rerun``). In a thread Django's function does
+all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import Model, prefetch_related_objects
+from django.db.models.query import get_prefetcher, normalize_prefetch_lookups, prefetch_one_level
+
+from dynamo_single.orm.results.async_rerun import restarted
+from dynamo_single.orm.results.state import Along
+from dynamo_single.orm.schema.fields.fetching import mark
+from dynamo_single.orm.schema.types import DynamoModel, all_plain
+from dynamo_single.table.flow import is_run, local
+
+
+async def fetch(objects: Sequence[object], along: Along) -> None:
+    """Fill the references that ``select_related`` named; the objects know their fetch mode then."""
+    mark(objects, along.mode)
+    await prefetch(objects, along.references)
+
+
+async def read_along(objects: Sequence[object], along: Along) -> None:
+    """Read what ``select_related`` and ``prefetch_related`` named, for some of the objects that are given."""
+    await fetch(objects, along)
+    await prefetch(objects, along.prefetched)
+
+
+async def prefetch(objects: Sequence[Any], lookups: Sequence[Any]) -> None:
+    """``prefetch_related_objects()`` for a coroutine: the same requests in the same order."""
+    if not objects or not lookups:
+        return
+    if is_run():
+        await local(partial(prefetch_related_objects, list(objects), *lookups))
+        return
+    await _Prefetching(objects).carry_out(lookups)
+
+
+class _Prefetching:
+    """One such reading: Django's rules of which lookups are followed, and what each level's objects are."""
+
+    def __init__(self, objects: Sequence[DynamoModel]) -> None:
+        self.objects = objects
+        self.done: dict[str, Sequence[Any]] = {}
+        self.automatic: set[Any] = set()
+        self.followed: set[Any] = set()
+        self.waiting: list[Any] = []
+
+    async def carry_out(self, lookups: Sequence[Any]) -> None:
+        """Follow lookups, and those of the querysets that are read for them."""
+        self.waiting = normalize_prefetch_lookups(lookups[::-1])
+        while self.waiting:
+            lookup = self.waiting.pop()
+            if lookup.prefetch_to not in self.done:
+                await self._follow(lookup)
+            elif lookup.queryset is not None:
+                # In Django's words.
+                raise ValueError(
+                    f"'{lookup.prefetch_to}' lookup was already seen with a different queryset. You may need to adjust "
+                    "the ordering of your lookups."
+                )
+
+    async def _follow(self, lookup: Any) -> None:
+        objects = self.objects
+        names = lookup.prefetch_through.split("__")
+        for level, name in enumerate(names):
+            to = lookup.get_current_prefetch_to(level)
+            if not objects or not all(isinstance(obj, Model) for obj in objects):
+                return
+            if to in self.done:
+                objects = self.done[to]
+                continue
+            for obj in objects:
+                obj.__dict__.setdefault("_prefetched_objects_cache", {})
+            found: Any = get_prefetcher(objects[0], name, lookup.get_current_to_attr(level)[0])
+            prefetcher, descriptor, is_found, is_fetched = found
+            _check(lookup, objects[0], name, is_found, is_last=level == len(names) - 1, prefetcher=prefetcher)
+            missing = [] if prefetcher is None else [obj for obj in objects if not is_fetched(obj)]
+            if not missing:
+                # A property of a project's may read.
+                related = partial(_related, objects, name)
+                objects = await local(related) if prefetcher is None else related()
+                continue
+            objects, more = await _one_level(missing, prefetcher, lookup, level)
+            if not (to in self.done and lookup in self.automatic and descriptor in self.followed):
+                self.done[to] = objects
+                added = normalize_prefetch_lookups(more[::-1], to)
+                self.automatic.update(added)
+                self.waiting.extend(added)
+            self.followed.add(descriptor)
+
+
+def _check(lookup: Any, first: Any, name: str, is_found: bool, *, is_last: bool, prefetcher: Any) -> None:
+    """Raise, in Django's words, for what cannot be read along."""
+    if not is_found:
+        raise AttributeError(
+            f"Cannot find '{name}' on {type(first).__name__} object, '{lookup.prefetch_through}' is an invalid "
+            "parameter to prefetch_related()"
+        )
+    if is_last and prefetcher is None:
+        raise ValueError(
+            f"'{lookup.prefetch_through}' does not resolve to an item that supports prefetching - this is an invalid "
+            "parameter to prefetch_related()."
+        )
+
+
+def _related(objects: Sequence[DynamoModel], name: str) -> list[DynamoModel]:
+    """What a relation that is read already leads to."""
+    found: list[Any] = []
+    for obj in objects:
+        known = obj._prefetched_objects_cache.get(name)
+        if known is not None:
+            found += known
+            continue
+        try:
+            related = getattr(obj, name)
+        except ObjectDoesNotExist:
+            continue
+        if related is not None:
+            found += related if isinstance(related, list) else [related]
+    return found
+
+
+async def _one_level(objects: list[DynamoModel], prefetcher: Any, lookup: Any, level: int) -> tuple[Any, Any]:
+    if not _is_native(prefetcher):
+        found: tuple[Any, Any] = await local(partial(prefetch_one_level, objects, prefetcher, lookup, level))
+        return found
+    return await restarted(partial(prefetch_one_level, objects, prefetcher, lookup, level))
+
+
+def _is_native(prefetcher: Any) -> bool:
+    """Whether a relation's querysets are ours, and no code of a project's is called to make them."""
+    model: Any = getattr(prefetcher, "prefetches", None)
+    if not hasattr(model, "_options"):
+        return False
+    made = ("get_queryset", "get_prefetch_querysets")
+    return all_plain(type(prefetcher), made) and all_plain(type(model._base_manager), made)

@@ -1,0 +1,150 @@
+"""What not every item of a model has, by the form that a table says of them: keys, attributes and claims.
+
+Pure. This module must not know how the table is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from dynamo_single.exceptions import FormNotApplied
+from dynamo_single.orm.plan.unique_lookups import Lookup
+from dynamo_single.orm.rollout import old_keys, old_names
+from dynamo_single.orm.rollout.states import StoredForm, TableState
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute, CounterAttribute
+from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, key_fingerprints
+from dynamo_single.orm.schema.keys.shards import Schedule
+from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.orm.schema.upgrades import FIRST
+
+# Whether a table's items have the form that a model reads and writes, or else the error that says what differs.
+#
+# Pure. This module must not know how the table is asked.
+
+
+def form_in(state: TableState, layout: ModelLayout) -> StoredForm | None:
+    """The form of a model's items, if the table says one; raises if it says one of another type of items."""
+    found = state.forms.get(layout.item_type)
+    if found is not None:
+        return found
+    for item_type, form in state.forms.items():
+        if form.label == layout.label.lower():
+            what = f"its items have the itemType {item_type!r}, and not {layout.item_type!r}"
+            raise not_applied(layout, what + _moving(form))
+    return None
+
+
+def _moving(form: StoredForm) -> str:
+    """What the error adds about items that are to be moved, once a migration has begun that."""
+    if all(each.kind != "MoveKeys" for each in form.opened):
+        return ""
+    return (
+        "; they move one by one when migrate --finish is run, and an object is found in one place only: this code has "
+        "to wait until it is finished, and the old code has to be stopped before it begins"
+    )
+
+
+def check(layout: ModelLayout, form: StoredForm) -> None:
+    """Raise if the items are stored otherwise than the model reads and writes them."""
+    check_version(layout, form)
+    model = registry.model_of(layout)
+    primary = key_fingerprints(model)["primary"]
+    if primary != form.primary:
+        what = f"its items have the key {form.primary!r}, and not {primary!r}"
+        raise not_applied(layout, what + _moving(form))
+    # Of these each item says by its schema version how it has them.
+    upgraded = upgraded_names(layout, form)
+    for name, attribute in registry.attributes_of(model).items():
+        if why := old_names.refusal(attribute, form):
+            raise not_applied(layout, why)
+        found, written = form.attributes.get(attribute.attr_name), attribute_fingerprint(attribute)
+        if found == written or attribute.attr_name in upgraded or _is_counted_anew(attribute, form):
+            continue
+        if found is None:
+            raise not_applied(layout, f"it stores {name} as {attribute.attr_name!r}, which its items do not have")
+        raise not_applied(layout, f"it stores {name} as {written!r}, and its items have {found!r}")
+
+
+def _is_counted_anew(attribute: Attribute, form: StoredForm) -> bool:
+    """Whether it is a counter that a migration is to count: until then nothing is asked by it, whatever it counts."""
+    is_there = attribute.attr_name in form.attributes
+    return is_there and attribute.attr_name in form.unfilled and isinstance(attribute, CounterAttribute)
+
+
+def check_version(layout: ModelLayout, form: StoredForm) -> None:
+    """Raise if the items may be of a schema version that the code cannot read, or are of a newer one."""
+    version = FIRST if layout.schema is None else layout.schema.version
+    oldest = FIRST if layout.schema is None else layout.schema.oldest
+    if layout.schema is None and form.raised_to > FIRST:
+        raise not_applied(
+            layout,
+            f"its items may be of schema version {form.raised_to}, and it has no Meta.schema_version, so that it would "
+            "write over them unnoticed",
+        )
+    if form.schema_version > version:
+        raise not_applied(layout, f"its items are of schema version {form.schema_version}, and it has {version}")
+    if form.schema_version < oldest:
+        raise not_applied(
+            layout,
+            f"its items may be of schema version {form.schema_version}, and Meta.upgrades begin at {oldest}: put the "
+            "earlier ones back until UpgradeItems is finished",
+        )
+
+
+def upgraded_names(layout: ModelLayout, form: StoredForm | None) -> frozenset[str]:
+    """The physical names that an upgrade may change of items of the form; without one, of items of any version."""
+    if layout.schema is None:
+        return frozenset()
+    return layout.schema.changes if form is None else layout.schema.changes_since(form.schema_version)
+
+
+def not_applied(layout: ModelLayout, what: str) -> FormNotApplied:
+    return FormNotApplied(
+        f"{layout.label} is not as the table's items are: {what}. Nothing was read or written. Carry out the "
+        "migrations that this code has (manage.py migrate), or write the missing one (manage.py makemigrations)."
+    )
+
+
+# shards
+class Missing(Struct, frozen=True):
+    """What not every item of a model has: names of keys, and of attributes; and the shards of a sharded model.
+
+    ``otherwise`` says that items are written with other keys or names than the model's, until a migration is finished.
+    """
+
+    keys: frozenset[str] = frozenset()
+    attributes: frozenset[str] = frozenset()
+    otherwise: bool = False
+    schedule: Schedule | None = None
+
+
+NOTHING: Final = Missing()
+
+
+def missing_in(layout: ModelLayout, form: StoredForm | None) -> Missing:
+    """What items of a form may lack; without one, of items of any."""
+    changed = upgraded_names(layout, form)
+    unfilled = changed.union(() if form is None else form.unfilled)
+    if form is None and not unfilled:
+        return NOTHING
+    attributes = frozenset(name for name, info in layout.attributes.items() if info.stored in unfilled)
+    upgraded = {name for name in attributes if layout.attributes[name].stored in changed}
+    keys = {key.name for key in layout.index_keys if not upgraded.isdisjoint(key.named)}
+    otherwise = False
+    if form is not None:
+        written = key_fingerprints(registry.model_of(layout))
+        keys |= {key.name for key in layout.index_keys if form.keys.get(written[key.name]) != "filled"}
+        otherwise = old_keys.index_keys(registry.model_of(layout)) != layout.index_keys
+        otherwise = otherwise or old_names.is_open(layout, form)
+    return Missing(frozenset(keys), attributes, otherwise)
+
+
+def unclaimed(form: StoredForm | None, lookups: Sequence[Lookup]) -> frozenset[str]:
+    """The fingerprints of the rules that not every item has its claim by."""
+    rules = {} if form is None else form.rules
+    fingerprints = () if form is None else (each.fingerprint for each in lookups)
+    return frozenset(each for each in fingerprints if rules.get(each) != "filled")

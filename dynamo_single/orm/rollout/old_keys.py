@@ -1,0 +1,131 @@
+"""The index keys that a model's items are written with: its own, or while they change those that old code reads by.
+
+The table says which. While that is as the model declares it, nothing is kept here, and nothing is asked. This module
+sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from dynamo_single.exceptions import FormNotApplied
+from dynamo_single.orm.rollout.caches import changing
+from dynamo_single.orm.rollout.states import KeyTemplates, StoredForm
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fingerprints import key_fingerprints
+from dynamo_single.orm.schema.identities import codec_of
+from dynamo_single.orm.schema.keys.template import Codec, KeyPart, Template, codec_for
+from dynamo_single.orm.schema.layout import AccessKey, IndexCondition, ModelLayout
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table import names
+
+Keys = tuple[AccessKey, ...]
+
+_TRASH = f"{names.TRASH_PREFIX}#"
+
+_in_use: dict[Any, Keys] = {}
+
+
+def index_keys(model: type[DynamoModel]) -> Keys:
+    """Every key on an index that the model's items are written with now: those of live items, and the trash's."""
+    return _in_use.get(model._meta.concrete_model) or registry.layout_of(model).index_keys
+
+
+def is_trash(key: AccessKey) -> bool:
+    """Whether it is the key of items in the trash."""
+    return key.partition.source.startswith(_TRASH)
+
+
+def follow(layout: ModelLayout, form: StoredForm | None) -> bool:
+    """Write a model's items with the keys that the table's form asks for; whether these are not just the model's own.
+
+    A key that every item has is written until a migration that takes it away is finished: code of before reads by it.
+    Raises ``FormNotApplied`` if the model lacks what such a key is made of.
+    """
+    keys = layout.index_keys if form is None else _asked_for(layout, form)
+    _keep(registry.model_of(layout), None if keys == layout.index_keys else keys)
+    return keys != layout.index_keys
+
+
+def forget() -> None:
+    """Let all models be written with their own keys, until the table is asked again."""
+    for model in [*_in_use]:
+        _keep(model, None)
+
+
+def _keep(model: type[DynamoModel], keys: Keys | None) -> None:
+    concrete = model._meta.concrete_model
+    if _in_use.get(concrete) == keys:
+        return
+    with changing():
+        if keys is None:
+            _in_use.pop(concrete, None)
+        else:
+            _in_use[concrete] = keys
+
+
+def _asked_for(layout: ModelLayout, form: StoredForm) -> Keys:
+    own = key_fingerprints(registry.model_of(layout))
+    filled = {text for text, phase in form.keys.items() if phase == "filled"}
+    foreign = filled.difference(own.values())
+    if not foreign:
+        return layout.index_keys
+    taken = {_place(key) for key in layout.index_keys if own[key.name] in filled}
+    templates = {text: form.templates.get(text) for text in sorted(foreign)}
+    found = {
+        _place(key): key
+        for text, templated in templates.items()
+        if templated is None or _place(templated) not in taken
+        for key in (_made(layout, text, templated),)
+    }
+    kept = (key for key in layout.index_keys if _place(key) not in found)
+    return (*kept, *found.values())
+
+
+def _place(key: AccessKey | KeyTemplates) -> tuple[str | None, bool]:
+    """Where a key is in an item: on one index an item has one, and in the trash another one."""
+    partition = key.partition if isinstance(key.partition, str) else key.partition.source
+    return key.index, partition.startswith(_TRASH)
+
+
+def _made(layout: ModelLayout, text: str, templated: KeyTemplates | None) -> AccessKey:
+    python = {info.stored: name for name, info in layout.attributes.items()}
+    python |= {twin.other: python[twin.used] for twin in layout.twins}
+    lacking = [] if templated is None else sorted(set(templated.stored.values()) - python.keys())
+    divided = templated is not None and templated.sharded and layout.sharding is None
+    if templated is None or lacking or divided:
+        why = f"{layout.label} has nothing that is stored as {', '.join(map(repr, lacking))}"
+        why = f"{layout.label} has no shards" if divided and not lacking else why
+        raise FormNotApplied(
+            f"The items of {layout.label} have the key {text!r}, which code of before reads by, and "
+            f"{why if lacking or divided else 'the table does not say how it is written'}. Nothing was read or "
+            "written. Remove a key by a migration of its own: carry it out (manage.py migrate), stop the code that "
+            "reads by it and finish it (manage.py migrate --finish); remove attributes that it names afterwards."
+        )
+    renamed = {variable: python[stored] for variable, stored in templated.stored.items()}
+    partition, sort = (_bound(layout, source, renamed) for source in (templated.partition, templated.sort))
+    conditioned = tuple(renamed[variable] for variable in templated.conditioned)
+    return AccessKey(
+        f"key of before on {templated.index}",
+        templated.index,
+        partition,
+        sort,
+        sharding=layout.sharding if templated.sharded else None,
+        given=IndexCondition(templated.condition, conditioned) if templated.condition else None,
+    )
+
+
+def _bound(layout: ModelLayout, source: str, renamed: Mapping[str, str]) -> Template:
+    parsed = Template.parse(source)
+    parts = tuple(replace(part, name=renamed[part.name]) for part in parsed.parts)
+    return Template(source, parts, parsed.tail).bind({part.shown: _codec(layout, part, source) for part in parts})
+
+
+def _codec(layout: ModelLayout, part: KeyPart, source: str) -> Codec:
+    if part.path:
+        model = registry.model_of(layout)
+        return codec_of(model, registry.attributes_of(model), part, source)
+    return codec_for(layout.attributes[part.name].kind, part.spec)

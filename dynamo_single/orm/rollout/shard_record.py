@@ -1,0 +1,158 @@
+"""Changing how many shards a model has: an entry of the schedule, recorded in the table for a time to come.
+
+An entry begins after every process has asked again, so that no item is ever written by another schedule than the one
+that its time belongs to. This module must not know commands.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from dynamo_single import clock
+from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.rollout.knowledge import LEAD, change, record, state_of
+from dynamo_single.orm.rollout.schedules import Divided
+from dynamo_single.orm.rollout.states import TableState, refuse_foreign
+from dynamo_single.orm.schema.keys.shards import Entry, Schedule, seconds, shown
+from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.table import names
+from dynamo_single.table.flow import run
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import Table
+
+#: Where the first entry begins: it counts for everything older, too.
+_BEGINNING: Final = 0
+#: Entries begin at whole minutes.
+MINUTE: Final = 60
+
+
+def earliest() -> datetime:
+    """When an entry that is recorded now can begin: the first whole minute after the time that it takes to be known."""
+    return datetime.fromtimestamp(math.ceil((clock.timestamp() + LEAD) / MINUTE) * MINUTE, tz=UTC)
+
+
+def grow(table: Table, model: ModelLayout | Divided, shards: int, since: datetime) -> Schedule:
+    """Let a model have another number of shards from a time on: a GetItem and a conditional PutItem.
+
+    Items that are older stay where they are. Raises ``NotSupported`` for a time that is too near, since items would
+    have to be moved, and ``InvalidValue`` for what is no entry after those that are there.
+    """
+    begins, divided = seconds(since), _divided(model)
+    wanted = entry_of(divided, begins, shards)
+    if begins < clock.timestamp() + LEAD:
+        raise NotSupported(
+            f"{divided.label}: from {shown(begins)} on there cannot be {shards} shards. What is written by then "
+            "belongs to the shards that processes know of, and they ask every few minutes only; items would have to be "
+            "moved. "
+            f"The earliest time is {shown(seconds(earliest()))}."
+        )
+
+    def grown(found: Schedule | None) -> Schedule:
+        before = found or Schedule()
+        if is_same(before.entries[-1], wanted):
+            raise InvalidValue(
+                f"{divided.label} has {shards} shards from {shown(before.entries[-1].since)} on already."
+            )
+        if before.entries[-1].since >= begins:
+            raise InvalidValue(
+                f"{divided.label} has {before.entries[-1].shards} shards from {shown(before.entries[-1].since)} on: a "
+                "further entry begins later than that."
+            )
+        return Schedule((*before.entries, wanted))
+
+    return record(table, divided, grown)
+
+
+def begin_with(table: Table, model: ModelLayout | Divided, shards: int, *, is_empty: bool = False) -> Schedule:
+    """Let a model without items have its shards at once: a Query, or a Scan if its partitions have values in them.
+
+    Whoever has asked ``has_items()`` says that it ``is_empty``, and it is not asked again. Raises ``NotSupported``
+    where something is recorded already, which is so once an item was written.
+    """
+    divided = _divided(model)
+    wanted = Schedule((entry_of(divided, _BEGINNING, shards),))
+
+    def first(found: Schedule | None) -> Schedule:
+        if found not in (None, wanted):
+            raise NotSupported(
+                f"{divided.label} has shards already, as {table.name} says: {found or wanted}. Items are "
+                "written by that. Let the number change at a time to come."
+            )
+        return wanted
+
+    if not is_empty and has_items(table, divided):
+        raise NotSupported(
+            f"{table.name} holds items of {divided.label}, in one shard: {shards} shards cannot be the first that it "
+            "has. Let the number change at a time to come."
+        )
+    return record(table, divided, first)
+
+
+def entry_of(divided: Divided, since: int, shards: int) -> Entry:
+    """Return the entry of a number of shards: it hashes the value as the primary key of now folds it."""
+    return Entry(since, shards, divided.sharding.fold if shards > 1 else "")
+
+
+def is_same(one: Entry, other: Entry) -> bool:
+    """Return whether two entries of different times put items into the same places."""
+    return (one.shards, one.fold) == (other.shards, other.fold)
+
+
+def _divided(model: ModelLayout | Divided) -> Divided:
+    found = model if isinstance(model, Divided) else Divided.of(model)
+    assert found is not None  # noqa: S101 - who asks has looked
+    return found
+
+
+def has_items(table: Table, divided: Divided) -> bool:
+    """Whether a table holds items of a model in one shard: a Query, or a Scan if its partitions have values in them."""
+    expression: dict[str, Any] = {
+        "FilterExpression": "#type = :type",
+        "ExpressionAttributeNames": {"#type": names.ITEM_TYPE},
+        "ExpressionAttributeValues": {":type": {"S": divided.item_type}},
+        "ConsistentRead": True,
+    }
+    partition = divided.partition
+    operation = "Scan" if partition.parts else "Query"
+    if not partition.parts:
+        expression["KeyConditionExpression"] = "#pk = :pk"
+        expression["ExpressionAttributeNames"]["#pk"] = names.PARTITION_KEY
+        expression["ExpressionAttributeValues"][":pk"] = {"S": partition.head}
+    return any(page["Items"] for page in table.pages(Request(operation, expression)))
+
+
+# Whose table it is: a mark in the table's state, so that no other project's commands take its items for theirs.
+
+
+def check(table: Table) -> None:
+    """Raise ``ForeignTable`` if another project has marked the table as its own: one GetItem, and none without a name.
+
+    A table without a mark is anybody's.
+    """
+    if table.settings.owner:
+        refuse_foreign(table.settings, run(state_of(table)))
+
+
+def claim(table: Table) -> bool:
+    """Mark the table as this project's; whether that was written: a GetItem, and a PutItem where it has no mark yet.
+
+    Raises ``ForeignTable`` as ``check()``. A project without a name marks nothing, and sends nothing.
+    """
+    owner = table.settings.owner
+    if not owner:
+        return False
+    state = run(state_of(table))
+    refuse_foreign(table.settings, state)
+    if state.owner == owner:
+        return False
+
+    def marked(found: TableState) -> TableState:
+        refuse_foreign(table.settings, found)
+        return replace(found, owner=owner)
+
+    change(table, marked)
+    return True

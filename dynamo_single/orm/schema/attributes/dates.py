@@ -1,0 +1,255 @@
+"""Attributes of moments, days, times of day and durations."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from decimal import Context, Inexact
+from typing import Any, Literal
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.dateparse import parse_date, parse_datetime, parse_duration, parse_time
+
+from dynamo_single import clock
+from dynamo_single.clock import EPOCH
+from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, Null
+from dynamo_single.orm.schema.attributes.scalars import exact_number
+from dynamo_single.orm.schema.fields import base, simple
+from dynamo_single.orm.schema.keys import values
+from dynamo_single.orm.schema.keys.values import MICROSECOND, gettext_noop
+from dynamo_single.table import names
+from dynamo_single.table.request import MAX_DIGITS
+
+MILLISECOND = datetime.timedelta(milliseconds=1)
+_UNITS = {"ms": MILLISECOND, "s": datetime.timedelta(seconds=1)}
+_NAMES_OF_UNITS = {unit: name for name, unit in _UNITS.items()}
+#: Python's own context keeps 28 digits; a stored number has up to 38.
+_EXACT = Context(prec=MAX_DIGITS + 6, traps=[Inexact])
+
+
+class TimestampAttribute(Attribute[datetime.datetime, Null]):
+    """A moment, stored as epoch milliseconds (N) and read as Django reads one from a database.
+
+    That is an aware ``datetime`` in UTC, or with ``USE_TZ = False`` a naive one by the clocks of ``TIME_ZONE``:
+    https://docs.djangoproject.com/en/5.2/topics/i18n/timezones/
+    ``auto_now_add`` sets it on creation, ``auto_now`` on every save. Finer parts than a millisecond are cut off; with
+    ``unit="s"`` it is stored as epoch seconds, and finer parts than a second are.
+    """
+
+    attr_type = "N"
+    key_kind = "timestamp"
+    expects = gettext_noop("a date and time")
+    field_class = base.TimestampField
+    rounds = True
+    unit = MILLISECOND
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        auto_now: bool = False,
+        auto_now_add: bool = False,
+        unit: Literal["ms", "s"] | None = None,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options | {"null": null})
+        self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
+        if unit is not None and unit not in _UNITS:
+            raise ConfigurationError(f"{type(self).__name__}(unit={unit!r}): there are 'ms' and 's'.")
+        if unit is not None:
+            self.unit = _UNITS[unit]
+
+    def stored_options(self) -> dict[str, object]:
+        """The unit, where it is another than the class's own."""
+        return {} if self.unit == type(self).unit else {"unit": _NAMES_OF_UNITS[self.unit]}
+
+    def clean(self, value: object) -> datetime.datetime:
+        """A ``datetime``, a ``date`` (its midnight) or ISO text, cut off to the unit.
+
+        A naive one is taken in Django's default time zone, with ``USE_TZ`` with the warning of ``DateTimeField``.
+        """
+        return clock.as_django(self.floor(self._moment(value)))
+
+    def lookup_value(self, value: object) -> datetime.datetime | None:
+        """The moment in UTC, not cut off."""
+        if value is None:
+            return None
+        try:
+            return self._moment(value)
+        except InvalidValue:
+            raise
+        except (ValueError, ArithmeticError) as error:
+            raise self.refuse(value) from error
+
+    def floor(self, value: datetime.datetime) -> datetime.datetime:
+        """The last moment that can be stored and is not after this one, which is aware."""
+        moment: datetime.datetime = EPOCH + (value - EPOCH) // self.unit * self.unit
+        return moment
+
+    def _moment(self, given: object) -> datetime.datetime:
+        value = given
+        if isinstance(value, str):
+            value = parse_datetime(value) or parse_date(value)
+        if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+            value = datetime.datetime(value.year, value.month, value.day)
+        if not isinstance(value, datetime.datetime):
+            raise self.refuse(given)
+        if settings.USE_TZ and timezone.is_naive(value):
+            model = f"{self.field.model.__name__}." if hasattr(self, "field") else ""
+            said = f"{model}{self.name} received a naive datetime ({value}) while time zone support is active."
+            warnings.warn(said, RuntimeWarning, stacklevel=2)
+        return clock.in_utc(value)
+
+    def encode(self, value: datetime.datetime) -> str:
+        """The number of units since 1970."""
+        return str((clock.in_utc(value) - EPOCH) // self.unit)
+
+    def decode(self, inner: str) -> datetime.datetime:
+        """From the number of units since 1970."""
+        moment = EPOCH + int(inner) * self.unit
+        return moment if settings.USE_TZ else clock.as_django(moment)
+
+    def to_text(self, value: object) -> str:
+        """ISO 8601 in UTC whatever ``USE_TZ`` says: what refers to an object by this text stays right."""
+        prepared = self.prepare(value)
+        return "" if prepared is None else clock.in_utc(prepared).isoformat()
+
+
+class TTLAttribute(TimestampAttribute[Absent]):
+    """When the item expires, stored as epoch seconds: DynamoDB's time to live.
+
+    Expired items are never returned, also before DynamoDB deletes them, which it does within a few days:
+    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
+
+    ``provisional=True`` says that an object expires only before others refer to it, such as a sign-up that nobody
+    confirmed: references to the model may have an ``on_delete``. Those to an object that expires all the same stay.
+    """
+
+    unit = datetime.timedelta(seconds=1)
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        provisional: bool = False,
+        null: Absent = True,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **{"attr_name": names.EXPIRES_AT, "null": null, **options})
+        self.provisional = provisional
+        if self.attr_name != names.EXPIRES_AT:
+            raise ConfigurationError(
+                f"A TTLAttribute is stored as {names.EXPIRES_AT!r}, the one attribute that the table's time to live "
+                f"is set to, not as {self.attr_name!r}."
+            )
+        if self.unit != _UNITS["s"]:
+            raise ConfigurationError("A TTLAttribute is stored in seconds, as DynamoDB reads it: leave unit out.")
+
+
+class DateAttribute(Attribute[datetime.date, Null]):
+    """A calendar day, stored as ISO text. ``auto_now_add`` and ``auto_now`` as in Django."""
+
+    attr_type = "S"
+    key_kind = "date"
+    expects = gettext_noop("a date")
+    field_class = base.DateField
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        auto_now: bool = False,
+        auto_now_add: bool = False,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options | {"null": null})
+        self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
+
+    def clean(self, value: object) -> datetime.date:
+        """A ``date``, ISO text, or the day of a ``datetime`` as Django takes it: with ``USE_TZ`` in ``TIME_ZONE``."""
+        if isinstance(value, datetime.datetime):
+            return (value.astimezone(clock.zone()) if settings.USE_TZ and timezone.is_aware(value) else value).date()
+        day = parse_date(value) if isinstance(value, str) else value
+        if not isinstance(day, datetime.date):
+            raise self.refuse(value)
+        return day
+
+    def encode(self, value: datetime.date) -> str:
+        """ISO text."""
+        return value.isoformat()
+
+    def decode(self, inner: str) -> datetime.date:
+        """From ISO text."""
+        return datetime.date.fromisoformat(inner)
+
+
+class TimeAttribute(Attribute[datetime.time, Null]):
+    """A time of day without a zone, stored as ISO text, to the microsecond.
+
+    ``auto_now_add`` and ``auto_now`` as in Django.
+    """
+
+    attr_type = "S"
+    key_kind = "time"
+    expects = gettext_noop("a time of day without a zone")
+    field_class = simple.TimeField
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        auto_now: bool = False,
+        auto_now_add: bool = False,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options | {"null": null})
+        self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
+
+    def clean(self, value: object) -> datetime.time:
+        """A ``time``, ISO text, or the time of a ``datetime`` as Django takes it; none has a zone."""
+        time = parse_time(value) if isinstance(value, str) else value
+        if isinstance(time, datetime.datetime):
+            time = time.time()
+        if not isinstance(time, datetime.time) or time.tzinfo is not None:
+            raise self.refuse(value)
+        return time.replace(fold=0)
+
+    def encode(self, value: datetime.time) -> str:
+        """ISO text."""
+        return value.isoformat()
+
+    def decode(self, inner: str) -> datetime.time:
+        """From ISO text."""
+        return self.clean(datetime.time.fromisoformat(inner))
+
+
+class DurationAttribute(Attribute[datetime.timedelta, Null]):
+    """How long something takes, stored as a number of seconds, exact to the microsecond."""
+
+    attr_type = "N"
+    key_kind = "duration"
+    expects = gettext_noop("a duration")
+    field_class = simple.DurationField
+
+    def clean(self, value: object) -> datetime.timedelta:
+        """A ``timedelta``, or text in the forms that Django's ``parse_duration()`` takes."""
+        duration = parse_duration(value) if isinstance(value, str) else value
+        if not isinstance(duration, datetime.timedelta):
+            raise self.refuse(value)
+        return duration
+
+    def encode(self, value: datetime.timedelta) -> str:
+        """The number of seconds."""
+        return values.number_to_text(values.seconds(value), path=self.name)
+
+    def decode(self, inner: str) -> datetime.timedelta:
+        """From the number of seconds; raises ``ValueError`` for what is finer than a microsecond."""
+        microseconds = _EXACT.scaleb(exact_number(self, inner), 6)
+        if microseconds != microseconds.to_integral_value():
+            raise ValueError(inner)
+        return int(microseconds) * MICROSECOND

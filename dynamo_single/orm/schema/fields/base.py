@@ -1,0 +1,485 @@
+"""Django fields for attributes that live in DynamoDB.
+
+A field here describes, validates and makes form fields exactly as Django's does; storing a value is the attribute's
+work. It must not know requests or querysets.
+
+Django (privately) puts ``descriptor_class`` on the model: here the attribute, so that ``Order.qty > 0`` is a condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.checks import CheckMessage
+from django.core.exceptions import ValidationError
+from django.db import connections, models, router
+from django.db.models.query_utils import DeferredAttribute
+from django.utils.functional import cached_property
+from django.utils.translation import gettext_lazy as _
+
+from dynamo_single import clock
+from dynamo_single.backend.router import uses_engine
+from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.schema.fields.documents import (
+    AttributeType,
+    BinaryFormField,
+    Canonical,
+    FixtureDecoder,
+    Size,
+    from_fixture,
+    to_fixture,
+)
+from dynamo_single.orm.schema.fields.fetching import ForwardDescriptor, is_known
+from dynamo_single.orm.schema.fields.forms import (
+    DocumentFormField,
+    HidingField,
+    NumberFormField,
+    SetFormField,
+    hide_errors,
+    hiding,
+    shown_once_stored,
+    whole_or_float,
+)
+from dynamo_single.orm.schema.fields.references import ReverseDescriptor
+from dynamo_single.orm.schema.keys.secret_values import MASK
+from dynamo_single.orm.schema.keys.template import join_identity, split_identity
+from dynamo_single.orm.schema.types import ModelField
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.schema.attributes import Attribute
+
+
+# What SQL models that refer to ours have: a column that holds the ``pk``, and relations that Django knows of.
+#
+# This module must not know what becomes of rows.
+
+#: What follows a model's name in the place of an SQL table's: a database names it when SQL asks for the table.
+IN_DYNAMODB: Final = " (in DynamoDB)"
+#: How many characters of a ``pk`` a column holds: as many as every database of Django's can have in an index.
+LONGEST_PK: Final = 255
+#: Django's own log refers to the user, and holds nothing where users are in DynamoDB: the log is there too (E017).
+LOG: Final = "admin.LogEntry"
+#: The engine of Django's that stands for no database at all.
+NO_DATABASE: Final = "django.db.backends.dummy"
+#: Whose ``pk`` is text, in fields of Django's.
+_TEXTS: Final = (models.CharField, models.TextField)
+
+
+def is_in_dynamodb(model: object) -> bool:
+    """Whether a model, or what stands for it in a migration's state, is stored in DynamoDB."""
+    return isinstance(model, type) and issubclass(model, models.Model) and model._meta.db_table.endswith(IN_DYNAMODB)
+
+
+def has_sql() -> bool:
+    """Whether any database of the project holds rows."""
+    return any(map(_holds_rows, connections.settings))
+
+
+def _holds_rows(alias: str) -> bool:
+    return not uses_engine(alias) and connections.settings[alias]["ENGINE"] != NO_DATABASE
+
+
+def relations_from_sql(model: Any) -> list[Any]:
+    """The relations to a model of ours of SQL models that have rows."""
+    return [
+        related
+        for related in model._meta.get_fields(include_hidden=True)
+        if related.auto_created
+        and not related.concrete
+        and (related.one_to_one or related.one_to_many)
+        and not is_in_dynamodb(related.related_model)
+        and related.related_model._meta.label != LOG
+        and _holds_rows(router.db_for_write(related.related_model))
+    ]
+
+
+def column_of(field: Any, **options: Any) -> ModelField | None:
+    """Django's field for the column, or ``None`` where there is none that gives the value back as it is.
+
+    Whole numbers get a column of 64 bits, texts and several variables one of 255 characters: a database refuses what is
+    larger.
+    """
+    if field.is_relation:
+        return column_of(field.target_field, **options)
+    if isinstance(field, models.UUIDField):
+        return models.UUIDField(**options)
+    if isinstance(field, models.IntegerField):
+        return models.BigIntegerField(**options)
+    if isinstance(field, _TEXTS):
+        return models.CharField(max_length=LONGEST_PK, **options)
+    return None
+
+
+class DynamoField(HidingField):
+    """What every field here has in common: its attribute, and the model's primary key in the place of ``id``."""
+
+    attribute: Attribute
+
+    def descriptor_class(self, field: ModelField) -> object:  # type: ignore[override]  # Django calls it; any callable will do
+        """The attribute, under its Python name; Django's own in the models of a migration's state, which have none."""
+        if not hasattr(self, "attribute"):
+            return DeferredAttribute(field)
+        self.attribute.field = self
+        self.attribute.__set_name__(self.model, self.attname)
+        return self.attribute
+
+    def __deepcopy__(self, memo: dict[int, object]) -> DynamoField:
+        """A field with an attribute of its own: Django copies an abstract model's fields to each subclass."""
+        duplicate = super().__deepcopy__(memo)
+        if hasattr(self, "attribute"):
+            duplicate.attribute = self.attribute.copy()
+        return duplicate
+
+    def contribute_to_class(self, cls: Any, name: str, private_only: bool = False, **kwargs: object) -> None:
+        """Become the primary key if this is the key's only variable."""
+        if not self.primary_key and getattr(cls, "_identity", ()) == (self._attname_for(name),):
+            self.primary_key = True
+        super().contribute_to_class(cls, name, private_only=private_only, **kwargs)
+
+    def _attname_for(self, name: str) -> str:
+        return f"{name}_id" if self.is_relation else name
+
+    def get_prep_value(self, value: object) -> object:
+        """A lookup's value in the attribute's Python form; nothing is cut off that a comparison needs."""
+        return self.attribute.lookup_value(value)
+
+    def formfield(self, **kwargs: Any) -> Any:
+        """Django's form field, which a form of a stored object only shows if the attribute is immutable."""
+        return shown_once_stored(self, super().formfield(**kwargs))
+
+    @hiding
+    def validate(self, value: object, model_instance: Any) -> None:
+        """Django's validation, and then what the attribute can store."""
+        super().validate(value, model_instance)
+        self.validate_stored(value)
+
+    def validate_stored(self, value: object) -> None:
+        """Report a value that the attribute refuses as a validation error."""
+        try:
+            self.attribute.prepare(value)
+            # As it was given: forms report the places that a write would round.
+            self.attribute.check_whole(self.attribute.lookup_value(value))
+        except InvalidValue as error:
+            raise ValidationError(error.in_words(), code="invalid_value") from error
+
+    def db_type(self, connection: object) -> None:
+        """No column in any SQL database."""
+        return
+
+    def rel_db_type(self, connection: Any) -> str | None:
+        """The column of an SQL model's foreign key to this, as ``columns`` says; ``None`` for none, which is E010."""
+        column = column_of(self)
+        return None if column is None else column.db_type(connection)
+
+
+for _lookup in (AttributeType, Size):
+    DynamoField.register_lookup(_lookup)
+
+
+class TextField(DynamoField, models.CharField):  # type: ignore[type-arg]  # not generic at run time
+    """One line of text; without ``max_length`` only the item's 400 KB bound it."""
+
+    def _check_max_length_attribute(self, **kwargs: object) -> list[object]:
+        return [] if self.max_length is None else super()._check_max_length_attribute(**kwargs)  # type: ignore[misc]  # private to Django
+
+
+class LongTextField(DynamoField, models.TextField):  # type: ignore[type-arg]  # not generic at run time
+    """Text of several lines."""
+
+
+class EmailField(DynamoField, models.EmailField):  # type: ignore[type-arg]  # not generic at run time
+    """An e-mail address."""
+
+
+for _text_field in (TextField, LongTextField, EmailField):
+    _text_field.register_lookup(Canonical)
+
+
+class UUIDField(DynamoField, models.UUIDField):  # type: ignore[type-arg]  # not generic at run time
+    """A UUID."""
+
+
+class IntegerField(DynamoField, models.IntegerField):  # type: ignore[type-arg]  # not generic at run time
+    """A whole number of up to 38 digits."""
+
+    @cached_property
+    def validators(self) -> list[Any]:
+        """Only the declared validators: there is no column whose range would bound the value."""
+        return [*self.default_validators, *self._validators]  # type: ignore[attr-defined]  # private to Django
+
+
+# Django's own round a float before anybody can refuse what is no number.
+for _bound in (models.lookups.GreaterThanOrEqual, models.lookups.LessThan):
+    IntegerField.register_lookup(_bound)
+
+
+class NumberField(DynamoField, models.FloatField):  # type: ignore[type-arg]  # not generic at run time
+    """A number, whole or not."""
+
+    @hiding
+    def to_python(self, value: Any) -> Any:
+        """A whole number stays one, of however many digits; Django's would make a ``float`` of it."""
+        found = super().to_python(value)
+        return None if found is None else whole_or_float(value, found)
+
+    def formfield(self, **kwargs: Any) -> Any:
+        """A number that is exact where it is whole."""
+        return super().formfield(**{"form_class": NumberFormField, **kwargs})
+
+
+class DecimalField(DynamoField, models.DecimalField):  # type: ignore[type-arg]  # not generic at run time
+    """An exact decimal number; without ``max_digits`` DynamoDB's 38 digits bound it."""
+
+    def check(self, **kwargs: object) -> list[CheckMessage]:
+        """Django's checks, whose bounds are optional here."""
+        bounded = self.max_digits is not None and self.decimal_places is not None
+        return super().check(**kwargs) if bounded else models.Field.check(self, **kwargs)
+
+
+class BooleanField(DynamoField, models.BooleanField):  # type: ignore[type-arg]  # not generic at run time
+    """True or false."""
+
+
+class TimestampField(DynamoField, models.DateTimeField):  # type: ignore[type-arg]  # not generic at run time
+    """A moment in time."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        """The present of the app's clock where ``auto_now`` or ``auto_now_add`` asks for it."""
+        if not (self.auto_now or (self.auto_now_add and add)):
+            return super().pre_save(model_instance, add)
+        setattr(model_instance, self.attname, moment := clock.now())
+        return moment
+
+    def save_form_data(self, instance: models.Model, data: object) -> None:
+        """What a form gives; a form cannot tell the two hours that clocks show twice apart, so one of them stays."""
+        before = getattr(instance, self.attname)
+        if isinstance(data, datetime) and isinstance(before, datetime) and data == before.replace(microsecond=0):
+            data = data.replace(fold=before.fold)
+        super().save_form_data(instance, data)
+
+
+class DateField(DynamoField, models.DateField):  # type: ignore[type-arg]  # not generic at run time
+    """A calendar day."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        """See ``TimestampField``; the day is that of the process, as Django's is."""
+        if not (self.auto_now or (self.auto_now_add and add)):
+            return super().pre_save(model_instance, add)
+        setattr(model_instance, self.attname, day := clock.today())
+        return day
+
+
+class BinaryField(DynamoField, models.BinaryField):  # type: ignore[type-arg]  # not generic at run time
+    """Bytes."""
+
+    def formfield(self, **kwargs: Any) -> Any:
+        """A file that is uploaded."""
+        return super().formfield(**{"form_class": BinaryFormField, **kwargs})
+
+
+class DocumentField(DynamoField, models.JSONField):
+    """A map or a list (or, for a JSON attribute, any JSON value)."""
+
+    def get_prep_value(self, value: object) -> object:
+        """As it is: a lookup by a path compares with a part of the document."""
+        return value
+
+    @hiding
+    def validate(self, value: object, model_instance: Any) -> None:
+        """Without JSONField's own, which knows neither decimals nor sets."""
+        models.Field.validate(self, value, model_instance)
+        self.validate_stored(value)
+
+    def formfield(self, **kwargs: Any) -> Any:
+        """A JSON text area."""
+        given = {"form_class": DocumentFormField, **kwargs}
+        if given["form_class"] is DocumentFormField:
+            given = {"holds": {"M": dict, "L": list}.get(self.attribute.attr_type), **given}
+        return shown_once_stored(self, hide_errors(self, models.Field.formfield(self, **given)))
+
+    @hiding
+    def to_python(self, value: object) -> object:
+        """The document, also from a fixture."""
+        return from_fixture(self.attribute, value)
+
+    def value_to_string(self, obj: Any) -> Any:
+        """The document itself for serializers, or in DynamoDB's own JSON if it holds what JSON does not."""
+        return to_fixture(self.attribute, self.value_from_object(obj))
+
+    @property
+    def decoder(self) -> Any:
+        """What Django's XML loader reads the JSON text with."""
+        return partial(FixtureDecoder, attribute=self.attribute) if hasattr(self, "attribute") else None
+
+    @decoder.setter
+    def decoder(self, value: object) -> None:
+        """Nothing: Django sets the one that a JSONField was declared with."""
+
+
+# What a list contains is one member; JSONField's own lookup of this name compares documents.
+DocumentField.register_lookup(models.lookups.Contains)
+
+
+class SetField(DynamoField):
+    """A set of texts, numbers or binaries; an empty one is not stored."""
+
+    empty_strings_allowed = False
+    description = _("Set")
+    member: Any = str
+
+    def get_internal_type(self) -> str:
+        """A type of its own."""
+        return "SetField"
+
+    def formfield(self, **kwargs: object) -> Any:
+        """One member a line."""
+        return super().formfield(**{"form_class": SetFormField, "member": self.member, **kwargs})
+
+    @hiding
+    def to_python(self, value: object) -> Any:
+        """A ``set``, from any iterable but text."""
+        value = from_fixture(self.attribute, value)
+        if value is None or isinstance(value, set):
+            return value
+        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+            raise ValidationError(_("Enter a set."), code="invalid")
+        return set(value)
+
+    def value_to_string(self, obj: Any) -> Any:
+        """A sorted list for serializers, or DynamoDB's own JSON if JSON has no place for the members."""
+        value = self.value_from_object(obj)
+        return None if value is None else to_fixture(self.attribute, value, sorted(value))
+
+
+class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[misc]  # see descriptor_class
+    """A foreign key to forms and to the admin; the stored attribute is the other object's ``pk``."""
+
+    related_accessor_class: Any = ReverseDescriptor
+    forward_related_accessor_class: Any = ForwardDescriptor
+
+    def get_prep_value(self, value: object) -> object:
+        """The other object's ``pk`` in its stored form."""
+        return self.attribute.prepare(value)
+
+    @hiding
+    def validate(self, value: object, model_instance: Any) -> None:
+        """Django's, which reads the other object; not where a form has just read it."""
+        if value is None or not is_known(model_instance, self, value):
+            super().validate(value, model_instance)
+            return
+        models.Field.validate(self, value, model_instance)
+        self.validate_stored(value)
+
+
+class CopiedField(DynamoField):
+    """A value of another object: validated, compared and shown as the field that it is copied from."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{**kwargs, "serialize": False})
+
+    @property
+    def source(self) -> Any:
+        """The field that it is copied from."""
+        attribute: Any = self.attribute
+        return attribute.source.field
+
+    def get_lookup(self, lookup_name: str) -> Any:
+        """The source's lookups."""
+        return self.source.get_lookup(lookup_name)
+
+    def get_transform(self, lookup_name: str) -> Any:
+        """The source's parts."""
+        return self.source.get_transform(lookup_name)
+
+    @hiding
+    def to_python(self, value: object) -> Any:
+        """As the source's."""
+        return self.source.to_python(value)
+
+
+class IdentityField(TextField):
+    """``pk`` of a model whose primary key has several variables: their values, joined into one text.
+
+    It is not stored: the values are. ``names`` are the attributes, in the key's order.
+    """
+
+    def __init__(self, names: tuple[str, ...] = (), **kwargs: Any) -> None:
+        self.names = names
+        super().__init__(**{"primary_key": True, "editable": False, "blank": True, "serialize": False, **kwargs})
+
+    def descriptor_class(self, field: ModelField) -> IdentityDescriptor:  # type: ignore[override]  # see DynamoField
+        """A descriptor of its own, since there is no attribute."""
+        return IdentityDescriptor(self)
+
+    def get_prep_value(self, value: object) -> object:
+        """Text as it is; the planner splits it into the key's values."""
+        return None if value is None else str(value)
+
+    @cached_property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The attributes that it is made of, in the key's order."""
+        meta: Any = self.model._meta
+        return tuple(meta.get_field(name).attribute for name in self.names)
+
+    def validate_stored(self, value: object) -> None:
+        """Nothing: the values that it is made of are validated themselves."""
+
+    def join(self, instance: object) -> str | None:
+        """The instance's identity, or ``None`` while a value is missing."""
+        return self.joined(getattr(instance, name) for name in self.names)
+
+    def joined(self, values: Iterable[object]) -> str | None:
+        """The identity that the attributes' values make, in the key's order; ``None`` while one is missing."""
+        given = list(values)
+        if None in given or "" in given:
+            return None
+        pairs = zip(self.attributes, given, strict=True)
+        return join_identity([attribute.to_text(value) for attribute, value in pairs])
+
+    def split(self, text: str) -> dict[str, Any]:
+        """Return each attribute's value; raise ``InvalidValue`` if the text is not an identity of this model."""
+        found = {}
+        try:
+            texts = split_identity(text, len(self.names))
+            for name, attribute, part in zip(self.names, self.attributes, texts, strict=True):
+                found[name] = attribute.from_text(part)
+                if (spelled := attribute.to_text(found[name])) != part:
+                    # Two spellings of one identity would be two URLs, and two cache entries, of one object.
+                    raise InvalidValue(f"{text!r} is not a pk: {part!r} is spelled {spelled!r}.")
+        except InvalidValue:
+            if not any(attribute.is_secret() for attribute in self.attributes):
+                raise
+            raise InvalidValue(f"{MASK} is not a pk of {self.model._meta.label}, or is spelled differently.") from None
+        return found
+
+
+class IdentityDescriptor:
+    """Reads the identity out of the attributes, and takes it apart when it is set."""
+
+    def __init__(self, field: IdentityField) -> None:
+        self.field = field
+
+    def __get__(self, instance: object, owner: object) -> Any:
+        return self if instance is None else self.field.join(instance)
+
+    def __set__(self, instance: object, value: object) -> None:
+        if value is None:
+            self._forget(instance)
+            return
+        for name, part in self.field.split(str(value)).items():
+            setattr(instance, name, part)
+
+    def _forget(self, instance: object) -> None:
+        """``pk = None`` is Django's way to a copy: what is made on creation is made again."""
+        meta: Any = self.field.model._meta
+        made = [name for name in self.field.names if meta.get_field(name).has_default()]
+        if not made:
+            raise NotSupported(
+                f"{meta.label}.pk cannot be set to None: it is made of {', '.join(self.field.names)}. Set those, and "
+                "_state.adding = True for a copy, or make a new object."
+            )
+        for name in made:
+            setattr(instance, name, None)

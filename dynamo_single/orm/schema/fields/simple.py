@@ -1,0 +1,163 @@
+"""Django fields of texts of a certain form: slugs, addresses of pages and of computers.
+
+As ``fields`` does, they describe, validate and make form fields as Django's do.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import time
+from typing import Any
+
+from django.core.files import File
+from django.db import models
+from django.db.models import Model, prefetch_related_objects
+from django.db.models.fields.related_descriptors import ReverseOneToOneDescriptor
+
+from dynamo_single import clock
+from dynamo_single.orm.schema.fields.base import DynamoField, ReferenceField
+from dynamo_single.orm.schema.fields.documents import Canonical
+from dynamo_single.orm.schema.fields.fetching import FETCH_ONE, ForwardOneDescriptor, fetch, in_mode_of, mode_of
+
+
+class SlugField(DynamoField, models.SlugField):  # type: ignore[type-arg]  # not generic at run time
+    """A short text of letters, digits, hyphens and underscores."""
+
+
+class URLField(DynamoField, models.URLField):  # type: ignore[type-arg]  # not generic at run time
+    """The address of a page."""
+
+    def formfield(self, **kwargs: object) -> Any:
+        """What is typed without a scheme is https, which Django 6 assumes and Django 5.2 warns of."""
+        return super().formfield(**{"assume_scheme": "https", **kwargs})
+
+
+class IPAddressField(DynamoField, models.GenericIPAddressField):  # type: ignore[type-arg]  # not generic at run time
+    """An IPv4 or IPv6 address."""
+
+
+for _text_field in (SlugField, URLField, IPAddressField):
+    _text_field.register_lookup(Canonical)
+
+
+# Django fields of times of day and of durations.
+#
+# As ``fields`` does, they describe, validate and make form fields as Django's do.
+
+
+class TimeField(DynamoField, models.TimeField):  # type: ignore[type-arg]  # not generic at run time
+    """A time of day."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        """The time of day where the process runs, as Django's, by the app's clock."""
+        if not (self.auto_now or (self.auto_now_add and add)):
+            return super().pre_save(model_instance, add)
+        setattr(model_instance, self.attname, present := clock.time_of_day())
+        return present
+
+    def save_form_data(self, instance: models.Model, data: object) -> None:
+        """What a form gives, unless it is what the widget showed of the value, which is whole seconds."""
+        before = getattr(instance, self.attname)
+        if not (isinstance(data, time) and isinstance(before, time) and data == before.replace(microsecond=0)):
+            super().save_form_data(instance, data)
+
+
+class DurationField(DynamoField, models.DurationField):  # type: ignore[type-arg]  # not generic at run time
+    """How long something takes."""
+
+
+# Django's fields of files and images: the name is stored in the item, the contents in a storage.
+#
+# As ``fields`` does, they describe, validate and make form fields as Django's do.
+
+
+class FileField(DynamoField, models.FileField):  # type: ignore[misc]  # see descriptor_class
+    """A file in a storage."""
+
+    #: The storage may be another server.
+    may_wait = True
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        """Put what was uploaded into the storage; what is no file is left for the attribute to refuse."""
+        held = getattr(model_instance, self.attname)
+        return super().pre_save(model_instance, add) if isinstance(held, File) else held
+
+    def validate_stored(self, value: object) -> None:
+        """Nothing: a file that was uploaded is only put into the storage when its object is saved."""
+
+
+class ImageField(FileField, models.ImageField):  # type: ignore[misc]  # see descriptor_class
+    """An image in a storage; Pillow reads it."""
+
+
+# Django's field of a one-to-one relation, and its other side: ``place.restaurant``.
+#
+# Django asks a database for the object that refers to another one. Here its claim says which it is, or its primary
+# key. This module must not know how either is read.
+
+
+class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]  # not generic at run time
+    """``place.restaurant``: two GetItems, strongly consistent, or one where the place is the whole primary key.
+
+    The answer is kept on the object. Where there is none it is ``RelatedObjectDoesNotExist``, after one GetItem.
+    """
+
+    def __get__(self, instance: Any, cls: object = None) -> Any:
+        """The other object, by the mode of this one; peers are read along only where their keys say which they are."""
+        if instance is not None and not self.related.is_cached(instance) and instance._is_pk_set():
+            mode = mode_of(instance)
+            if mode.track_peers and not self.related.field.primary_key:
+                self.fetch_one(instance)
+            elif mode is not FETCH_ONE:
+                fetch(self, instance)
+        return super().__get__(instance, cls)
+
+    @property
+    def prefetches(self) -> type[Model]:
+        """The model whose querysets ``prefetch_related()`` reads for it."""
+        return self.related.related_model
+
+    @property
+    def field(self) -> Any:
+        """The relation, which is called as the accessor is."""
+        return self.related
+
+    def fetch_one(self, instance: Any) -> None:
+        """Two GetItems, or one where the place is the whole primary key, or where there is none."""
+        related = self.related
+        asked = related.field.get_forward_related_filter(instance)
+        found = None
+        with suppress(related.related_model.DoesNotExist):
+            found = self.get_queryset(instance=instance).get(**asked)
+            related.field.set_cached_value(found, instance)
+        related.set_cached_value(instance, found)
+
+    def fetch_many(self, instances: Any) -> None:
+        """One BatchGetItem for each hundred."""
+        missing = [each for each in instances if not self.related.is_cached(each)]
+        prefetch_related_objects(missing, self.related.get_accessor_name() or "")
+
+    def get_queryset(self, **hints: Any) -> Any:
+        """Where the other side is claimed, of live objects: none of the trash holds a claim.
+
+        For one object it is a consistent queryset, so that the claim says which the other is, and no index.
+        """
+        return self._live(hints).consistent()
+
+    def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
+        """What ``prefetch_related()`` reads, in the mode of the objects: batches of claims, which need no index."""
+        return super().get_prefetch_querysets(instances, querysets or [self._live({"instance": instances[0]})])
+
+    def _live(self, hints: dict[str, Any]) -> Any:
+        """Django's queryset, of live objects; since 6.1 it is made for an object."""
+        queryset = in_mode_of(hints.get("instance"), super().get_queryset(**hints))
+        if not self.related.field.primary_key and queryset._asked.visibility == "all":
+            queryset = queryset.with_visibility("live")
+        return queryset
+
+
+class OneToOneField(ReferenceField, models.OneToOneField):  # type: ignore[type-arg,misc]  # see descriptor_class
+    """A one-to-one relation to forms and to the admin."""
+
+    related_accessor_class = ReverseOneDescriptor
+    forward_related_accessor_class = ForwardOneDescriptor

@@ -1,0 +1,118 @@
+"""Single values of an identity in keys: ``{project.tenant}`` of a reference that holds the ``pk`` of a project.
+
+An item holds the whole ``pk`` of what it refers to, and nothing else of it. An identity of several values is one text,
+of which a member is taken out as it was put in. This module must not know models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from msgspec import Struct
+
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.schema.keys.codecs import Codec, codec_for
+from dynamo_single.orm.schema.keys.identity import NoIdentity, split_identity
+from dynamo_single.orm.schema.keys.template import KeyPart, refusal
+from dynamo_single.orm.schema.keys.values import shown
+
+
+class Member(Struct, frozen=True):
+    """One value of an identity: by what ``names`` a path calls it, how keys write it, and what ``read``s its text.
+
+    Where it is itself an identity of another object, ``members`` are those of that.
+    """
+
+    names: tuple[str, ...]
+    kind: str | None
+    read: Callable[[str], Any]
+    members: tuple[Member, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many single values it has, down to the last."""
+        return size(self.members)
+
+
+def size(members: Sequence[Member]) -> int:
+    """How many single values some members have together, down to the last; what has no members is one."""
+    return sum(each.size for each in members) or 1
+
+
+class _Step(Struct, frozen=True):
+    """Into an identity of ``count`` values: the one at ``position``, which ``read`` makes of its text."""
+
+    position: int
+    count: int
+    read: Callable[[str], Any]
+
+    def take(self, value: object) -> Any:
+        """The member of an identity; raises ``NoIdentity`` for what is none."""
+        if not isinstance(value, str):
+            raise NoIdentity(f"{shown(value)} is not an identity of {self.count} values.")
+        try:
+            return self.read(split_identity(value, self.count)[self.position])
+        except InvalidValue as error:
+            raise NoIdentity(str(error)) from error
+
+
+class _Place(Struct, frozen=True):
+    """Where a path leads to: the kind there, the way, and which single values of the whole identity those are."""
+
+    kind: str | None
+    steps: tuple[_Step, ...]
+    leaves: frozenset[int]
+
+
+def codec_of_member(part: KeyPart, label: str, members: Sequence[Member], source: str) -> Codec:
+    """What writes the part of an identity that a template's path leads to; the identity is of the model ``label``.
+
+    The part alone tells neither the identity nor its order. ``ConfigurationError`` where the path leads nowhere.
+    """
+    place = _follow(part, label, members, part.path, 0, source)
+    if place.kind is None:
+        raise refusal(source, f"no key can hold what {{{part.shown}}} is")
+    codec = codec_for(place.kind, part.spec)
+    if not place.steps:
+        return codec  # the one value of an identity is the identity
+    return replace(
+        codec,
+        spec="",
+        write=partial(_write, codec, place.steps),
+        ordered=False,
+        prefixable=False,
+        exact=False,
+        member=tuple(step.position for step in place.steps),
+        leaves=place.leaves if codec.exact else frozenset(),
+        of=size(members),
+    )
+
+
+def _follow(
+    part: KeyPart, label: str, members: Sequence[Member], path: Sequence[str], first: int, source: str
+) -> _Place:
+    name, *rest = path
+    found = next(((n, each) for n, each in enumerate(members) if name in each.names), None)
+    if found is None:
+        made_of = ", ".join(each.names[0] for each in members) or "nothing that a key could name"
+        raise refusal(
+            source,
+            f"{{{part.shown}}} leads to {name!r}, and an item holds nothing of what it refers to but its pk. That of "
+            f"{label} is made of {made_of}. For another value declare a CopiedAttribute, and name that",
+        )
+    position, member = found
+    first += sum(each.size for each in members[:position])
+    steps = () if len(members) == 1 else (_Step(position, len(members), member.read),)
+    if not rest:
+        return _Place(member.kind, steps, frozenset(range(first, first + member.size)))
+    inner = _follow(part, f"{label}.{name}", member.members, rest, first, source)
+    return _Place(inner.kind, (*steps, *inner.steps), inner.leaves)
+
+
+def _write(codec: Codec, steps: tuple[_Step, ...], value: object) -> str:
+    for step in steps:
+        value = step.take(value)
+    return codec.write(value)

@@ -1,0 +1,284 @@
+"""The references to a model whose ``on_delete`` says what a deletion does to the objects that hold them.
+
+Such a reference is followed as declared ``Children`` are. This module must not know how anything is read or written.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+
+from django.apps import apps
+from django.db.models import CASCADE, DO_NOTHING, PROTECT, SET_DEFAULT, SET_NULL
+from django.db.models.fields.related_descriptors import create_reverse_many_to_one_manager
+
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
+from dynamo_single.orm.schema.fields.references import saving
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table import names
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
+
+    from dynamo_single.orm.query.manager import Manager
+
+    #: A model that is named by a text is not known to a checker, unless it is given: ``Children["Person"]("Person")``.
+    M = TypeVarWithDefault("M", bound=DynamoModel, default=Any)
+else:
+    M = TypeVar("M")
+
+
+# ``Children``: the objects of another model that refer to this one.
+
+
+class Children(Generic[M]):
+    """The objects of another model that refer to this one: ``people = Children("Person")`` gives ``company.people``.
+
+    ``company.people`` is a manager as Django's for a reverse foreign key. ``prefetch_related("people")`` on one company
+    reads it and all of its people with one Query if their keys share the company's partition.
+
+    With ``cascade`` the children are deleted and restored with their parent: into the trash and out of it if they have
+    soft delete, and for good. If it is not given, the reference's ``on_delete`` decides: ``CASCADE`` takes them along,
+    anything else does not. The methods of a ``manager`` class come before those of Django's.
+    """
+
+    def __init__(
+        self,
+        model: str | type[M],
+        *,
+        field: str | None = None,
+        cascade: bool | None = None,
+        manager: type | None = None,
+    ) -> None:
+        self.to = model
+        self.manager = manager
+        self.field_name = field
+        self.cascade = cascade
+
+    def __set_name__(self, owner: type[DynamoModel], name: str) -> None:
+        self.owner = owner
+        self.name = name
+
+    @cached_property
+    def model(self) -> Any:
+        """The children's model."""
+        if not isinstance(self.to, str):
+            return self.to
+        label, _, name = self.to.rpartition(".")
+        try:
+            return apps.get_model(label or self.owner._meta.app_label, name)
+        except LookupError as error:
+            raise ConfigurationError(
+                f"{self.owner._meta.label}.{self.name} = Children({self.to!r}): there is no such model."
+            ) from error
+
+    @cached_property
+    def field(self) -> Any:
+        """The children's reference to this model."""
+        found = [
+            field
+            for field in self.model._meta.concrete_fields
+            if field.is_relation
+            and issubclass(self.owner, field.related_model)
+            and self.field_name in (None, field.name)
+        ]
+        if len(found) != 1:
+            problem = "no reference" if not found else f"{len(found)} references"
+            raise ConfigurationError(
+                f"{self.owner._meta.label}.{self.name}: {self.model._meta.label} has {problem} to "
+                f"{self.owner._meta.object_name}. Declare one ReferenceAttribute, or name it: Children(..., field=...)."
+            )
+        return found[0]
+
+    @property
+    def cascades(self) -> bool:
+        """Whether the children are deleted and restored with their parent."""
+        if self.cascade is not None:
+            return self.cascade
+        if says_on_delete(self.field):
+            return self.field.remote_field.on_delete is CASCADE
+        # E035 reports the reference; until it says, what went along before this was asked for still does.
+        return registry.has_soft_delete(self.owner) and registry.has_soft_delete(self.model)
+
+    @property
+    def is_by_table(self) -> bool:
+        """Whether the children of one parent are a part of the table itself, which can be read consistently."""
+        return {*registry.layout_of(self.model).primary.partition.variables} <= {self.field.attname}
+
+    @overload
+    def __get__(self, instance: None, owner: object) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: object) -> Manager[M]: ...
+    def __get__(self, instance: object, owner: object) -> Any:
+        return self if instance is None else self._manager_class(instance)
+
+    def problem(self) -> str | None:
+        """What is wrong with the declaration, if anything is."""
+        try:
+            _ = self.field
+        except ConfigurationError as error:
+            return str(error)
+        return None
+
+    def queryset_of(self, pk: object) -> Any:
+        """The children of the object with a ``pk``, as the relation gives them; ``None`` if a manager narrows them."""
+        # As Django does it: the default manager's class, made again, without what the manager was made with.
+        manager = self.model._default_manager.__class__()
+        manager.model = self.model
+        queryset = manager.get_queryset()
+        return queryset.filter(**{self.field.attname: pk}) if queryset._is_plain() else None
+
+    @cached_property
+    def _manager_class(self) -> type:
+        base: Any = saving(
+            create_reverse_many_to_one_manager(self.model._default_manager.__class__, self.field.remote_field)
+        )
+        name = self.name
+
+        class ChildrenManager(base):  # type: ignore[misc]  # made at run time, as Django does
+            """Django's manager of a reverse foreign key, with its prefetched objects under this name."""
+
+            def get_queryset(self) -> Any:
+                cached = getattr(self.instance, "_prefetched_objects_cache", {}).get(name)
+                return super().get_queryset() if cached is None else cached
+
+            def get_prefetch_querysets(self, instances: object, querysets: object = None) -> Any:
+                result = super().get_prefetch_querysets(instances, querysets)
+                return (*result[:4], name, *result[5:])
+
+            def _remove_prefetched_objects(self) -> None:
+                getattr(self.instance, "_prefetched_objects_cache", {}).pop(name, None)
+
+        return (
+            ChildrenManager
+            if self.manager is None
+            else type(self.manager.__name__, (self.manager, ChildrenManager), {})
+        )
+
+
+def says_on_delete(field: Any) -> bool:
+    """Return whether the declaration of a reference sets ``on_delete``; a ``ForeignKey`` of Django's always does."""
+    return getattr(getattr(field, "attribute", None), "says_on_delete", True)
+
+
+def declared(model: type[DynamoModel]) -> tuple[Children, ...]:
+    """The children that a model declares, or inherits the declaration of."""
+    found: dict[str, Any] = {}
+    for owner in reversed(model.__mro__):
+        found.update({name: value for name, value in vars(owner).items() if isinstance(value, Children)})
+    return tuple(found.values())
+
+
+class Referrers(Children):
+    """The objects of a model that refer to an ``owner`` by one reference; no attribute of the owner gives them."""
+
+    def __init__(self, owner: Any, field: Any) -> None:
+        super().__init__(field.model, field=field.name)
+        self.owner = owner
+        self.name = f"{field.model._meta.label}.{field.name}"
+
+
+def cascading(model: type[DynamoModel]) -> tuple[Children, ...]:
+    """What goes along when an object is deleted: declared children first, then what ``CASCADE`` says besides."""
+    return _cascading(model._meta.concrete_model, registry.generation)
+
+
+@lru_cache(maxsize=1024)
+def _cascading(model: type[DynamoModel], generation: int) -> tuple[Children, ...]:
+    children = [each for each in declared(model) if each.problem() is None]
+    fields = {each.field for each in children}
+    return (
+        *(each for each in children if each.cascades),
+        *(each for each in referrers(model, CASCADE) if each.field not in fields),
+    )
+
+
+def taking_along(model: type[DynamoModel]) -> frozenset[str]:
+    """The stored names of the references by which a model's objects go along, but for those that never change."""
+    return _taking_along(model._meta.concrete_model, registry.generation)
+
+
+@lru_cache(maxsize=1024)
+def _taking_along(model: type[DynamoModel], generation: int) -> frozenset[str]:
+    every = (each for parent in registry.all_models() for each in cascading(parent))
+    fields = [each.field for each in every if each.model._meta.concrete_model is model]
+    return frozenset(field.attribute.attr_name for field in fields if field.attname not in model._identity)
+
+
+def protecting(model: type[DynamoModel]) -> tuple[Children, ...]:
+    """The references of which one that leads to an object keeps it from being deleted."""
+    return referrers(model, PROTECT)
+
+
+def resetting(model: type[DynamoModel]) -> tuple[Children, ...]:
+    """The references that are set to nothing, or to their default, when the object is deleted for good."""
+    return (*referrers(model, SET_NULL), *referrers(model, SET_DEFAULT))
+
+
+def referrers(model: type[DynamoModel], on_delete: object) -> tuple[Children, ...]:
+    """The references to a model that say ``on_delete``, in the order in which the models are declared."""
+    return _by_handler(model._meta.concrete_model, registry.generation).get(on_delete, ())
+
+
+@lru_cache(maxsize=1024)
+def _by_handler(model: type[DynamoModel], generation: int) -> dict[object, tuple[Children, ...]]:
+    found: dict[object, tuple[Children, ...]] = {}
+    for holder, field in _by_target(generation).get(model, ()):
+        if holder._options.alias == model._options.alias:
+            on_delete = field.remote_field.on_delete
+            found[on_delete] = (*found.get(on_delete, ()), Referrers(model, field))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _by_target(generation: int) -> dict[type[DynamoModel], list[tuple[type[DynamoModel], Any]]]:
+    """The references to each model, with the models that have them: looked for once, and not for each model again."""
+    found: dict[type[DynamoModel], list[tuple[type[DynamoModel], Any]]] = {}
+    for holder in registry.all_models():
+        for field in references(holder):
+            found.setdefault(field.related_model._meta.concrete_model, []).append((holder, field))
+    return found
+
+
+def references(holder: type[DynamoModel]) -> list[Any]:
+    """A model's own references with an ``on_delete`` that a deletion of the other object has to follow."""
+    if holder._meta.proxy:
+        return []  # its objects are those of the other class
+    fields: list[Any] = list(holder._meta.concrete_fields)
+    return [
+        field
+        for field in fields
+        if isinstance(getattr(field, "attribute", None), ReferenceAttribute)
+        and field.remote_field.on_delete is not DO_NOTHING
+        and not isinstance(field.related_model, str)
+    ]
+
+
+def checked(model: type[DynamoModel]) -> tuple[tuple[str, Children], ...]:
+    """The references to a model that are checked, each with the physical name of the count that an object has of it."""
+    return _checked(model._meta.concrete_model, registry.generation)
+
+
+@lru_cache(maxsize=1024)
+def _checked(model: type[DynamoModel], generation: int) -> tuple[tuple[str, Children], ...]:
+    found = (each for some in _by_handler(model, generation).values() for each in some)
+    return tuple((count_name(each.field), each) for each in found if each.field.attribute.checked)
+
+
+def count_name(field: Any) -> str:
+    """The physical name of the count of the objects that refer to one by a checked reference."""
+    return name_of_count(field.model._options.item_type, field.attribute.attr_name)
+
+
+def name_of_count(item_type: str, stored: str) -> str:
+    """The same by the type of the items that refer, and by the reference's physical name."""
+    return f"{names.REFERRED_PREFIX}{item_type}.{stored}"
+
+
+def leading(holder: type[DynamoModel]) -> list[tuple[Any, Any]]:
+    """The models of the same table that a model refers to with an ``on_delete``, each with the reference."""
+    targets = ((field.related_model._meta.concrete_model, field) for field in references(holder))
+    known = registry.all_models()
+    return [each for each in targets if each[0] in known and each[0]._options.alias == holder._options.alias]

@@ -1,0 +1,417 @@
+"""Writing many objects in transactions: as many together as one takes, and each of these wholly or not at all.
+
+An object joins a transaction by the same function that writes it by itself. This module must not know what is written.
+"""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+from django.db import IntegrityError
+from msgspec import Struct, field
+
+from dynamo_single.exceptions import (
+    BulkError,
+    BulkIntegrityError,
+    ConditionFailed,
+    DynamoSingleError,
+    MissingReference,
+    SourceChanged,
+    StaleObject,
+    TransactionCancelled,
+)
+from dynamo_single.orm.effects import send
+from dynamo_single.orm.requests import atomic_block as pending
+from dynamo_single.orm.requests.actions import Check
+from dynamo_single.orm.requests.atomic_block import Block, Entry
+from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.orm.schema import secrecy
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table import flow
+from dynamo_single.table.flow import Flow, in_order, local, streamed
+from dynamo_single.table.request import MAX_ACTIONS, MAX_TRANSACTION_SIZE
+from dynamo_single.table.table import get_table, patience
+
+#: Writes one object, or leaves it to a block; tells how many objects of which model were written.
+Write = Callable[[Any, Block | None], Flow[Mapping[str, int]]]
+
+#: Refusals by what another writer did meanwhile: by itself, an object knows how to go on.
+_AGAIN = (StaleObject, SourceChanged, MissingReference)
+
+
+class Outcome(Struct, frozen=True):
+    """What became of one object: how many were written of which model, or the error.
+
+    One that was not ``tried`` was to be written together with another one that could not be.
+    """
+
+    pk: Any
+    counts: Mapping[str, int]
+    error: DynamoSingleError | None = None
+    tried: bool = True
+
+
+class Writing(Struct):
+    """How objects are written: by ``write``, which sends one's write or leaves it to the block that it is given.
+
+    ``leaves_out`` tells of an object, and the error of its refused action, whether the others go on without it.
+    ``room`` is how many probably fit into one transaction, by the last one that was put together.
+    """
+
+    write: Write
+    pk: Callable[[Any], Any]
+    leaves_out: Callable[[Any, DynamoSingleError], bool] = lambda unit, error: False
+    room: int = MAX_ACTIONS
+
+    async def alone(self, unit: object, block: Block | None = None) -> Outcome:
+        """Write one object by itself, or leave it to a block."""
+        try:
+            return Outcome(self.pk(unit), await self.write(unit, block))
+        except DynamoSingleError as error:
+            return Outcome(self.pk(unit), {}, error)
+
+    async def together(self, units: Sequence[object]) -> list[Outcome]:
+        """Write objects in as few transactions as they fit into, one after the other; after a failure no more.
+
+        What cannot join others, since it depends on what is not sent yet, begins another transaction; what cannot join
+        any is written by itself, and so is an object that another writer has changed meanwhile.
+        """
+        rest, outcomes = deque(units), list[Outcome]()
+        while rest and all(outcome.error is None for outcome in outcomes):
+            group = await self._group(rest)
+            if not outcomes and len(group.joined) > 1:
+                self.room = group.room
+            if group.joined:
+                outcomes += await self._sent(group, rest)
+            else:
+                outcomes.append(await self.alone(rest.popleft()))
+        return [*outcomes, *(Outcome(self.pk(unit), {}, tried=False) for unit in rest)]
+
+    async def _group(self, rest: deque[object]) -> _Group:
+        """The first of some objects that can be written together: they are taken off."""
+        group = _Group()
+        while rest:
+            try:
+                if not await group.join(rest[0], self.write):
+                    break
+            except DynamoSingleError:
+                # Where others are pending it may be because of them.
+                break
+            rest.popleft()
+        return group
+
+    async def _sent(self, group: _Group, rest: deque[Any]) -> list[Outcome]:
+        """What became of a transaction's objects; those that can be tried again without others are put back."""
+        try:
+            await group.send()
+        except DynamoSingleError as error:
+            refused = group.refused(error)
+            group.block.discard()
+            return await self._refused(group, refused, error, rest)
+        return [Outcome(self.pk(each.unit), each.counts, await each.finish()) for each in group.joined]
+
+    async def _refused(
+        self,
+        group: _Group,
+        refused: Mapping[int, DynamoSingleError],
+        error: DynamoSingleError,
+        rest: deque[object],
+    ) -> list[Outcome]:
+        if not refused:
+            # It is about all of them, and nobody may know whether they are written.
+            return [Outcome(self.pk(each.unit), {}, error) for each in group.joined]
+        others = [each.unit for each in group.joined if id(each) not in refused]
+        outcomes: list[Outcome] = []
+        again: list[Any] = []
+        for each in group.joined:
+            found = refused.get(id(each))
+            if found is None:
+                continue
+            if isinstance(found, _AGAIN):
+                again.append(each.unit)
+            elif self.leaves_out(each.unit, found):
+                outcomes.append(Outcome(self.pk(each.unit), {}))
+            else:
+                outcomes.append(Outcome(self.pk(each.unit), {}, found))
+        while again and all(outcome.error is None for outcome in outcomes):
+            outcomes.append(await self.alone(again.pop(0)))
+        rest.extendleft(reversed([*again, *others]))
+        return outcomes
+
+
+class _Joined(Struct, frozen=True, eq=False):
+    """An object of a transaction: what it added to it, and what is to be done when that is sent."""
+
+    unit: Any
+    counts: Mapping[str, int]
+    entries: Sequence[Entry]
+    callbacks: Sequence[Callable[[], Coroutine[Any, Any, None]]]
+
+    async def finish(self) -> DynamoSingleError | None:
+        """Do what follows its write; what went wrong with that."""
+        try:
+            for callback in self.callbacks:
+                await callback()
+        except DynamoSingleError as error:
+            return error
+        return None
+
+
+class _Group(Struct, eq=False):
+    """The objects of one transaction."""
+
+    block: Block = field(default_factory=Block)
+    joined: list[_Joined] = field(default_factory=list)
+
+    async def join(self, unit: object, write: Write) -> bool:
+        """Let an object's write join; ``False`` if there is no room. Unless it is ``True``, nothing has joined."""
+        block, before, called = self.block, len(self.block.entries), len(self.block.callbacks)
+        # What is read meanwhile meets what is pending.
+        token = pending.enter(block)
+        fits = False
+        try:
+            counts = await write(unit, block)
+            fits = len(block.actions()) <= MAX_ACTIONS and not block.is_too_large
+        finally:
+            pending.leave(token)
+            if not fits:
+                block.discard(before)
+                block.drop_callbacks(called)
+        if fits:
+            self.joined.append(_Joined(unit, counts, block.entries[before:], block.callbacks[called:]))
+        return fits
+
+    @property
+    def room(self) -> int:
+        """How many objects such as these fit into one transaction."""
+        count, actions, size = len(self.joined), len(self.block.actions()), self.block.size
+        return max(1, min(count * MAX_ACTIONS // max(actions, 1), count * MAX_TRANSACTION_SIZE // max(size, 1)))
+
+    async def send(self) -> None:
+        """Send what has joined, as one request; nothing if there is nothing to write."""
+        await send.commit(self.block)
+
+    def refused(self, error: DynamoSingleError) -> dict[int, DynamoSingleError]:
+        """The objects, by their ``id()``, whose actions were refused, or could not be sent, each with its error."""
+        owners = {id(entry): each for each in self.joined for entry in each.entries}
+        cause, actions = error.__cause__, self.block.actions()
+        if isinstance(cause, ConditionFailed):
+            ((_, entry),) = actions
+            return {id(owners[id(entry)]): error}
+        found: dict[int, DynamoSingleError] = {}
+        if isinstance(cause, TransactionCancelled):
+            for (action, entry), reason in zip(actions, cause.reasons, strict=False):
+                if reason is not None and reason.get("Code") == "ConditionalCheckFailed":
+                    explained = entry.explain(action, reason.get("Item"))
+                    explained.__cause__ = cause
+                    if isinstance(explained, DynamoSingleError):
+                        found.setdefault(id(owners[id(entry)]), explained)
+            return found
+        for action, entry in actions if cause is None else ():
+            if isinstance(action, Check):
+                continue
+            try:
+                compile_action(action)
+            except DynamoSingleError as own:
+                return {id(owners[id(entry)]): own}
+        return found
+
+
+async def chunks(
+    units: AsyncGenerator[object, None], writing: Writing, most: int
+) -> AsyncGenerator[list[object], None]:
+    """As many at a time as there is room for, and ``most`` at most; those before an error come before it."""
+    while True:
+        size = min(writing.room, most)
+        found: list[Any] = []
+        try:
+            while len(found) < size:
+                found.append(await anext(units))
+        except StopAsyncIteration:
+            pass
+        except DynamoSingleError:
+            if found:
+                yield found
+            raise
+        if found:
+            yield found
+        if len(found) < size:
+            return
+
+
+# Writing many objects, each by itself: several at once, with progress, and a report of what is not written.
+#
+# The first is written alone, so that where nothing can be written nothing else is begun. After a failure nothing more
+# is begun; what is under way is waited for. What sends is a coroutine, and one that is cancelled is as a process that
+# was killed: what it has written stays. This module must not know how an object is written.
+
+#: Told after each object how many are done, and of how many if that is known.
+Progress = Callable[[int, int | None], object]
+
+#: How many of the failures a message tells.
+TOLD = 3
+
+
+class Job(Struct):
+    """One operation on many objects, and what came of it so far.
+
+    ``total`` is ``None`` while the objects are still being read. Without ``several`` one object is written after the
+    other, in synchronous code in the caller's own thread. ``together`` is how many objects are put into one transaction
+    at most; ``None`` for each by itself. ``pending`` is the ``atomic()`` block that everything joins.
+    """
+
+    verb: str
+    model: Any
+    pending: Block | None
+    total: int | None = None
+    progress: Progress | None = None
+    several: bool = True
+    together: int | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    written: list[Any] = field(default_factory=list)
+    failed: dict[Any, DynamoSingleError] = field(default_factory=dict)
+    not_read: DynamoSingleError | None = None
+    held_back: list[Any] = field(default_factory=list)
+    done: int = 0
+
+    async def write_each(
+        self, objects: Iterable[object] | AsyncGenerator[object, None], write: Write
+    ) -> dict[str, int]:
+        """Write each object by itself, or several in one transaction; see ``carry_out``."""
+        return await self.carry_out(objects, Writing(write, attrgetter("pk")))
+
+    async def carry_out(
+        self, units: Iterable[object] | AsyncGenerator[object, None], writing: Writing
+    ) -> dict[str, int]:
+        """Write each unit's object; how many were written, by model. Raises ``BulkError``, or a lone error.
+
+        Within an ``atomic()`` block everything joins that.
+        """
+        stream = units if isinstance(units, AsyncGenerator) else streamed(units)
+        async with aclosing(stream):
+            if self.together is None or self.pending is not None:
+                return await self.run(stream, partial(self._alone, writing), lambda unit: [writing.pk(unit)])
+            async with aclosing(chunks(stream, writing, self.together)) as groups:
+                return await self.run(groups, writing.together, lambda group: [*map(writing.pk, group)])
+
+    async def _alone(self, writing: Writing, unit: object) -> Sequence[Outcome]:
+        return [await writing.alone(unit, self.pending)]
+
+    async def run(
+        self,
+        rest: AsyncGenerator[Any, None],
+        work: Callable[[Any], Flow[Sequence[Outcome]]],
+        pks: Callable[[Any], Iterable[Any]],
+    ) -> dict[str, int]:
+        """Do some work on each unit of one or more objects; ``pks`` gives those of a unit that was not begun."""
+        block = self.pending
+        begun = (0, 0) if block is None else (len(block.entries), len(block.callbacks))
+        try:
+            with patience():
+                await self._run(rest, work)
+        except CancelledError as error:
+            error.add_note(self._cancelled())
+            raise
+        if self.failed or self.not_read is not None:
+            if block is not None:
+                # Nothing is written yet, and nothing of a half will be.
+                block.discard(begun[0])
+                block.drop_callbacks(begun[1])
+                raise self._errors()[0]
+            # Of what is still being read nothing more is asked for.
+            not_begun = [] if self.total is None else [pk async for unit in rest for pk in pks(unit)]
+            raise self._error((*self.held_back, *not_begun))
+        return self.counts
+
+    async def _run(self, rest: AsyncGenerator[object, None], work: Callable[[object], Flow[Sequence[Outcome]]]) -> None:
+        done = in_order(work, self._while_well(rest), at_once=self._at_once, finishes=True)
+        async with aclosing(done):
+            async for outcomes in done:
+                for outcome in outcomes:
+                    await self._note(outcome)
+
+    async def _while_well(self, rest: AsyncGenerator[object, None]) -> AsyncGenerator[object, None]:
+        while not self.failed:
+            try:
+                unit = await anext(rest)
+            except StopAsyncIteration:
+                return
+            except DynamoSingleError as error:
+                self.not_read = error
+                return
+            yield unit
+
+    def _at_once(self) -> int:
+        """How many are written at the same time."""
+        if not self.several or not self.done or self.pending is not None:
+            return 1
+        return min(flow.MAX_THREADS, get_table(self.model._options.alias).settings.max_pool_connections)
+
+    async def _note(self, outcome: Outcome) -> None:
+        if not outcome.tried:
+            self.held_back.append(outcome.pk)
+            return
+        self.done += 1
+        if outcome.error is not None:
+            self.failed[outcome.pk] = outcome.error
+        counts = {label: count for label, count in outcome.counts.items() if count}
+        for label, count in counts.items():
+            self.counts[label] = self.counts.get(label, 0) + count
+        if counts:
+            self.written.append(outcome.pk)
+        if self.progress is not None:
+            await local(partial(self.progress, self.done, self.total))
+
+    def _cancelled(self) -> str:
+        return (
+            f"{self.verb}() was cancelled: it has written {len(self.written)} {self.model._meta.label} objects, which "
+            f"stay, and of up to {flow.MAX_THREADS} more units of its work nobody knows whether they are written. "
+            "As after a process that was killed, call it again for the rest."
+        )
+
+    def _errors(self) -> list[DynamoSingleError]:
+        return [*self.failed.values(), *([] if self.not_read is None else [self.not_read])]
+
+    def _error(self, not_tried: tuple[object, ...]) -> Exception:
+        errors = self._errors()
+        if len(errors) == 1 and not self.written:
+            return errors[0]
+        told = [f"pk {secrecy.shown(self.model, pk)}: {error}" for pk, error in list(self.failed.items())[:TOLD]]
+        told += [f"{len(self.failed) - TOLD} more"] if len(self.failed) > TOLD else []
+        told += [] if self.not_read is None else [f"the rest could not be read: {self.not_read}"]
+        kind = BulkIntegrityError if all(isinstance(error, IntegrityError) for error in errors) else BulkError
+        number = str(len(self.written)) if self.total is None else f"{len(self.written)} of {self.total}"
+        untried = f" {len(not_tried)} were not tried." if not_tried else ""
+        error = kind(
+            f"{self.verb}() has written {number} {self.model._meta.label} objects and then failed at "
+            f"{'; '.join(told)} What is written stays.{untried}",
+            written=tuple(self.written),
+            failed=self.failed,
+            not_tried=not_tried,
+        )
+        error.__cause__ = errors[0]
+        return error
+
+
+async def each_once(
+    found: AsyncGenerator[Iterable[DynamoModel], None], pending: Block | None
+) -> AsyncGenerator[DynamoModel, None]:
+    """The objects that match, page by page while they are written, and each only once.
+
+    An update may move an object within the index that is being read, to where it is met again. Within a block
+    everything is read first: what is pending cannot be read.
+    """
+    seen: set[Any] = set()
+    async with aclosing(found):
+        pages = found if pending is None else streamed([[obj async for page in found for obj in page]])
+        async for page in pages:
+            for obj in page:
+                if obj.pk not in seen:
+                    seen.add(obj.pk)
+                    yield obj

@@ -1,0 +1,379 @@
+"""Writing through a queryset: what is to be written is checked before anything is read or sent.
+
+Each object is written by itself, under the queryset's own conditions: one that does not meet them any more is left
+alone and not counted. One object whose whole primary key is given is updated or deleted by one request without reading,
+if nothing else depends on it. What sends is a coroutine. This module must not know how a single object is written,
+or how many at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django.db.models import Model
+from django.db.models.signals import post_delete, pre_delete
+from msgspec import Struct
+
+from dynamo_single import clock
+from dynamo_single.exceptions import ConditionFailed, InvalidValue, MissingValue, NotSupported, UnknownField
+from dynamo_single.orm.conditions.lowering import lower
+from dynamo_single.orm.conditions.matching import is_comparable, matches
+from dynamo_single.orm.conditions.terms import (
+    DELETED_AT,
+    IDENTITY,
+    Compare,
+    Condition,
+    Stored,
+    conjuncts,
+    join,
+    names_in,
+    simplify,
+)
+from dynamo_single.orm.effects import unique_claims
+from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.effects.base import Subject, Terms
+from dynamo_single.orm.effects.write import unmet_error
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items import version as items_version
+from dynamo_single.orm.items.encode import stored_name
+from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.items.unique_rules import rules_of
+from dynamo_single.orm.plan import planner
+from dynamo_single.orm.plan.plan import Plan, Query
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, Delete, Update
+from dynamo_single.orm.requests.atomic_block import Block
+from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.orm.requests.expressions import divided
+from dynamo_single.orm.requests.updates import Change, Place, clashing, needs, unmet
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.write import assignments, cascade, on_delete
+from dynamo_single.orm.write.assignments import Target, is_asked, settled, target_of
+from dynamo_single.orm.write.batch_transactions import Job, Progress, each_once
+from dynamo_single.signals import post_restore, post_soft_delete
+from dynamo_single.table.flow import local, streamed
+from dynamo_single.table.names import ITEM_TYPE, MOVED_FROM, PARTITION_KEY, SORT_KEY
+from dynamo_single.table.table import get_table
+
+
+class Matches(Struct, frozen=True):
+    """What is to be written through a queryset: what it asks, how its objects are read, and who is told of each.
+
+    Writing knows nothing of what else a queryset gives; reading is ``results``' work.
+    """
+
+    model: Any
+    query: Query
+    read: Callable[[], AsyncGenerator[Iterable[Any], None]]
+    #: The ``atomic()`` block that everything joins.
+    pending: Block | None
+    is_empty: bool = False
+    progress: Progress | None = None
+    #: How many objects are written in one transaction at most; ``None`` for each by itself.
+    together: int | None = None
+    #: What the signals of a deletion name as their origin.
+    origin: Any = None
+
+
+async def update(matches: Matches, assigned: Assigned) -> int:
+    """Set attributes of each object that matches; the number of those that were written."""
+    written = await at_once(matches, assigned)
+    if written is not None:
+        if written and matches.progress is not None:
+            await local(partial(matches.progress, written, written))
+        return written
+    model, values = matches.model, assigned.values
+    objects, condition_of = each_once(matches.read(), matches.pending), _own_condition(matches.query)
+    if any(values.get(name) not in (None, "") for name in unique_claims.unique_attributes(model)):
+        found = [obj async for obj in objects]
+        _check_unique(model, values, found)
+        objects = streamed(found)
+
+    async def write(obj: DynamoModel, pending: Block | None) -> Mapping[str, int]:
+        for name, value in values.items():
+            setattr(obj, name, value)
+        written = await obj._written_if(condition_of(obj), list(values), assigned.changes, pending)
+        return {model._meta.label: int(written)}
+
+    return sum((await _job(matches, "update").write_each(objects, write)).values())
+
+
+async def delete(matches: Matches) -> tuple[int, dict[str, int]]:
+    """Delete each object as its own ``delete()`` does; the counts are by model."""
+    if matches.query.visibility == "deleted":
+        raise NotSupported(
+            f"delete() moves {matches.model._meta.label} to the trash, and these objects are in it: hard_delete() "
+            "deletes them for good, restore() takes them out of it."
+        )
+    return await _delete_each(matches, "delete", for_good=False)
+
+
+async def hard_delete(matches: Matches) -> tuple[int, dict[str, int]]:
+    """Delete each object for good; the counts are by model."""
+    return await _delete_each(matches, "hard_delete", for_good=True)
+
+
+async def _delete_each(matches: Matches, verb: str, *, for_good: bool) -> tuple[int, dict[str, int]]:
+    deleted = await deleted_at_once(matches, for_good=for_good)
+    if deleted is not None:
+        if deleted and matches.progress is not None:
+            await local(partial(matches.progress, deleted, deleted))
+        return deleted, {matches.model._meta.label: deleted} if deleted else {}
+
+    condition_of = _own_condition(matches.query)
+
+    async def write(obj: DynamoModel, pending: Block | None) -> Mapping[str, int]:
+        terms = Terms(queried=condition_of(obj))
+        delete_one = obj._hard_deleted if for_good else obj._deleted
+        counts: Mapping[str, int] = (await delete_one(terms, pending, matches.origin))[1]
+        return counts
+
+    job = _job(matches, verb, pre_delete, post_delete, post_soft_delete)
+    counts = await job.write_each(each_once(matches.read(), matches.pending), write)
+    return sum(counts.values()), counts
+
+
+async def restore(matches: Matches) -> tuple[int, dict[str, int]]:
+    """Take each object out of the trash as its own ``restore()`` does; the counts are by model."""
+    model = matches.model
+    if not registry.layout_of(model).soft_delete:
+        raise NotSupported(f"{model._meta.label} has no soft delete, so there is no trash to restore() from.")
+
+    condition_of = _own_condition(matches.query)
+
+    async def write(obj: Any, pending: Block | None) -> Mapping[str, int]:
+        try:
+            counts: Mapping[str, int] = (await obj._restored(condition_of(obj), pending))[1]
+        except model.DoesNotExist:
+            return {}  # deleted for good since it was read
+        return counts
+
+    job = _job(matches, "restore", post_restore)
+    counts = await job.write_each(each_once(matches.read(), matches.pending), write)
+    return sum(counts.values()), counts
+
+
+def _job(matches: Matches, verb: str, *signals: Any) -> Job:
+    """The work on many objects: in the caller's own thread where somebody listens to signals, as a handler expects.
+
+    Such objects are written each by itself, since a signal is sent when its object is written; and so are those that
+    others refer to, which go along, protect or are changed: transactions of their own are packed for them.
+    """
+    models = cascade.taken_along(matches.model)
+    heard = any(signal.has_listeners(model) for signal in signals for model in models)
+    alone = len(models) > 1 or any(map(on_delete.concerns, models))
+    together = None if heard or (signals and alone) else matches.together
+    return Job(verb, matches.model, matches.pending, progress=matches.progress, several=not heard, together=together)
+
+
+def _check_unique(model: type[DynamoModel], values: Mapping[str, object], objects: Sequence[DynamoModel]) -> None:
+    for rule in rules_of(model):
+        given = tuple(values.get(name) for name in rule.fields)
+        if len(objects) > 1 and not rule.name and not any(value in (None, "") for value in given):
+            raise NotSupported(
+                f"{model._meta.label}.{', '.join(rule.fields)} is unique, and {len(objects)} objects match: they "
+                f"cannot all have {rule.worded(given)}. Nothing was written. Give each object a separate value with "
+                "save()."
+            )
+
+
+def _own_condition(query: Query) -> Callable[[DynamoModel], Condition]:
+    """What the stored item of an object has to meet for the query to give this object still.
+
+    Its identity never changes. If DynamoDB cannot compare a canonical form, or a condition that is too long for it, the
+    values that were compared must be as they were read.
+    """
+    layout = query.layout
+    terms: list[Condition] = []
+    as_read: list[str] = []
+    for term in conjuncts(simplify(query.where)):
+        whole = term if isinstance(term, Compare) and not term.path else None
+        if whole is not None and (whole.attribute == IDENTITY or whole.attribute in layout.identity):
+            continue
+        lowered = lower(term, layout)
+        if is_comparable(lowered):
+            terms.append(term)
+        else:
+            as_read += names_in(lowered)
+    kept, left = divided(terms, layout)
+    for term in left:
+        as_read += names_in(lower(term, layout))
+    if layout.soft_delete and query.visibility != "all":
+        kept += (Compare(DELETED_AT, "isnull", query.visibility == "live"),)
+    compared = simplify(lower(join(kept), layout))
+
+    def condition_of(obj: DynamoModel) -> Condition:
+        item = obj._stored
+        unchanged = (
+            Stored(name, "=", (item[name],)) if name in item else Stored(name, "missing")
+            for name in dict.fromkeys(as_read)
+            if name not in (PARTITION_KEY, SORT_KEY)
+        )
+        return join((compared, *unchanged)) if as_read else compared
+
+    return condition_of
+
+
+class Assigned(Struct, frozen=True):
+    """Values to set, by attribute, and changes that DynamoDB makes of what is stored."""
+
+    values: Mapping[str, Any]
+    changes: tuple[Change, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.values or self.changes)
+
+
+def read(model: type[DynamoModel], given: Mapping[str, object]) -> Assigned:
+    """Check names and values, and that no two of them are about one place."""
+    values: dict[str, Any] = {}
+    changes: list[Change] = []
+    places: list[Place] = []
+    for name, value in given.items():
+        target = _target(model, name)
+        result = settled(target, value) if target.place.path or is_asked(value) else value
+        places.append(target.place)
+        if isinstance(result, Change):
+            changes.append(result)
+        else:
+            values[target.attribute.name] = _checked_value(target.attribute.field, result)
+    clash = clashing(places)
+    if clash is not None:
+        raise InvalidValue(
+            f"{model._meta.label}: update() cannot set {clash[0]} and {clash[1]} at once, as one is (in) the other."
+        )
+    return Assigned(values, tuple(changes))
+
+
+def _target(model: Any, name: str) -> Target:
+    """The place that a name means, if it can change."""
+    label = model._meta.label
+    fields = {key: field for field in model._meta.concrete_fields for key in (field.name, field.attname)}
+    field = model._meta.pk if name == "pk" else fields.get(name, fields.get(name.partition("__")[0]))
+    if field is None:
+        known = ", ".join(each.name for each in model._meta.concrete_fields if not _is_of_key(each))
+        raise UnknownField(f"{label} has no attribute {name!r} to update. It has {known}.")
+    form_of(model).refuse_naming((field.attname,))
+    if _is_of_key(field):
+        raise NotSupported(
+            f"{label}.{name} is part of the primary key and cannot change here: each object's move() changes it."
+        )
+    if field.attribute.computed:
+        raise NotSupported(f"{label}.{name} is computed from {field.attribute.origin}: update that.")
+    if field.attribute.settled:
+        raise NotSupported(f"{label}.{name} is set when an object is made, and never changes.")
+    return target_of(model, name)
+
+
+def _is_of_key(field: Any) -> bool:
+    return bool(field.primary_key or field.attname in field.model._identity)
+
+
+def _checked_value(field: Any, value: object) -> Any:
+    attribute = field.attribute
+    if isinstance(value, Model):
+        if not field.is_relation or not isinstance(value, field.remote_field.model):
+            raise InvalidValue(f"{field.model._meta.label}.{field.name} cannot be set to {shown(value)}.")
+        value = value.pk
+    try:
+        prepared = attribute.prepare(value)
+        attribute.check_whole(prepared)
+    except InvalidValue as error:
+        raise type(error)(f"{field.model._meta.label}: {error}") from error
+    if prepared is None and not attribute.null:
+        raise MissingValue(
+            f"{field.model._meta.label}: {field.name} is missing: it takes {attribute.expects}, or null=True."
+        )
+    return prepared
+
+
+async def at_once(matches: Matches, assigned: Assigned) -> int | None:
+    """Update the one object that is asked for by one request; ``None`` where objects have to be read first."""
+    model = matches.model
+    # A moment that sets itself is written too, and what follows from it has to go along.
+    changed = {*assigned.values, *form_of(model).automatic}
+    if not assignments.is_left_to_dynamodb(model, assigned.changes, changed, alone=True):
+        return None
+    found = _one_key(matches)
+    if found is None:
+        return None
+    plan, condition = found
+    action = _action(model, plan, assigned, join((_exists(plan), condition, needs(assigned.changes))))
+    try:
+        await get_table(plan.layout.alias).ask_patiently(compile_action(action))
+    except ConditionFailed as error:
+        _explain(model, error, condition, assigned)
+        return 0
+    return 1
+
+
+async def deleted_at_once(matches: Matches, *, for_good: bool) -> int | None:
+    """Delete the one object that is asked for by one request; ``None`` where objects have to be read first.
+
+    Objects that move to the trash, that others follow or refer to, or whose deletion is signaled are read. So is an
+    object that had another identity before: what refers to that is deleted along with it.
+    """
+    model = matches.model
+    layout = registry.layout_of(model)
+    if (layout.soft_delete and not for_good) or effects_of(model) or on_delete.concerns(model):
+        return None
+    heard = any(signal.has_listeners(model) for signal in (pre_delete, post_delete))
+    if heard or cascade.followers(model, for_good=True) or (found := _one_key(matches)) is None:
+        return None
+    plan, condition = found
+    never_moved = Stored(MOVED_FROM, "missing")
+    action = Delete(plan.keys[0], condition=join((_exists(plan), never_moved, condition)))
+    try:
+        await get_table(layout.alias).ask_patiently(compile_action(action))
+    except ConditionFailed as error:
+        if not error.item:
+            return int(error.retried)  # an earlier attempt has deleted it
+        decode.check_type(model, error.item)
+        return None if MOVED_FROM in error.item else 0
+    return 1
+
+
+def _one_key(matches: Matches) -> tuple[Plan, Condition] | None:
+    """The plan that gives the one whole primary key to write, and the condition on its item; ``None`` for any other."""
+    layout = registry.layout_of(matches.model)
+    if matches.pending is not None or matches.is_empty or layout.schema is not None or layout.twins:
+        return None  # of an earlier schema version, or of a name that changes hands, an item has to be read first
+    plan = planner.plan(matches.query, now=clock.instant())
+    if plan.kind != "get":
+        return None
+    condition = simplify(lower(plan.filter, plan.layout))
+    is_compared = is_comparable(condition) and not divided(conjuncts(plan.filter), plan.layout)[1]
+    return (plan, condition) if is_compared else None
+
+
+def _exists(plan: Plan) -> Condition:
+    return join((ITEM_EXISTS, Stored(ITEM_TYPE, "=", ({"S": plan.layout.item_type},))))
+
+
+def _action(model: type[DynamoModel], plan: Plan, assigned: Assigned, condition: Condition) -> Update:
+    blank = model.__new__(model)
+    blank._stored = None
+    values = {**form_of(model).automatic_values(blank), **assigned.values}
+    attributes = registry.attributes_of(model)
+    version = items_version.attribute_of(model)
+    return Update(
+        plan.keys[0],
+        set={stored_name(model, n): attributes[n].to_attribute_value(v) for n, v in values.items() if v is not None},
+        remove=tuple(stored_name(model, name) for name, value in values.items() if value is None),
+        add={} if version is None else {version.attr_name: {"N": "1"}},
+        changes=assigned.changes,
+        condition=condition,
+    )
+
+
+def _explain(model: type[DynamoModel], error: ConditionFailed, condition: Condition, assigned: Assigned) -> None:
+    """Raise for an item that the queryset gives, and that is not what the changes need."""
+    if not error.item:
+        return
+    decode.check_type(model, error.item)
+    missing = unmet(assigned.changes, error.item)
+    if missing is not None and matches(condition, error.item):
+        raise unmet_error(Subject(decode.instance(model, error.item)), missing, error.item) from error

@@ -1,0 +1,77 @@
+"""Which objects refer to one by its ``pk``, as far as a key finds them. It must not know what is done about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from django.db import router
+from django.db.models import DO_NOTHING
+
+from dynamo_single.exceptions import NoAccessPattern, NotSupported
+from dynamo_single.orm.plan.plan import Visibility
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fields.base import relations_from_sql
+from dynamo_single.orm.schema.keys.values import named
+from dynamo_single.orm.schema.references import declared
+from dynamo_single.orm.schema.types import DynamoModel
+
+_VISIBILITIES: tuple[Visibility, ...] = ("all", "live", "deleted")
+
+
+def references_to(model: type[DynamoModel]) -> tuple[tuple[Any, bool], ...]:
+    """The references to a model, and whether a key has to find them: those of ``Children``, and with an ``on_delete``;
+    what follows from an object follows it."""
+    return _references_to(model, registry.generation)
+
+
+@lru_cache(maxsize=1024)
+def _references_to(model: type[DynamoModel], generation: int) -> tuple[tuple[Any, bool], ...]:
+    """They are asked for with each object of a family that moves, and looked for among all fields of all models."""
+    return tuple(_found_references(model))
+
+
+def _found_references(model: type[DynamoModel]) -> Iterator[tuple[Any, bool]]:
+    owned = {children.field for children in declared(model)}
+    for other in registry.all_models():
+        fields: list[Any] = list(other._meta.concrete_fields)
+        for field in fields:
+            follows = other.derived_by in (field.name, field.attname) and not _has_others(other)
+            related: Any = field.related_model
+            if field.is_relation and issubclass(model, related) and not follows:
+                yield field, field in owned or field.remote_field.on_delete is not DO_NOTHING
+
+
+def _has_others(model: type[DynamoModel]) -> bool:
+    """Whether a model says for itself which of its objects follow from others."""
+    return sum("is_derived" in vars(each) for each in model.__mro__) > 1
+
+
+def found_by(field: Any, pk: object, *, always: bool) -> Iterator[Any]:
+    """Querysets of the objects with a reference, where a key has it; ``always`` for those that any key lists."""
+    # Without Meta.ordering, which no key may have.
+    found = field.model._base_manager.order_by().filter(**{field.attname: pk})
+    for visibility in _VISIBILITIES if registry.layout_of(field.model).soft_delete else _VISIBILITIES[1:2]:
+        queryset = found.with_visibility(visibility)
+        try:
+            plan = queryset._plan()
+        except NoAccessPattern:
+            continue
+        if always or plan.key is None or field.attname in plan.key.variables:
+            yield queryset
+            if visibility == "all":
+                return
+
+
+def refuse_rows(obj: DynamoModel) -> None:
+    """Refuse to move what rows of SQL models refer to: a query for each such reference."""
+    for related in relations_from_sql(type(obj)):
+        rows = related.related_model._base_manager.using(router.db_for_write(related.related_model))
+        if rows.filter(**{related.field.attname: obj.pk}).exists():
+            label = obj._meta.label
+            raise NotSupported(
+                f"{named(obj)} cannot move: rows of {related.related_model._meta.label} refer to it by "
+                f"{related.field.name}, and would refer to nothing. Create another {label}, and let them refer to "
+                "that; nothing was written."
+            )

@@ -1,0 +1,180 @@
+"""Sending one request by botocore: whatever the direct request path does not send, or everything if a project says so.
+
+Its answers are given as they came, since ``answers`` reads them; its retries are botocore's own. Refusals are read as
+the direct request path reads them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import Future
+from contextvars import copy_context
+from http import HTTPStatus
+from queue import Empty, SimpleQueue
+from threading import Thread, local
+from traceback import walk_tb
+from typing import Any
+
+from botocore.awsrequest import AWSResponse
+from botocore.config import Config
+from botocore.exceptions import (
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+    ReadTimeoutError,
+    SSLError,
+)
+from botocore.parsers import ResponseParserFactory
+from botocore.session import Session
+
+from dynamo_single.conf import TableSettings
+from dynamo_single.table.deadlines import Deadline
+from dynamo_single.table.http import retries
+from dynamo_single.table.http.client import Received
+from dynamo_single.table.http.connections import Answer, Place
+from dynamo_single.table.http.credentials import ENVIRONMENT_CREDENTIALS, botocore_client, credentials_of, shown_url
+from dynamo_single.table.http.retries import Doubt
+from dynamo_single.table.request import Parameters
+
+#: The key of an answer's status, headers and body in what botocore takes for its content.
+_RECEIVED = "dynamo_single"
+
+
+class _Parser:
+    """What botocore takes for a parser: refusals as it wants them, and answers as they came, for ``answers``."""
+
+    def parse(self, response: Mapping[str, Any], shape: Any) -> dict[str, Any]:
+        status, headers, body = response["status_code"], response["headers"], response["body"]
+        # botocore adds the number of its attempts, and what wraps its methods looks for all of this.
+        parsed = retries.response_of(Answer(status, headers, body))
+        if status >= HTTPStatus.MULTIPLE_CHOICES:
+            return parsed
+        return {"ResponseMetadata": parsed["ResponseMetadata"], _RECEIVED: (status, headers, body)}
+
+
+class _ParserFactory(ResponseParserFactory):
+    """Makes the parser of a client (botocore's component ``response_parser_factory``)."""
+
+    def create_parser(self, protocol_name: str) -> Any:
+        return _Parser()
+
+
+class _Call:
+    """One request under way: by when it has to be answered, and whether it may have been carried out."""
+
+    def __init__(self, operation: str, deadline: Deadline) -> None:
+        self.deadline = deadline
+        self.is_sent = False
+        self.doubt = Doubt(operation)
+
+
+class _Current(local):
+    """The request that this thread sends."""
+
+    call: _Call | None = None
+
+
+class BotocoreClient:
+    """A botocore client, called by DynamoDB's own operation names.
+
+    botocore bounds each piece of an answer and not the whole. So each request has a thread of its own, which is left to
+    itself at the deadline: it then begins no further attempt. At most ``MAX_POOL_CONNECTIONS`` are there at a time.
+    """
+
+    def __init__(self, settings: TableSettings, session: Session, *, is_stand_in: bool = False) -> None:
+        # What stands in for AWS answers at AWS's own addresses alone. (The stubs do not know the option.)
+        also: Any = {"ignore_configured_endpoint_urls": is_stand_in}
+        config = Config(
+            parameter_validation=False,  # costs more than the rest of a request's preparation; the compiler is tested
+            connect_timeout=settings.connect_timeout,
+            read_timeout=settings.read_timeout,
+            max_pool_connections=settings.max_pool_connections,
+            retries={"mode": "standard", "total_max_attempts": settings.max_attempts},
+            **also,
+        )
+        pretended = "local" if settings.is_local and not ENVIRONMENT_CREDENTIALS & os.environ.keys() else None
+        session.register_component("response_parser_factory", _ParserFactory())
+        client = botocore_client(
+            settings,
+            session,
+            aws_access_key_id=pretended,
+            aws_secret_access_key=pretended,
+            config=config,
+        )
+        client.meta.events.register_first("before-send.dynamodb", self._before_attempt)
+        client.meta.events.register("needs-retry.dynamodb", self._after_attempt)
+        self._url = shown_url(client.meta.endpoint_url)
+        self._credentials = credentials_of(settings, session)
+        self._current = _Current()
+        self._places: SimpleQueue[Place] = SimpleQueue()
+        for _ in range(settings.max_pool_connections):
+            self._places.put(Place(self._places))
+        self._methods = {
+            operation: getattr(client, method) for method, operation in client.meta.method_to_api_mapping.items()
+        }
+
+    def send(self, operation: str, params: Parameters, deadline: Deadline) -> Received:
+        """Send a request; what it gives and raises is as of the direct request path."""
+        # botocore puts them into headers as they are; this raises for those that no header can hold.
+        self._credentials.current()
+        call, answer = _Call(operation, deadline), Future[Received]()
+        try:
+            place = self._places.get(timeout=max(0.0, deadline.left))
+        except Empty:
+            raise EndpointConnectionError(
+                endpoint_url=f"{self._url} (as many requests as MAX_POOL_CONNECTIONS are under way)"
+            ) from None
+        arguments = (self._send, place, answer, call, operation, params)
+        Thread(target=copy_context().run, args=arguments, daemon=True).start()
+        try:
+            return answer.result(timeout=max(0.0, deadline.left))
+        except TimeoutError:
+            kind = ReadTimeoutError if call.is_sent else ConnectTimeoutError
+            raise kind(endpoint_url=f"{self._url} ({deadline.reason})") from None
+
+    def _send(self, place: Place, answer: Future[Received], call: _Call, operation: str, params: Parameters) -> None:
+        """Send a request in this thread, which is for it alone."""
+        self._current.call = call
+        try:
+            with call.doubt:
+                received: Received = self._methods[operation](**params)[_RECEIVED]
+        except BaseException as error:
+            self._places.put(place)
+            answer.set_exception(error)
+        else:
+            self._places.put(place)
+            answer.set_result(received)
+
+    def _before_attempt(self, **_: object) -> None:
+        """Begin no attempt after the deadline: nobody waits for it, and a write would come as a surprise."""
+        if (call := self._current.call) is not None:
+            call.deadline.within(0)
+            call.is_sent = True
+
+    def _after_attempt(
+        self,
+        *,
+        response: tuple[AWSResponse, object] | None,
+        caught_exception: Exception | None = None,
+        **_: object,
+    ) -> None:
+        """Record a failure after which a write may have been executed."""
+        if (call := self._current.call) is None:
+            return
+        if isinstance(caught_exception, SSLError) and not _is_of_connecting(caught_exception):
+            call.doubt.unanswered(HTTPClientError(error=caught_exception))
+        elif caught_exception is not None:
+            call.doubt.unanswered(caught_exception)
+        elif response is not None:
+            got = response[0]
+            call.doubt.refused(Answer(got.status_code, got.headers, got.content))
+
+
+def _is_of_connecting(error: BaseException | None) -> bool:
+    """Return whether TLS failed within urllib3's ``connect()``; botocore has one error for this and for later."""
+    while error is not None:
+        if any(frame.f_code.co_name == "connect" for frame, _ in walk_tb(error.__traceback__)):
+            return True
+        error = error.__context__
+    return False

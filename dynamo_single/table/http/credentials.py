@@ -1,0 +1,239 @@
+"""Where a table's requests go and whose they are, as botocore finds it out: endpoint, certificates and credentials.
+
+What this request path does not know how to do is botocore's: ``endpoint_of()`` then gives ``None``. Nothing here sends
+a request to DynamoDB; credentials may be asked of the machine's metadata service, and are renewed before they expire.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import ParseResult, quote, unquote, urlparse, urlunparse
+
+from botocore.httpsession import get_cert_path
+from botocore.session import Session
+from botocore.utils import get_environ_proxies, is_valid_uri
+
+from dynamo_single.conf import TableSettings
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.table.http import UnsendableCredentials
+from dynamo_single.table.http.client import CredentialSource, DirectClient
+from dynamo_single.table.http.connections import Endpoint
+from dynamo_single.table.http.signing import Credentials, new_client
+
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
+
+#: With any of these a local endpoint gets the caller's credentials too, because it may check them.
+ENVIRONMENT_CREDENTIALS = {"AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"}
+
+#: Regions of the commercial partition, whose endpoints have one form: https://docs.aws.amazon.com/general/latest/gr/ddb.html
+_REGION = re.compile(r"(?:af|ap|ca|eu|il|me|mx|sa|us)-[a-z]+-\d")
+#: What no header of HTTP can hold: control characters, such as line breaks, and letters beyond Latin-1.
+_UNSENDABLE = re.compile("[^\x20-\x7e\xa0-\xff]")
+#: The ports that a header leaves out.
+_PORTS = {"http": 80, "https": 443}
+_PERCENT = re.compile("%[0-9A-Fa-f]{2}")
+#: Set in the environment or a profile, these make the endpoint another one than the region's own.
+_OTHER_ENDPOINTS = ("use_fips_endpoint", "use_dualstack_endpoint")
+
+
+def endpoint_of(settings: TableSettings, session: Session) -> Endpoint | None:
+    """The endpoint, or ``None`` where only botocore knows the way: a proxy, or an endpoint of its account's own."""
+    url = settings.endpoint_url or _regional(settings, session)
+    if url is None:
+        return None
+    parts = _parts(url)
+    shown = shown_url(url)
+    if get_environ_proxies(shown):
+        return None
+    tls = parts.scheme == "https"
+    return Endpoint(
+        host=unquote(parts.hostname or ""),
+        port=parts.port or _PORTS[parts.scheme],
+        url=shown,
+        tls=_tls(session) if tls else None,
+        connect_timeout=settings.connect_timeout,
+        read_timeout=settings.read_timeout,
+        authority=_authority(parts),
+        target=_target(parts),
+    )
+
+
+def _parts(url: str) -> ParseResult:
+    """The parts of an address; raises ``ConfigurationError``, which does not repeat it, for one of no HTTP server."""
+    try:
+        parts = urlparse(url)
+        _ = parts.port
+    except ValueError:
+        parts = urlparse("")
+    if parts.scheme not in _PORTS or not parts.hostname or not is_valid_uri(url):
+        raise ConfigurationError(
+            "The endpoint that AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL or the AWS profile names is no address of "
+            "an HTTP server. Write it as http://host:port or https://host."
+        )
+    return parts
+
+
+def shown_url(url: str) -> str:
+    """An address without what may be a secret: user, password and query."""
+    parts = urlparse(url)
+    return urlunparse((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "", ""))
+
+
+def _authority(parts: ParseResult) -> str:
+    """What the header ``Host`` says, and what is signed: the host, and the port unless it is the scheme's own."""
+    host = (parts.hostname or "").rstrip(".")
+    if ":" in host:
+        host = f"[{host.partition('%')[0]}]"
+    return host if parts.port in {None, _PORTS[parts.scheme]} else f"{host}:{parts.port}"
+
+
+def _target(parts: ParseResult) -> str:
+    """The path and the query, with what HTTP does not allow there written as ``%``: by the rules of urllib3.
+
+    What follows a ``;`` in the last part of the path is left out, as botocore does.
+    """
+    query = f"?{_quoted(parts.query, '?')}" if parts.query else ""
+    return (_quoted(parts.path, "") or "/") + query
+
+
+def _quoted(text: str, also: str) -> str:
+    upper, number = _PERCENT.subn(lambda found: found[0].upper(), text)
+    percent = "%" if number == text.count("%") else ""
+    return quote(upper, safe=f"!$&'()*+,;=:@/{also}{percent}")
+
+
+def _regional(settings: TableSettings, session: Session) -> str | None:
+    if _is_plain(session) and _REGION.fullmatch(settings.region):
+        return f"https://dynamodb.{settings.region}.amazonaws.com"
+    if session.get_config_variable("account_id_endpoint_mode") == "required":
+        return None
+    url: str = botocore_client(settings, session).meta.endpoint_url
+    return url
+
+
+def botocore_client(settings: TableSettings, session: Session, **options: Any) -> BaseClient:
+    """A client of botocore for the settings' endpoint, which knows no user of the address.
+
+    Raises ``ConfigurationError`` where the environment or the profile names an endpoint, or certificates, of no use.
+    """
+    options["region_name"] = settings.region
+    try:
+        client = new_client(session, endpoint_url=settings.endpoint_url, **options)
+        url = client.meta.endpoint_url
+    except ValueError:
+        url = ""
+    parts = _parts(url)
+    if parts.scheme == "https":
+        bundle_of(session)
+    if "@" not in parts.netloc:
+        return client
+    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2])
+    return new_client(session, endpoint_url=urlunparse(bare), **options)
+
+
+def _is_plain(session: Session) -> bool:
+    """Whether nothing in the environment or the profile names another endpoint than the region's own."""
+    if any(session.get_config_variable(name) for name in _OTHER_ENDPOINTS):
+        return False
+    if any(name.startswith("AWS_ENDPOINT_URL") for name in os.environ):
+        return False
+    if session.get_config_variable("account_id_endpoint_mode") == "required":
+        return False
+    return not session.get_scoped_config().keys() & {"endpoint_url", "services"}
+
+
+def _tls(session: Session) -> ssl.SSLContext:
+    """A context with the certificates that botocore would trust, and none older than TLS 1.2."""
+    context = ssl.create_default_context(cafile=bundle_of(session) or get_cert_path(True))
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+def bundle_of(session: Session) -> str | None:
+    """The file of certificates that the environment or the profile names, as botocore finds it.
+
+    Raises ``ConfigurationError`` for one that is missing, or holds none.
+    """
+    bundle = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")
+    if not bundle:
+        return None
+    try:
+        ssl.create_default_context(cafile=bundle)
+    except OSError as error:  # an SSLError is one
+        raise ConfigurationError(
+            f"The certificates {bundle!r} cannot be read: {error.strerror or error}. Correct the path in "
+            "AWS_CA_BUNDLE, in ca_bundle of the AWS profile, or in REQUESTS_CA_BUNDLE."
+        ) from error
+    return str(bundle)
+
+
+class _Unchanging:
+    """Credentials that mean nothing."""
+
+    def current(self) -> Credentials:
+        return Credentials("local", "local")
+
+    def may_wait(self) -> bool:
+        return False
+
+
+class _Found:
+    """Credentials as botocore's chain has found them; ``None`` if it found none."""
+
+    def __init__(self, found: Any) -> None:
+        self._found = found
+        # Those of a role, a process or a login expire; botocore renews them as they are asked for.
+        self._due: Callable[[], bool] | None = getattr(found, "refresh_needed", None)
+
+    def current(self) -> Credentials | None:
+        if self._found is None:
+            return None
+        frozen = self._found.get_frozen_credentials()
+        found = Credentials(frozen.access_key or "", frozen.secret_key or "", frozen.token)
+        if _UNSENDABLE.search("".join([part or "" for part in found])):
+            raise unsendable(found, str(getattr(self._found, "method", "")))
+        return found
+
+    def may_wait(self) -> bool:
+        return self._due is not None and self._due()
+
+
+def unsendable(found: Credentials, method: str) -> UnsendableCredentials:
+    """The error of credentials that no header can hold: which of them, and where botocore found them."""
+    names = ("access key", "secret access key", "session token")
+    wrong = [name for name, part in zip(names, found, strict=True) if part and _UNSENDABLE.search(part)]
+    variables = [f"AWS_{name.upper().replace(' ', '_')}" for name in wrong]
+    variables = [f"{name}_ID" if name == "AWS_ACCESS_KEY" else name for name in variables]
+    source = f"the environment ({', '.join(variables)})" if method == "env" else f"botocore's source {method!r}"
+    return UnsendableCredentials(names=" and the ".join(wrong), source=source)
+
+
+def credentials_of(settings: TableSettings, session: Session) -> CredentialSource:
+    """What gives the credentials of the moment: the environment's, a profile's or a role's, by botocore's chain.
+
+    A local engine without any in the environment gets ones that mean nothing.
+    """
+    if settings.is_local and not ENVIRONMENT_CREDENTIALS & os.environ.keys():
+        return _Unchanging()
+    return _Found(session.get_credentials())
+
+
+def direct_client(settings: TableSettings, session: Session) -> DirectClient | None:
+    """A client for the settings' endpoint, or ``None`` where only botocore knows the way."""
+    endpoint = endpoint_of(settings, session)
+    if endpoint is None:
+        return None
+    return DirectClient(
+        endpoint,
+        settings.region,
+        credentials_of(settings, session),
+        max_attempts=settings.max_attempts,
+        pool_size=settings.max_pool_connections,
+        # It may have what the environment says of where this runs.
+        user_agent=_UNSENDABLE.sub("-", session.user_agent()),
+    )

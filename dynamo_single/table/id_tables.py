@@ -1,0 +1,359 @@
+"""Items of a table whose key is ``id`` alone: how a key of two parts is written as one, in requests and answers.
+
+Everything above the table knows items by ``pk`` and ``sk``. A record has its identifier for its ``pk``, and for its
+``sk`` what the prefix of the identifier says; in such a table the identifier alone is its ``id``. Any other item has
+both there, joined. Each pair has an ``id`` of its own, so that no item is taken for another. The mapping says by
+``tell_of()`` which prefixes records have. Pure: nothing is sent here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from dynamo_single.exceptions import InvalidValue, NotSupported, UnexpectedItem
+from dynamo_single.table import masking
+from dynamo_single.table.answers import TypedAnswer
+from dynamo_single.table.masking import escape, unescape
+from dynamo_single.table.names import ID, MIGRATIONS, PARTITION_KEY, SORT_KEY
+from dynamo_single.table.request import PARTITION_KEY_LIMIT, Item, Parameters, StoredValue
+
+_MARK: Final = "#"
+_BETWEEN: Final = "|"
+_UUID: Final = re.compile(r"-[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\Z")
+
+_PAIR: Final = frozenset({PARTITION_KEY, SORT_KEY})
+#: The placeholder of the key, which no builder of expressions hands out.
+_KEY: Final = "#key"
+_EXPRESSIONS: Final = ("ConditionExpression", "FilterExpression", "UpdateExpression")
+#: A placeholder of an attribute's name, and not of a place inside one.
+_NAME: Final = re.compile(r"(?<![.#\w])#\w+")
+#: A part of the key that no placeholder stands for.
+_BARE: Final = re.compile(rf"(?<![.#:\w])({PARTITION_KEY}|{SORT_KEY})(?!\w)")
+_PLACEHOLDER: Final = re.compile(r"#\w+")
+_EXISTS: Final = re.compile(r"attribute_(?:not_)?exists ?\($")
+_RANGE: Final = re.compile(r" BETWEEN (:\w+) AND (:\w+)")
+_PARTITION: Final = re.compile(r"(#\w+) = (:\w+) AND begins_with\((#\w+), (:\w+)\)")
+
+
+def _none() -> Sequence[tuple[str, str]]:
+    return ()
+
+
+#: The prefixes of records' identifiers, the longest first, each with the sort key of its records.
+_declared: Callable[[], Sequence[tuple[str, str]]] = _none
+
+
+def tell_of(declared: Callable[[], Sequence[tuple[str, str]]]) -> None:
+    """Let this module know which records there are: the mapping calls it when it is imported."""
+    global _declared
+    _declared = declared
+
+
+def joined(partition: str, sort: str) -> str:
+    """The ``id`` of an item: its ``pk`` if the rest follows from that, as it does of a record; else both, joined.
+
+    ``InvalidValue`` if that is longer than a key may be.
+    """
+    identifier = unescape(partition)
+    if sort == _sort_of(identifier) and not _is_joined(identifier) and escape(identifier) == partition:
+        return identifier
+    found = f"{_beginning(partition)}{_BETWEEN}{sort}"
+    if len(found.encode()) > PARTITION_KEY_LIMIT:
+        raise InvalidValue(
+            f"The key {_shown(partition, sort)!r} has {len(found.encode())} bytes as one text, which it is in a table "
+            f"whose KEY is 'id'; DynamoDB takes {PARTITION_KEY_LIMIT}."
+        )
+    return found
+
+
+def parted(identifier: str) -> tuple[str, str]:
+    """``pk`` and ``sk`` of an item by its ``id``; ``UnexpectedItem`` for one that ``joined()`` never makes."""
+    if not _is_joined(identifier):
+        return record_key(identifier)
+    beginning, _, sort = identifier[len(_MARK) :].partition(_BETWEEN)
+    partition = beginning.replace("~1", _BETWEEN).replace("~0", "~")
+    if joined(partition, sort) != identifier:
+        raise UnexpectedItem(
+            f"The item {_shown(partition, sort)!r} has an id that begins with {_MARK!r} and has {_BETWEEN!r} in it, as "
+            "those of items that are no records, and is none of them. Something else wrote it: give it another id."
+        )
+    return partition, sort
+
+
+def _shown(partition: str, sort: str) -> str:
+    """Return the ``id`` of an item for a message, without the secrets in it."""
+    masked = masking.shown_key(None, partition, sort)
+    if masked == (partition, sort) and sort == _sort_of(unescape(partition)):
+        return unescape(partition)
+    return f"{_beginning(masked[0])}{_BETWEEN}{masked[1]}"
+
+
+def record_key(identifier: str) -> tuple[str, str]:
+    """Return the key of the record with an identifier."""
+    return escape(identifier), _sort_of(identifier)
+
+
+def key_of(item: Mapping[str, Any]) -> tuple[str, str]:
+    """``pk`` and ``sk`` of an item, or a key, of either form of table; empty texts where it has neither."""
+    found = read(item) if PARTITION_KEY not in item else item
+    return found.get(PARTITION_KEY, {}).get("S", ""), found.get(SORT_KEY, {}).get("S", "")
+
+
+def written_keys(operation: str, params: Parameters) -> Iterator[tuple[str, str, str]]:
+    """Yield table, ``pk`` and ``sk`` of each item that a request writes, of either form of table; none for a read."""
+    if operation in ("PutItem", "UpdateItem", "DeleteItem"):
+        yield params["TableName"], *key_of(params.get("Key") or params["Item"])
+    elif operation == "TransactWriteItems":
+        for entry in params["TransactItems"]:
+            for action in entry.values():
+                yield action["TableName"], *key_of(action.get("Key") or action["Item"])
+    elif operation == "BatchWriteItem":
+        for table, entries in params["RequestItems"].items():
+            for entry in entries:
+                for action in entry.values():
+                    yield table, *key_of(action.get("Key") or action["Item"])
+
+
+def _is_joined(text: str) -> bool:
+    return text.startswith(_MARK) and _BETWEEN in text
+
+
+def _beginning(partition: str) -> str:
+    """What the ids of all items of a partition begin with, but for a record's."""
+    return _MARK + partition.replace("~", "~0").replace(_BETWEEN, "~1")
+
+
+def _sort_of(identifier: str) -> str:
+    """The sort key of the record of an identifier: that of the longest prefix of records that it begins with.
+
+    A prefix that no model has is what stands before a UUID, or else before the last ``-``.
+    """
+    for prefix, sort in _declared():
+        if not prefix or identifier.startswith(f"{prefix}-"):
+            return sort
+    found = _UUID.search(identifier)
+    prefix = identifier.rpartition("-")[0] if found is None else identifier[: found.start()]
+    return f"#{prefix.upper()}"
+
+
+# items and keys
+
+
+def stored(item: Item) -> Item:
+    """An item, or a key, as it lies in the table; one that has no ``pk`` is so already."""
+    if PARTITION_KEY not in item or SORT_KEY not in item:
+        return item
+    partition, sort = item[PARTITION_KEY]["S"], item[SORT_KEY]["S"]
+    identifier = {"S": joined(partition, sort)}
+    if item.get(ID, identifier) != identifier:
+        raise InvalidValue(
+            f"{_shown(*record_key(item[ID].get('S', '')))!r} cannot be the id of an item in a table whose KEY is 'id': "
+            f"its key would be {_shown(partition, sort)!r}. The identifier of a record begins with '<id_prefix>-' "
+            "there; leave it out, and one is made; or let the record have id_prefix = '', which takes any."
+        )
+    return {ID: identifier, **{name: value for name, value in item.items() if name not in _PAIR}}
+
+
+def read(item: Item) -> Item:
+    """An item, or a key, as it is known by ``pk`` and ``sk``; one that was read without its key stays without."""
+    if ID not in item:
+        return item
+    identifier = item[ID]["S"]
+    partition, sort = parted(identifier)
+    # Of another system's item an attribute may be called as a part of the key is.
+    found: dict[str, StoredValue] = {**item, PARTITION_KEY: {"S": partition}, SORT_KEY: {"S": sort}}
+    if _is_joined(identifier):
+        del found[ID]
+    return found
+
+
+# requests
+
+
+def asked(operation: str, params: Parameters) -> tuple[str, Parameters]:
+    """A request as such a table takes it; ``NotSupported`` for a Query of a partition, of which there are none."""
+    if operation in ("BatchGetItem", "BatchWriteItem"):
+        of_tables: Mapping[str, Any] = params["RequestItems"]
+        each = _batch if operation == "BatchGetItem" else _writes
+        return operation, {**params, "RequestItems": {name: each(entry) for name, entry in of_tables.items()}}
+    if operation in ("TransactGetItems", "TransactWriteItems"):
+        actions = [{kind: _one(entry) for kind, entry in action.items()} for action in params["TransactItems"]]
+        return operation, {**params, "TransactItems": actions}
+    if operation == "Query" and "IndexName" not in params:
+        return "Scan", _own_partition(params)
+    return operation, _one(params)
+
+
+def _one(params: Parameters) -> dict[str, Any]:
+    """The parameters of a request, or of an action, that concern one table."""
+    found: dict[str, Any] = dict(params)
+    for name in ("Key", "Item", "ExclusiveStartKey"):
+        if name in found:
+            found[name] = stored(found[name])
+    return _named(found)
+
+
+def _batch(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_named(dict(entry)), "Keys": [stored(key) for key in entry["Keys"]]}
+
+
+def _writes(entries: list[dict[str, Any]]) -> list[dict[str, object]]:
+    return [{kind: _one(write) for kind, write in entry.items()} for entry in entries]
+
+
+def _named(params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters with the expressions that name the key."""
+    params = _without_bare_names(params)
+    placeholders: Mapping[str, str] = params.get("ExpressionAttributeNames", {})
+    pair = {placeholder for placeholder, name in placeholders.items() if name in _PAIR}
+    if not pair:
+        return params
+    found = {**params}
+    for name in _EXPRESSIONS:
+        if name in found:
+            found[name] = _NAME.sub(lambda each: _KEY if each[0] in pair else each[0], found[name])
+            found |= _compared(found[name], found)
+    if "ProjectionExpression" in found:
+        own = {ID, *pair, *(placeholder for placeholder, name in placeholders.items() if name == ID)}
+        places = (place.strip() for place in found["ProjectionExpression"].split(","))
+        # A place that is named twice is refused by DynamoDB.
+        found["ProjectionExpression"] = ", ".join(dict.fromkeys(_KEY if each in own else each for each in places))
+    expressions = (found.get(name, "") for name in (*_EXPRESSIONS, "ProjectionExpression", "KeyConditionExpression"))
+    used = {placeholder for text in expressions for placeholder in _PLACEHOLDER.findall(text)}
+    # Also a name that no expression uses is refused.
+    found["ExpressionAttributeNames"] = {each: name for each, name in placeholders.items() if each in used}
+    if _KEY in used:
+        found["ExpressionAttributeNames"][_KEY] = ID
+    return found
+
+
+def _without_bare_names(params: dict[str, Any]) -> dict[str, Any]:
+    """The same with a placeholder where ``pk`` or ``sk`` is written as it is, as a project's own request may do."""
+    written = [name for name in (*_EXPRESSIONS, "ProjectionExpression") if name in params]
+    bare: dict[str, Any] = {name: _BARE.sub(r"#own_\1", params[name]) for name in written}
+    if all(text == params[name] for name, text in bare.items()):
+        return params
+    names = {**params.get("ExpressionAttributeNames", {}), "#own_pk": PARTITION_KEY, "#own_sk": SORT_KEY}
+    return {**params, **bare, "ExpressionAttributeNames": names}
+
+
+def _compared(text: str, params: Parameters) -> Parameters:
+    """The values that the key is compared with, as they are compared; what is not known to be alike is refused."""
+    values = dict(params.get("ExpressionAttributeValues", {}))
+    for found in re.finditer(_KEY + r"\b", text):
+        if _EXISTS.search(text, 0, found.start()):
+            continue
+        if (ends := _RANGE.match(text, found.end())) is None:
+            raise NotSupported(
+                f"{text!r} compares pk or sk, which items of a table whose KEY is 'id' do not have: compare the id."
+            )
+        values |= {each: {"S": _beginning(values[each]["S"])} for each in ends.groups()}
+    return {"ExpressionAttributeValues": values} if values else {}
+
+
+def _own_partition(params: Parameters) -> Parameters:
+    """A Query of the partition of migrations, as a Scan; any other partition has one item at the most."""
+    found = _PARTITION.fullmatch(params.get("KeyConditionExpression", ""))
+    values = params.get("ExpressionAttributeValues", {})
+    # A Scan has no order, and one condition.
+    is_plain = not params.keys() & {"FilterExpression", "ScanIndexForward"}
+    if found is None or values[found[2]] != {"S": MIGRATIONS} or not is_plain:
+        raise NotSupported(
+            "A table whose KEY is 'id' has no partitions to query: each item is one by itself. Ask by the id, or by a "
+            "key on an index."
+        )
+    beginning = f"{_beginning(MIGRATIONS)}{_BETWEEN}{values[found[4]]['S']}"
+    return {
+        **_one({name: value for name, value in params.items() if name != "KeyConditionExpression"}),
+        "FilterExpression": f"begins_with({_KEY}, :beginning)",
+        "ExpressionAttributeNames": {_KEY: ID},
+        "ExpressionAttributeValues": {":beginning": {"S": beginning}},
+    }
+
+
+# answers
+
+
+def answered(operation: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer, or a refusal, with its items as they are known by ``pk`` and ``sk``."""
+    if isinstance(answer, TypedAnswer):
+        return _typed(operation, answer)
+    found = dict(answer)
+    for name in ("Attributes", "Item", "LastEvaluatedKey"):
+        if found.get(name):
+            found[name] = read(found[name])
+    if "Items" in found:
+        found["Items"] = [read(item) for item in found["Items"]]
+    if "Responses" in found:
+        found["Responses"] = _responses(operation, found["Responses"])
+    if found.get("UnprocessedKeys"):
+        found["UnprocessedKeys"] = {
+            name: {**entry, "Keys": [read(key) for key in entry["Keys"]]}
+            for name, entry in found["UnprocessedKeys"].items()
+        }
+    if found.get("UnprocessedItems"):
+        found["UnprocessedItems"] = {
+            name: [{kind: _unwritten(write) for kind, write in entry.items()} for entry in entries]
+            for name, entries in found["UnprocessedItems"].items()
+        }
+    if "CancellationReasons" in found:
+        found["CancellationReasons"] = [_unwritten(reason) for reason in found["CancellationReasons"]]
+    return found
+
+
+def _responses(operation: str, responses: Any) -> Any:
+    if operation == "BatchGetItem":
+        return {name: [read(item) for item in items] for name, items in responses.items()}
+    return [_unwritten(each) for each in responses]
+
+
+def _unwritten(entry: Mapping[str, Any]) -> Parameters:
+    """An entry of an answer that holds an item, or a key, if it does."""
+    return {name: read(value) if name in ("Item", "Key") and value else value for name, value in entry.items()}
+
+
+# items that come as bytes, or decoded into what their reader wants
+
+
+class _NoRecord(Exception):
+    """An item has its key for its ``id``, which its attributes do without."""
+
+
+class _Identified(Struct, rename={"identifier": ID}):
+    identifier: dict[str, str] | None = None
+
+
+_identified = msgspec.json.Decoder(_Identified).decode
+
+
+def _typed(operation: str, answer: TypedAnswer) -> dict[str, Any]:
+    """A page of typed items; as dicts, if an item is among them that is no record."""
+    given = answer.typed
+    try:
+        typed = {each: _with_keys(given[each]) for each in given} if isinstance(given, dict) else _with_keys(given)
+    except _NoRecord:
+        return answered(operation, answer.as_plain())
+    return answer.of_items(typed, answered(operation, dict(answer)), partial(answered, operation, answer.as_plain()))
+
+
+def _with_keys(items: list[object]) -> list[object]:
+    """Items as bytes with their keys; of those that are decoded already nobody wants them."""
+    return [_with_key(item) if type(item) is msgspec.Raw else item for item in items]
+
+
+def _with_key(item: msgspec.Raw) -> msgspec.Raw:
+    identifier = _identified(item).identifier
+    if identifier is None:
+        return item
+    if _is_joined(identifier["S"]):
+        raise _NoRecord
+    partition, sort = parted(identifier["S"])
+    key = msgspec.json.encode({PARTITION_KEY: {"S": partition}, SORT_KEY: {"S": sort}})
+    # Of two members with one name the last one counts.
+    return msgspec.Raw(bytes(item)[:-1] + b"," + key[1:])

@@ -1,0 +1,362 @@
+"""Bringing a table up to what the settings say: the definition as a value, the differences, and their repair.
+
+``differences`` is pure over DynamoDB's own descriptions. ``apply`` sends DescribeTable, CreateTable, UpdateTable and
+UpdateTimeToLive; it adds, and never deletes anything. Must not know models or commands.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from django.utils.translation import gettext_noop as _
+from msgspec import Struct
+from msgspec.structs import replace
+
+from dynamo_single.conf import KeyForm, TableSettings
+from dynamo_single.exceptions import NotSupported, RequestFailed, TableMismatch, TableNotFound, TableUnavailable
+from dynamo_single.table import names as physical
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import Table
+from dynamo_single.table.translated import Sentence, joined, sentence
+
+Description = Mapping[str, Any]
+Kind = Literal["table", "keys", "index", "extra index", "billing mode", "capacity", "time to live"]
+
+#: How long ``apply`` waits for the table, in seconds; a new index on a large table takes longer to be filled.
+PATIENCE = 900.0
+_FIRST_PAUSE = 0.02
+_LONGEST_PAUSE = 5.0
+
+
+class TableDefinition(Struct, frozen=True):
+    """What a table has to look like: keys of type S, every index projecting ALL, and TTL on ``expiresAt``."""
+
+    settings: TableSettings
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Partition key and sort key of the table, or its ``id`` alone."""
+        return (physical.ID,) if self.settings.key == "id" else (physical.PARTITION_KEY, physical.SORT_KEY)
+
+    @property
+    def indexes(self) -> dict[str, tuple[str, str]]:
+        """Partition key and sort key of each index."""
+        return {name: (physical.index_partition(name), physical.index_sort(name)) for name in self.settings.indexes}
+
+    def create(self) -> Request:
+        """The request that creates the table with all of its indexes."""
+        params: dict[str, Any] = {
+            "KeySchema": key_schema(self.keys),
+            "AttributeDefinitions": _strings(*self.keys, *(name for pair in self.indexes.values() for name in pair)),
+            "BillingMode": self.settings.billing_mode,
+            **self.throughput(),
+        }
+        if self.indexes:
+            params["GlobalSecondaryIndexes"] = [self.index(name) for name in self.indexes]
+        return Request("CreateTable", params)
+
+    def add_index(self, name: str, described: Description) -> Request:
+        """The request that adds one index; DynamoDB takes one at a time."""
+        known = list(described.get("AttributeDefinitions", ()))
+        names = {definition["AttributeName"] for definition in known}
+        added = _strings(*(name for name in self.indexes[name] if name not in names))
+        return Request(
+            "UpdateTable",
+            {
+                "AttributeDefinitions": known + added,
+                "GlobalSecondaryIndexUpdates": [{"Create": self.index(name)}],
+            },
+        )
+
+    def change_billing(self, described: Description) -> Request:
+        """The request that changes the billing mode, of the indexes too."""
+        params: dict[str, Any] = {"BillingMode": self.settings.billing_mode, **self.throughput()}
+        names = [index["IndexName"] for index in described.get("GlobalSecondaryIndexes", ())]
+        if params.get("ProvisionedThroughput") and names:
+            params["GlobalSecondaryIndexUpdates"] = [
+                {"Update": {"IndexName": name, **self.throughput()}} for name in names
+            ]
+        return Request("UpdateTable", params)
+
+    def enable_ttl(self) -> Request:
+        """The request that lets DynamoDB delete items whose ``expiresAt`` has passed."""
+        return Request(
+            "UpdateTimeToLive", {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": physical.EXPIRES_AT}}
+        )
+
+    def index(self, name: str) -> dict[str, object]:
+        """One index as CreateTable and UpdateTable take it."""
+        return {
+            "IndexName": name,
+            "KeySchema": key_schema(self.indexes[name]),
+            "Projection": {"ProjectionType": "ALL"},
+            **self.throughput(),
+        }
+
+    def throughput(self) -> dict[str, dict[str, int | None]]:
+        """The capacity, where the billing mode has one."""
+        if self.settings.billing_mode != "PROVISIONED":
+            return {}
+        units = {
+            "ReadCapacityUnits": self.settings.read_capacity,
+            "WriteCapacityUnits": self.settings.write_capacity,
+        }
+        return {"ProvisionedThroughput": units}
+
+
+class Difference(Struct, frozen=True):
+    """One way in which the table is not as the settings say.
+
+    ``repair`` is ``"automatic"`` where ``apply`` does it, ``"impossible"`` where only the sentence's way out helps, and
+    ``"unneeded"`` where everything works all the same.
+    """
+
+    kind: Kind
+    said: Sentence
+    repair: Literal["automatic", "impossible", "unneeded"] = "automatic"
+    subject: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What differs, in English."""
+        return str(self.said)
+
+
+class Observed(Struct, frozen=True):
+    """DynamoDB's descriptions of a table; ``table`` is ``None`` where there is none."""
+
+    table: Description | None
+    ttl: Description
+
+
+def observe(table: Table) -> Observed:
+    """Describe the table and its TTL: two requests, one if there is no table."""
+    try:
+        described = table.send(Request("DescribeTable"))["Table"]
+        ttl = table.send(Request("DescribeTimeToLive")).get("TimeToLiveDescription", {})
+    except TableNotFound:
+        return Observed(None, {})
+    return Observed(described, ttl)
+
+
+def differences(settings: TableSettings, observed: Observed) -> list[Difference]:
+    """What differs, in the order of repair; empty if nothing does. Pure."""
+    definition = TableDefinition(settings)
+    if observed.table is None:
+        text = _("The table %(name)s does not exist at %(place)s.")
+        missing = Difference("table", sentence(text, name=repr(settings.table_name), place=settings.place))
+        return [missing, *_ttl({})]
+    found = _keys(definition, observed.table)
+    if not found:  # indexes of a table with other keys are nothing that we could use
+        found += _billing(settings, observed.table)
+        found += _indexes(definition, observed.table)
+        found += _ttl(observed.ttl)
+    return found
+
+
+def apply(
+    table: Table,
+    *,
+    report: Callable[[Difference], None] = lambda _: None,
+    patience: float = PATIENCE,
+    only: Callable[[Difference], bool] = lambda _: True,
+) -> list[Difference]:
+    """Repair every difference, one at a time, and wait until the table is usable; returns what was repaired.
+
+    Safe to repeat and to run in two processes at once. What cannot be repaired is a ``TableMismatch`` before anything
+    is changed. With ``only`` the other differences are left as they are.
+    """
+    definition = TableDefinition(table.settings)
+    deadline = time.monotonic() + patience
+    pause = _FIRST_PAUSE
+    repaired: list[Difference] = []
+    while True:
+        observed = observe(table)
+        found = [each for each in differences(table.settings, observed) if only(each)]
+        refuse(table.settings, found)
+        step = next((each for each in found if each.repair == "automatic"), None)
+        busy = _busy(observed.table)
+        if step is None and not busy:
+            return repaired
+        # A description may lag behind the change: wait for what was already asked for.
+        if step is not None and not busy and step not in repaired:
+            report(step)
+            _repair(table, definition, step, observed.table or {})
+            repaired.append(step)
+            pause = _FIRST_PAUSE
+            continue
+        if time.monotonic() > deadline:
+            waited_for = busy or (step.sentence if step else "")
+            raise TableUnavailable(
+                f"The table {table.name!r} is not usable after {patience:.0f} s: {waited_for} "
+                f"DynamoDB goes on with it; run `{table.settings.command('dynamo_setup')}` again later."
+            )
+        time.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def recreate(table: Table) -> Table:
+    """Delete the table with everything in it and create it again; refused unless the endpoint is on this machine."""
+    if not table.settings.is_local:
+        raise NotSupported(
+            f"The table {table.name!r} at {table.settings.place} is not deleted: only a table of a local engine, at a "
+            "loopback address, can be made again."
+        )
+    with contextlib.suppress(TableNotFound):
+        table.send(Request("DeleteTable"))
+    apply(table)
+    return table
+
+
+def refuse(settings: TableSettings, found: Sequence[Difference]) -> None:
+    """Raise ``TableMismatch`` if one of the differences cannot be repaired."""
+    if fatal := [each.sentence for each in found if each.repair == "impossible"]:
+        raise TableMismatch(
+            f"The table {settings.table_name!r} at {settings.place} cannot be brought up to the settings, and nothing "
+            f"was changed. {' '.join(fatal)}"
+        )
+
+
+def key_schema(keys: Sequence[str]) -> list[dict[str, str]]:
+    """A partition key, and a sort key if there is one, as DynamoDB's API takes them."""
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
+
+
+def _repair(table: Table, definition: TableDefinition, step: Difference, described: Description) -> None:
+    if step.kind == "table":
+        request = definition.create()
+    elif step.kind == "billing mode":
+        request = definition.change_billing(described)
+    elif step.kind == "index":
+        request = definition.add_index(step.subject, described)
+    else:
+        request = definition.enable_ttl()
+    try:
+        table.send(request)
+    except RequestFailed as error:
+        # Another process was quicker: the next description shows what it did.
+        if error.code != "ResourceInUseException" and "already" not in str(error):
+            raise
+
+
+def _busy(described: Description | None) -> str:
+    if described is None:
+        return ""
+    if described["TableStatus"] != "ACTIVE":
+        return f"it is {described['TableStatus']}."
+    waiting = [index for index in described.get("GlobalSecondaryIndexes", ()) if index["IndexStatus"] != "ACTIVE"]
+    return " ".join(f"its index {index['IndexName']!r} is {index['IndexStatus']}." for index in waiting)
+
+
+def _keys(definition: TableDefinition, described: Description) -> list[Difference]:
+    wanted = _typed_keys(definition)
+    present = _typed(described["KeySchema"], described["AttributeDefinitions"])
+    if wanted == present:
+        return []
+    alias = definition.settings.alias
+    other: KeyForm = "pk" if definition.settings.key == "id" else "id"
+    is_other = present == _typed_keys(TableDefinition(replace(definition.settings, key=other)))
+    said = [
+        sentence(_("Its keys are %(present)s, needed are %(wanted)s."), present=_said(present), wanted=_said(wanted))
+    ]
+    if is_other:
+        setting = f"DYNAMO_SINGLE[{alias!r}]['KEY'] = {other!r}"
+        said.append(sentence(_("%(setting)s takes the table as it is."), setting=setting))
+    text = _("Keys cannot be changed: name another table in %(setting)s, and dynamo_setup creates it.")
+    said.append(sentence(text, setting=f"DYNAMO_SINGLE[{alias!r}]"))
+    return [Difference("keys", joined(said, " "), "impossible")]
+
+
+def _typed_keys(definition: TableDefinition) -> list[tuple[str, str, str]]:
+    return _typed(key_schema(definition.keys), _strings(*definition.keys))
+
+
+def _billing(settings: TableSettings, described: Description) -> list[Difference]:
+    # Tables that were made with provisioned capacity have no summary.
+    present = described.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
+    if present != settings.billing_mode:
+        text = _("The billing mode is %(present)s, wanted is %(wanted)s.")
+        return [Difference("billing mode", sentence(text, present=present, wanted=settings.billing_mode))]
+    units = described.get("ProvisionedThroughput", {})
+    capacity = units.get("ReadCapacityUnits"), units.get("WriteCapacityUnits")
+    wanted = settings.read_capacity, settings.write_capacity
+    if present == "PROVISIONED" and capacity != wanted:
+        said = sentence(
+            _(
+                "The capacity is %(read)s read and %(write)s write units, the settings say %(wanted_read)s and "
+                "%(wanted_write)s. It is left as it is: auto scaling may have set it."
+            ),
+            read=capacity[0],
+            write=capacity[1],
+            wanted_read=wanted[0],
+            wanted_write=wanted[1],
+        )
+        return [Difference("capacity", said, "unneeded")]
+    return []
+
+
+def _indexes(definition: TableDefinition, described: Description) -> list[Difference]:
+    present = {index["IndexName"]: index for index in described.get("GlobalSecondaryIndexes", ())}
+    found = []
+    for name, pair in definition.indexes.items():
+        if name not in present:
+            found.append(
+                Difference("index", sentence(_("The index %(name)s is missing."), name=repr(name)), subject=name)
+            )
+        elif said := _index_fault(name, pair, present[name], described["AttributeDefinitions"]):
+            found.append(Difference("index", said, "impossible", name))
+    text = _("The index %(name)s is not in the settings; it is left alone.")
+    found += [
+        Difference("extra index", sentence(text, name=repr(name)), "unneeded", name)
+        for name in present
+        if name not in definition.indexes
+    ]
+    return found
+
+
+def _index_fault(name: str, pair: tuple[str, str], index: Description, types: Sequence[Description]) -> Sentence | None:
+    wanted = _typed(key_schema(pair), _strings(*pair))
+    present = _typed(index["KeySchema"], types)
+    way_out = sentence(_("Use another name in INDEXES, or delete the index yourself and run dynamo_setup again."))
+    if wanted != present:
+        text = _("The index %(name)s has the keys %(present)s, needed are %(wanted)s.")
+        fault = sentence(text, name=repr(name), present=_said(present), wanted=_said(wanted))
+        return joined([fault, way_out], " ")
+    projection = index.get("Projection", {}).get("ProjectionType")
+    if projection != "ALL":
+        text = _("The index %(name)s projects %(present)s, needed is ALL.")
+        return joined([sentence(text, name=repr(name), present=projection), way_out], " ")
+    return None
+
+
+def _ttl(ttl: Description) -> list[Difference]:
+    status, attribute = ttl.get("TimeToLiveStatus", "DISABLED"), ttl.get("AttributeName")
+    if status == "DISABLED":
+        text = _("Time to live on %(name)s is not enabled.")
+        return [Difference("time to live", sentence(text, name=repr(physical.EXPIRES_AT)))]
+    if status == "DISABLING" or attribute != physical.EXPIRES_AT:
+        text = _(
+            "Time to live is %(status)s on %(present)s, needed is %(wanted)s. Disable it on the table, wait until "
+            "DynamoDB allows a change (up to an hour), and run dynamo_setup again."
+        )
+        said = sentence(text, status=status, present=repr(attribute), wanted=repr(physical.EXPIRES_AT))
+        return [Difference("time to live", said, "impossible")]
+    return []
+
+
+def _strings(*names: str) -> list[dict[str, str]]:
+    return [{"AttributeName": name, "AttributeType": "S"} for name in names]
+
+
+def _typed(schema: Sequence[Description], types: Sequence[Description]) -> list[tuple[str, str, str]]:
+    """Each key as (kind, name, type), the partition key first."""
+    type_of = {definition["AttributeName"]: definition["AttributeType"] for definition in types}
+    keys = [(key["KeyType"], key["AttributeName"], type_of.get(key["AttributeName"], "?")) for key in schema]
+    return sorted(keys)
+
+
+def _said(keys: list[tuple[str, str, str]]) -> str:
+    return " and ".join(f"{name!r} ({kind}, {type_})" for kind, name, type_ in keys)

@@ -1,0 +1,127 @@
+"""Which tables a test may reach: its test tables while Django lets it reach a database, and engines of its own.
+
+Who may reach a database is asked of Django and of pytest-django themselves, whose doors are the same method. So the
+``django_db`` mark, ``databases`` of a test class and ``django_db_blocker`` mean here what they mean for SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any, cast
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from dynamo_single.conf import TableSettings
+from dynamo_single.exceptions import AccessOutsideTest
+from dynamo_single.table import redirects
+from dynamo_single.table.request import Parameters
+from dynamo_single.test_tables import record
+
+_lifted: ContextVar[bool] = ContextVar("lifted", default=False)
+
+_WAY_OUT = (
+    "Use the django_db mark or fixture, TestCase or TransactionTestCase with this database in `databases`, or run an "
+    "engine of the test's own with dynamo_single.testing.local_engine()."
+)
+
+
+def check(settings: TableSettings, operation: str, params: Parameters) -> None:
+    """Raise ``AccessOutsideTest`` unless a request to the table may be sent now; record which items it writes."""
+    if redirects.is_own(settings):
+        return
+    if not _lifted.get():
+        if refusal := _refusal():
+            raise AccessOutsideTest(f"{_named(settings)}, and Django allows none: {refusal} {_WAY_OUT}") from refusal
+        if not redirects.is_stand_in(settings):
+            raise AccessOutsideTest(f"{_named(settings)}, which is not a table of the tests. {_WAY_OUT}")
+    record.note(operation, params)
+
+
+@contextmanager
+def own_engine(endpoint_url: str) -> Iterator[None]:
+    """Within the block tests, and processes that they start, may reach every table of an engine that a test runs."""
+    redirects.state.engines[endpoint_url] += 1
+    redirects.publish()
+    try:
+        yield
+    finally:
+        redirects.state.engines[endpoint_url] -= 1
+        redirects.publish()
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """Within the block every request is checked, also before and after there are test tables.
+
+    Processes that are started in it reach no other table either.
+    """
+    redirects.state.in_tests = True
+    redirects.publish()
+    start()
+    try:
+        yield
+    finally:
+        redirects.state.in_tests = False
+        redirects.publish()
+        stop()
+
+
+def start() -> None:
+    """Check every request of this process, and keep a record of its writes."""
+    redirects.state.guard = check
+    record.start()
+
+
+def stop() -> None:
+    """Check requests as before the tests, unless ``installed()`` says otherwise."""
+    record.stop()
+    redirects.state.guard = check if redirects.state.in_tests else redirects.default_guard()
+
+
+@contextmanager
+def lifted() -> Iterator[None]:
+    """Within the block nothing is asked: for making, emptying and removing the test tables themselves."""
+    token = _lifted.set(True)
+    try:
+        yield
+    finally:
+        _lifted.reset(token)
+
+
+def _named(settings: TableSettings) -> str:
+    return f"A test sent a request to the table {settings.table_name!r} at {settings.place}"
+
+
+def _refusal() -> BaseException | None:
+    """Why no connection may be opened at present; ``None`` if one of the aliases may be."""
+    refusal: BaseException | None = None
+    # The default one says best what a test lacks.
+    for alias in sorted(connections, key=lambda each: each != DEFAULT_DB_ALIAS):
+        try:
+            BaseDatabaseWrapper.ensure_connection(cast(Any, _Probe(alias)))
+        except (AssertionError, RuntimeError) as error:
+            refusal = refusal or error
+        else:
+            return None
+    return refusal
+
+
+class _Probe:
+    """As much of a closed connection as the doors look at; opening it does nothing."""
+
+    connection = None
+    in_atomic_block = False
+    closed_in_transaction = False
+
+    def __init__(self, alias: str) -> None:
+        self.alias = alias
+        self.wrap_database_errors: AbstractContextManager[None] = nullcontext()
+
+    def connect(self) -> None:
+        """Let the request pass."""
+
+    def ensure_connection(self) -> None:
+        """What a door that stays shut has taken the place of, and does not call."""

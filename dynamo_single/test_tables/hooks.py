@@ -1,0 +1,264 @@
+"""Django's test runs, joined where no engine of ours is asked: a project may have SQL databases alone.
+
+Django calls nothing of an app when it makes test databases and when a test begins and ends, so ``installed()`` wraps
+those methods of its classes for as long as tests run; decision 0019 has the reasons. A test and a class restore what
+they found, so that our engine supports transactions in the meantime: ``setUpTestData()`` is called once a class.
+"""
+
+from __future__ import annotations
+
+import inspect
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from typing import Any
+from unittest import mock
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.base.creation import BaseDatabaseCreation
+from django.test import TestCase, TransactionTestCase
+
+from dynamo_single.test_tables import guard, record, tables
+from dynamo_single.test_tables.contents import VENDOR
+from dynamo_single.test_tables.record import Level
+from dynamo_single.test_tables.tables import Snapshot
+
+#: What tells parallel runs apart where no test database has a name that does: of xdist's worker, and of tox.
+_WORKERS = ("TOX_PARALLEL_ENV", "PYTEST_XDIST_WORKER")
+
+Method = Callable[..., Any]
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """While tests run: make test tables with the first test database, empty them, and guard every other table."""
+    with ExitStack() as stack:
+        for owner, name, wrapper in _WRAPPERS:
+            original = inspect.getattr_static(owner, name)
+            stack.enter_context(mock.patch.object(owner, name, _wrapped(original, wrapper)))
+        for features in {type(each.features) for each in connections.all() if each.vendor == VENDOR}:
+            stack.enter_context(mock.patch.object(features, "supports_transactions", True))
+        stack.enter_context(guard.installed())
+        yield
+
+
+def _wrapped(original: Any, wrapper: Callable[[Method], Method]) -> object:
+    if isinstance(original, classmethod):
+        return classmethod(wrapper(original.__func__))
+    return wrapper(original)
+
+
+# the test databases
+
+
+class _Owner:
+    """The SQL database with which the test tables were made, and are removed."""
+
+    creation: BaseDatabaseCreation | None = None
+
+
+_owner = _Owner()
+
+
+def _creating(create: Method) -> Method:
+    @wraps(create)
+    def create_test_db(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.connection.vendor != VENDOR and not tables.are_in_use():
+            asked = _arguments(create, self, args, kwargs)
+            suffix = "_".join(filter(None, map(os.environ.get, _WORKERS)))
+            tables.make(suffix=suffix, keep=asked["keepdb"], verbosity=asked["verbosity"])
+            _owner.creation = self
+            # Engines override this method, so it is wrapped where it is found. A forked process takes it along.
+            self.setup_worker_connection = _using_clone(self.setup_worker_connection)
+        return create(self, *args, **kwargs)
+
+    return create_test_db
+
+
+def _using_clone(switch: Method) -> Method:
+    @wraps(switch)
+    def setup_worker_connection(*args: object) -> None:
+        switch(*args)
+        tables.use_clone(str(args[0]))
+
+    return setup_worker_connection
+
+
+def _cloning(clone: Method) -> Method:
+    @wraps(clone)
+    def clone_test_db(self: object, *args: object, **kwargs: Any) -> None:
+        clone(self, *args, **kwargs)
+        if self is not _owner.creation:
+            return
+        if multiprocessing.get_start_method() != "fork":
+            raise ImproperlyConfigured(
+                "Parallel tests beside an SQL database need processes that are forked: a process that is started again "
+                "would use the test table of the others. Run them without --parallel, or with pytest-xdist."
+            )
+        asked = _arguments(clone, self, args, kwargs)
+        tables.clone(asked["suffix"], keep=asked["keepdb"])
+
+    return clone_test_db
+
+
+def _destroying(destroy: Method) -> Method:
+    @wraps(destroy)
+    def destroy_test_db(self: object, *args: object, **kwargs: Any) -> None:
+        destroy(self, *args, **kwargs)
+        if self is not _owner.creation:
+            return
+        asked = _arguments(destroy, self, args, kwargs)
+        if not asked["keepdb"]:
+            tables.remove(asked["suffix"] or "")
+        if asked["suffix"] is None:
+            tables.finish()
+            _owner.creation = None
+
+    return destroy_test_db
+
+
+def _arguments(method: Method, owner: object, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, Any]:
+    bound = inspect.signature(method).bind(owner, *args, **kwargs)
+    bound.apply_defaults()
+    return bound.arguments
+
+
+# the tests
+
+
+class _Found:
+    """What a class or a test found in the test tables, until it is restored."""
+
+    def __init__(self, level: Level) -> None:
+        self._level = level
+        self._snapshot: Snapshot | None = None
+
+    def take(self) -> None:
+        """Keep what is there before a test, or a class of tests, begins."""
+        self.give_back()  # a test whose preparation was interrupted has no end
+        if tables.are_in_use():
+            self._snapshot = tables.snapshot()
+            record.enter(self._level)
+
+    def give_back(self, *, look: bool = False) -> None:
+        """Restore it; ``look`` finds also what is in no record, by a Scan."""
+        snapshot, self._snapshot = self._snapshot, None
+        if snapshot is not None and tables.are_in_use():
+            tables.restore(snapshot, look=look)
+            record.leave(self._level)
+
+    def empty(self) -> None:
+        """Delete everything before Django flushes SQL: what its handlers then create, they find as little as in SQL."""
+        if self._snapshot is not None and tables.are_in_use():
+            tables.restore({})
+
+
+class _Looks:
+    """Whether the test that runs is the last one before the test tables are scanned."""
+
+    is_due = False
+
+
+_by_class, _by_test, _looks = _Found(Level.CLASS), _Found(Level.TEST), _Looks()
+
+
+def look_after_test(is_due: bool) -> None:
+    """Scan the test tables at the end of the next test, or do not; test functions have no class that would do it."""
+    _looks.is_due = is_due
+
+
+def _rolls_back(test: object) -> bool:
+    """Whether Django rolls back what the test did, and does not flush."""
+    return isinstance(test, TestCase) and all(each.features.supports_transactions for each in _connections(test))
+
+
+def _connections(test: Any) -> list[BaseDatabaseWrapper]:
+    names = connections if test.databases == "__all__" else test.databases
+    return [connections[name] for name in names]
+
+
+def _beginning_class(set_up: Method) -> Method:
+    @wraps(set_up)
+    def setUpClass(cls: object) -> None:
+        _by_class.take()
+        try:
+            set_up(cls)
+        except BaseException:
+            _by_class.give_back()
+            raise
+
+    return setUpClass
+
+
+def _ending_class(tear_down: Method) -> Method:
+    @wraps(tear_down)
+    def tearDownClass(cls: object) -> None:
+        try:
+            tear_down(cls)
+        finally:
+            _by_class.give_back(look=True)
+
+    return tearDownClass
+
+
+def _ending_class_of_skipped(tear_down: Method) -> Method:
+    @wraps(tear_down)
+    def tearDownClass(cls: object) -> None:
+        tear_down(cls)
+        _by_test.give_back()  # the first test is prepared with its class, also if it is skipped then
+
+    return tearDownClass
+
+
+def _beginning_test(pre_setup: Method) -> Method:
+    @wraps(pre_setup)
+    def _pre_setup(cls: object) -> None:
+        _by_test.take()
+        try:
+            pre_setup(cls)
+        except BaseException:
+            _by_test.give_back()  # Django does not end a test whose fixtures failed
+            raise
+
+    return _pre_setup
+
+
+def _ending_test(post_teardown: Method) -> Method:
+    @wraps(post_teardown)
+    def _post_teardown(self: object) -> None:
+        try:
+            if not _rolls_back(self):
+                _by_test.empty()
+            post_teardown(self)
+        finally:
+            _by_test.give_back(look=_looks.is_due)
+
+    return _post_teardown
+
+
+def _rolling_back(roll_back: Method) -> Method:
+    @wraps(roll_back)
+    def _rollback_atomics(cls: object, atomics: object) -> None:
+        ours: list[Any] = [each for each in _connections(cls) if each.vendor == VENDOR]
+        for connection in ours:
+            connection.writes.forget()  # here they are undone
+        roll_back(cls, atomics)
+
+    return _rollback_atomics
+
+
+_WRAPPERS: tuple[tuple[type, str, Callable[[Method], Method]], ...] = (
+    (BaseDatabaseCreation, "create_test_db", _creating),
+    (BaseDatabaseCreation, "clone_test_db", _cloning),
+    (BaseDatabaseCreation, "destroy_test_db", _destroying),
+    (TestCase, "setUpClass", _beginning_class),
+    (TestCase, "tearDownClass", _ending_class),
+    (TestCase, "_rollback_atomics", _rolling_back),
+    (TransactionTestCase, "tearDownClass", _ending_class_of_skipped),
+    (TransactionTestCase, "_pre_setup", _beginning_test),
+    (TransactionTestCase, "_post_teardown", _ending_test),
+)
