@@ -205,10 +205,10 @@ def _check_alone(model: type[DynamoModel]) -> None:
 
 
 def _update(model: type[DynamoModel], item: Item, numbers: tuple[str, ...], condition: Condition) -> Update:
-    added = {registry.attributes_of(model)[name].attr_name for name in numbers}
-    twins = registry.layout_of(model).twins
-    added |= {twin.other for twin in twins if twin.is_kept and twin.used in added}
-    gone = tuple(twin.other for twin in twins if not twin.is_kept and twin.used in item)
+    layout = registry.layout_of(model)
+    added = {layout.attributes[name].stored for name in numbers}
+    added |= {twin.other for twin in layout.twins if twin.is_kept and twin.used in added}
+    gone = tuple(twin.other for twin in layout.twins if not twin.is_kept and twin.used in item)
     values = {name: value for name, value in item.items() if name not in added | _KEY}
     return Update(
         key_of(item), set=values, remove=gone, add={name: item[name] for name in sorted(added)}, condition=condition
@@ -229,11 +229,11 @@ def _within(obj: DynamoModel, numbers: tuple[str, ...], at_most: int) -> tuple[C
     """The conditions that none of the numbers gets larger than that; refused at once if what is added is larger."""
     if any(getattr(obj, name) > at_most for name in numbers):
         raise _full(obj, at_most, None)
-    found = []
+    found, stored_as = [], registry.layout_of(type(obj)).attributes
     for name in numbers:
-        attribute = registry.attributes_of(type(obj))[name]
+        attribute, stored = registry.attributes_of(type(obj))[name], stored_as[name].stored
         room = attribute.to_attribute_value(at_most - getattr(obj, name))
-        found.append(Or((Stored(attribute.attr_name, "missing"), Stored(attribute.attr_name, "<=", (room,)))))
+        found.append(Or((Stored(stored, "missing"), Stored(stored, "<=", (room,)))))
     return tuple(found)
 
 
@@ -244,7 +244,7 @@ def _full(obj: DynamoModel, at_most: int | None, stored: Any) -> ConditionNotMet
 
 
 def _as_seen(seen: Any, numbers: tuple[str, ...]) -> Condition:
-    stored = [registry.attributes_of(type(seen))[name].attr_name for name in numbers]
+    stored = [registry.layout_of(type(seen)).attributes[name].stored for name in numbers]
     return join((ITEM_EXISTS, *(Stored(name, "=", (seen._stored[name],)) for name in stored)))
 
 

@@ -13,6 +13,7 @@ from dynamo_single.doctor.findings import Finding, Kind, Others, Subject
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue, SchemaVersionError
 from dynamo_single.orm.effects import unique_claims
 from dynamo_single.orm.items import decode, encode
+from dynamo_single.orm.items.encode import stored_name
 from dynamo_single.orm.requests.actions import ItemKey, Update, as_read
 from dynamo_single.orm.rollout import states
 from dynamo_single.orm.schema import registry
@@ -76,12 +77,12 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
 
 def _without_type(subject: Subject, values: dict[str, object], expected: NewItem) -> Finding:
     """A record that something else has written: its type, and all that follows from its attributes, in one write."""
-    attributes, copies = registry.attributes_of(subject.model), registry.copies_of(subject.model)
+    copies = registry.copies_of(subject.model)
     held = {copy.attr_name: (copy, values[copy.name]) for copy in copies}
     made = {name: copy.to_attribute_value(value) for name, (copy, value) in held.items() if value is not None}
     change = {names.ITEM_TYPE: {"S": subject.model._options.item_type}, **made, **expected}
     removed = tuple(name for name in held if name in subject.item and name not in made)
-    deciding = {names.ITEM_TYPE, names.DELETED_AT, *(attributes[copy.source].attr_name for copy in copies)}
+    deciding = {names.ITEM_TYPE, names.DELETED_AT, *(stored_name(subject.model, copy.source) for copy in copies)}
     deciding = deciding.union(
         *(_deciding(subject.model, key.index) for key in registry.layout_of(subject.model).indexes)
     )
@@ -95,13 +96,12 @@ def _is_unfilled(subject: Subject, copy: Any) -> bool:
 
 
 def _copies(subject: Subject, values: dict[str, object], waits: frozenset[str]) -> Iterator[Finding]:
-    attributes = registry.attributes_of(subject.model)
     for copy in registry.copies_of(subject.model):
-        source, text = attributes[copy.source], values[copy.name]
+        text = values[copy.name]
         expected = None if text is None else copy.to_attribute_value(text)
         if expected == subject.item.get(copy.attr_name) or copy.attr_name in waits:
             continue
-        condition = as_read(subject.item, (source.attr_name, copy.attr_name))
+        condition = as_read(subject.item, (stored_name(subject.model, copy.source), copy.attr_name))
         change = {} if expected is None else {copy.attr_name: expected}
         removed = (copy.attr_name,) if expected is None else ()
         repair = Update(subject.key, set=change, remove=removed, condition=condition)

@@ -79,7 +79,7 @@ def unmet_error(subject: Subject, change: Change, item: Item) -> InvalidValue:
     name, model = subject.name, subject.model
     needed = next(_comparison(condition) for condition in change.needs() if not matches(condition, item))
     held = find(item, Place(needed.name, needed.path))
-    names_of = {attribute.attr_name: each for each, attribute in registry.attributes_of(model).items()}
+    names_of = {info.stored: each for each, info in registry.layout_of(model).attributes.items()}
     place = "__".join(map(str, (names_of[needed.name], *needed.path)))
     if held is None:
         return InvalidValue(

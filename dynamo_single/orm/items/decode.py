@@ -186,7 +186,8 @@ def follow(obj: Any, fresh: Any, changed: Collection[str]) -> None:
             obj.__dict__[name] = value
         elif name not in changed:
             setattr(obj, name, value)
-    documents = [attributes[name].attr_name for name in changed if name in attributes and attributes[name].document]
+    infos = registry.layout_of(type(obj)).attributes
+    documents = [infos[name].stored for name in changed if name in attributes and attributes[name].document]
     before, after = of_one_version(type(obj), obj._stored, fresh._stored) if documents else (None, fresh._stored)
     obj._stored = _kept(before, after, documents)
 

@@ -97,9 +97,10 @@ def attributes_item(model: type[DynamoModel], values: Values) -> NewItem:
 @kept()
 def _writers(model: type[DynamoModel]) -> tuple[tuple[_Writer, ...], tuple[Twin, ...]]:
     """By attribute its name, its physical name, and what writes a prepared value; and what is being renamed."""
-    attributes = registry.attributes_of(model)
-    writers = tuple((name, each.attr_name, writer_of(each)) for name, each in attributes.items())
-    return writers, registry.layout_of(model).twins
+    attributes, layout = registry.attributes_of(model), registry.layout_of(model)
+    infos = layout.attributes
+    writers = tuple((name, infos[name].stored, writer_of(each)) for name, each in attributes.items())
+    return writers, layout.twins
 
 
 def writer_of(attribute: Attribute) -> Callable[[object], dict[str, object]]:
@@ -139,7 +140,8 @@ def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
     if condition is None:
         return IndexKey(key, index, pair, needs)
     attributes = {name: registry.attributes_of(registry.model_of(layout))[name] for name in condition.attributes}
-    conditioned = tuple((name, each.attr_name, writer_of(each)) for name, each in attributes.items())
+    infos = layout.attributes
+    conditioned = tuple((name, infos[name].stored, writer_of(each)) for name, each in attributes.items())
     return IndexKey(key, index, pair, needs, lowering.stored(condition, layout), conditioned)
 
 

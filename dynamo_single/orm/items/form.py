@@ -196,7 +196,7 @@ class ItemForm(Struct, frozen=True, eq=False):
                 value = found[name] = attribute.prepare(attribute.current(values))
             except InvalidValue as error:
                 raise type(error)(f"{self.label}: {error}") from error
-            if value is None and not attribute.null and (before is None or attribute.attr_name in before):
+            if value is None and not attribute.null and (before is None or self.stored[name] in before):
                 message = f"{self.label}: {name} is missing: {self._remedy(name, before)}."
                 raise MissingValue(message, words=words(HAS_TO_HAVE_VALUE, name=attribute.field.verbose_name))
         return found
@@ -375,7 +375,7 @@ class ItemForm(Struct, frozen=True, eq=False):
 def _form_of(model: type[DynamoModel]) -> ItemForm:
     layout, attributes = registry.layout_of(model), registry.attributes_of(model)
     index_keys = old_keys.index_keys(model)
-    stored = {name: attribute.attr_name for name, attribute in attributes.items()}
+    stored = {name: layout.attributes[name].stored for name in attributes}
     followers = [(copy.name, copy.source) for copy in registry.copies_of(model)]
     places = {each.name: Place(stored[each.source], each.steps) for each in registry.extracted_of(model)}
     folded = [pair for pair in followers if pair[0] not in places]
@@ -420,7 +420,7 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
                 *(twin.used for twin in layout.twins),
             }
         ),
-        documents=frozenset(each.attr_name for each in attributes.values() if each.document),
+        documents=frozenset(stored[name] for name, each in attributes.items() if each.document),
         repeatable=frozenset(attributes.keys() - automatic.keys() - fixed - immutable - computed - {*model._identity}),
         immutable=immutable,
         checked=tuple(each for each in attributes.values() if getattr(each, "shape", None) is not None),

@@ -107,7 +107,8 @@ def _whole_reader(model: type[DynamoModel], keyed: bool, by: str) -> PageReader 
 
 @kept(1024)
 def _partial_reader(model: type[DynamoModel], read: frozenset[str], keyed: bool, by: str) -> PageReader | None:
-    attributes = {name: each for name, each in registry.attributes_of(model).items() if each.attr_name in read}
+    infos, own = registry.layout_of(model).attributes, registry.attributes_of(model)
+    attributes = {name: each for name, each in own.items() if infos[name].stored in read}
     return _reader_of_objects(model, attributes, read, keyed=keyed, by=by)
 
 
@@ -152,7 +153,9 @@ class _Item:
 
     def __init__(self, model: type[DynamoModel], attributes: Sequence[Attribute], texts: Sequence[str] = ()) -> None:
         texts = (physical.ITEM_TYPE, *texts)
-        stored = list(dict.fromkeys((*texts, *(each.attr_name for each in attributes))))
+        layout = registry.layout_of(model)
+        stored_as = [layout.attributes[each.name].stored for each in attributes]
+        stored = list(dict.fromkeys((*texts, *stored_as)))
         places = {name: f"slot_{number}" for number, name in enumerate(stored)}
         self._renamed = {place: name for name, place in places.items()}
         self._types: dict[str, Any] = {places[text]: _value_type("S") for text in texts}
@@ -160,13 +163,13 @@ class _Item:
         self.sources = []
         #: Ends the loop at an item that is not as usual.
         self.usual = ["if item.slot_0.S != item_type: raise Other"]
-        schema = registry.layout_of(model).schema
+        schema = layout.schema
         if schema is not None:
             self._renamed["version"] = physical.SCHEMA_VERSION
             self._types["version"] = _value_type("N")
             self.usual.append(f"if item.version.N != {str(schema.version)!r}: raise Other")
         for position, attribute in enumerate(attributes):
-            place, kind = places[attribute.attr_name], attribute.attr_type
+            place, kind = places[stored_as[position]], attribute.attr_type
             if is_read_whole(attribute) or kind not in _INSIDES:
                 self._types[place] = Any
                 self.is_raw = True

@@ -81,34 +81,37 @@ def absent_value(attribute: Attribute) -> object:
 
 @kept()
 def _whole_reader(model: type[DynamoModel]) -> Callable[[Stored], Values]:
-    return _values_reader(registry.attributes_of(model))
+    return _values_reader(model, registry.attributes_of(model))
 
 
 @kept(1024)
 def _partial_reader(model: type[DynamoModel], names: frozenset[str]) -> Callable[[Stored], Values]:
-    attributes = registry.attributes_of(model)
-    return _values_reader({name: each for name, each in attributes.items() if each.attr_name in names})
+    attributes, infos = registry.attributes_of(model), registry.layout_of(model).attributes
+    return _values_reader(model, {name: each for name, each in attributes.items() if infos[name].stored in names})
 
 
 @kept(1024)
 def _row_reader(model: type[DynamoModel], names: tuple[str, ...]) -> Callable[[Stored], tuple[object, ...]]:
     attributes = [registry.attributes_of(model)[name] for name in names]
-    entries = "".join(f"{_source(position, each)}, " for position, each in enumerate(attributes))
-    slow = [_slow_reader(each) for each in attributes]
+    stored = [registry.layout_of(model).attributes[name].stored for name in names]
+    pairs = [*zip(attributes, stored, strict=True)]
+    entries = "".join(f"{_source(position, *each)}, " for position, each in enumerate(pairs))
+    slow = [_slow_reader(*each) for each in pairs]
     return _compiled(f"({entries})", attributes, lambda item: tuple(read(item) for read in slow))
 
 
-def _values_reader(attributes: Mapping[str, Attribute]) -> Callable[[Stored], Values]:
-    chosen = list(attributes.values())
-    sources = zip(attributes, (_source(position, each) for position, each in enumerate(chosen)), strict=True)
-    slow = {name: _slow_reader(each) for name, each in attributes.items()}
+def _values_reader(model: type[DynamoModel], attributes: Mapping[str, Attribute]) -> Callable[[Stored], Values]:
+    infos = registry.layout_of(model).attributes
+    pairs = {name: (each, infos[name].stored) for name, each in attributes.items()}
+    slow = {name: _slow_reader(*pair) for name, pair in pairs.items()}
+    sources = ((name, _source(position, *pair)) for position, (name, pair) in enumerate(pairs.items()))
     entries = ", ".join(f"{name!r}: {source}" for name, source in sources)
-    return _compiled(f"{{{entries}}}", chosen, lambda item: {name: read(item) for name, read in slow.items()})
+    return _compiled(
+        f"{{{entries}}}", [*attributes.values()], lambda item: {name: read(item) for name, read in slow.items()}
+    )
 
 
-def _slow_reader(attribute: Attribute) -> Callable[[Stored], object]:
-    stored = attribute.attr_name
-
+def _slow_reader(attribute: Attribute, stored: str) -> Callable[[Stored], object]:
     def read(item: Stored) -> Any:
         found = item.get(stored)
         return absent_value(attribute) if found is None else attribute.from_attribute_value(dict(found))
@@ -116,9 +119,9 @@ def _slow_reader(attribute: Attribute) -> Callable[[Stored], object]:
     return read
 
 
-def _source(position: int, attribute: Attribute) -> str:
+def _source(position: int, attribute: Attribute, stored: str) -> str:
     """The source of one attribute's value; ``get`` is the item's."""
-    return value_source(position, attribute, f"get({attribute.attr_name!r})", f"found[{attribute.attr_type!r}]")
+    return value_source(position, attribute, f"get({stored!r})", f"found[{attribute.attr_type!r}]")
 
 
 def value_source(position: int, attribute: Attribute, value: str, inside: str) -> str:

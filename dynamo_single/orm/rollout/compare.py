@@ -52,20 +52,21 @@ def check(layout: ModelLayout, form: StoredForm) -> None:
     """Raise if the items are stored otherwise than the model reads and writes them."""
     check_version(layout, form)
     model = registry.model_of(layout)
-    primary = key_fingerprints(model)["primary"]
+    primary = key_fingerprints(layout)["primary"]
     if primary != form.primary:
         what = f"its items have the key {form.primary!r}, and not {primary!r}"
         raise not_applied(layout, what + _moving(form))
     # Of these each item says by its schema version how it has them.
     upgraded = upgraded_names(layout, form)
     for name, attribute in registry.attributes_of(model).items():
-        if why := old_names.refusal(attribute, form):
+        stored = layout.attributes[name].stored
+        if why := old_names.refusal(attribute, stored, form):
             raise not_applied(layout, why)
-        found, written = form.attributes.get(attribute.attr_name), attribute_fingerprint(attribute)
-        if found == written or attribute.attr_name in upgraded or _is_counted_anew(attribute, form):
+        found, written = form.attributes.get(stored), attribute_fingerprint(attribute, layout)
+        if found == written or stored in upgraded or _is_counted_anew(attribute, form):
             continue
         if found is None:
-            raise not_applied(layout, f"it stores {name} as {attribute.attr_name!r}, which its items do not have")
+            raise not_applied(layout, f"it stores {name} as {stored!r}, which its items do not have")
         raise not_applied(layout, f"it stores {name} as {written!r}, and its items have {found!r}")
 
 
@@ -136,7 +137,7 @@ def missing_in(layout: ModelLayout, form: StoredForm | None) -> Missing:
     keys = {key.name for key in layout.index_keys if not upgraded.isdisjoint(key.named)}
     otherwise = False
     if form is not None:
-        written = key_fingerprints(registry.model_of(layout))
+        written = key_fingerprints(layout)
         keys |= {key.name for key in layout.index_keys if form.keys.get(written[key.name]) != "filled"}
         otherwise = old_keys.index_keys(registry.model_of(layout)) != layout.index_keys
         otherwise = otherwise or old_names.is_open(layout, form)

@@ -68,7 +68,7 @@ def _keep(model: type[DynamoModel], keys: Keys | None) -> None:
 
 
 def _asked_for(layout: ModelLayout, form: StoredForm) -> Keys:
-    own = key_fingerprints(registry.model_of(layout))
+    own = key_fingerprints(layout)
     filled = {text for text, phase in form.keys.items() if phase == "filled"}
     foreign = filled.difference(own.values())
     if not foreign:

@@ -46,9 +46,8 @@ def is_open(layout: ModelLayout, form: StoredForm) -> bool:
     return any(twin.used in form.renames or twin.other in form.renames for twin in layout.twins)
 
 
-def refusal(attribute: Attribute, form: StoredForm) -> str:
+def refusal(attribute: Attribute, stored: str, form: StoredForm) -> str:
     """Why an attribute can be neither read nor written while it is being renamed, in words; empty if it can."""
-    stored = attribute.attr_name
     if stored in form.renames and form.renames[stored].phase == "open":
         return (
             f"its items have {form.renames[stored].old!r} still, and not {stored!r}; code cannot have both, since "

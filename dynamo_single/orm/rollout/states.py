@@ -204,14 +204,14 @@ def form_of(layout: ModelLayout, rules: Iterable[str] = ()) -> StoredForm:
 
     The rules are an effect of writes, which this floor does not know: ``orm/items/unique_rules`` has them.
     """
-    model = registry.model_of(layout)
-    keys = key_fingerprints(model)
+    keys = key_fingerprints(layout)
     version = FIRST if layout.schema is None else layout.schema.version
     stored = {name: info.stored for name, info in layout.attributes.items()}
+    attributes = registry.attributes_of(registry.model_of(layout))
     return StoredForm(
         label=layout.label.lower(),
         primary=keys["primary"],
-        attributes={each.attr_name: attribute_fingerprint(each) for each in registry.attributes_of(model).values()},
+        attributes={stored[name]: attribute_fingerprint(each, layout) for name, each in attributes.items()},
         keys={keys[key.name]: "filled" for key in layout.index_keys},
         templates={keys[key.name]: KeyTemplates.of(key, stored) for key in layout.index_keys},
         rules=dict.fromkeys(rules, "filled"),

@@ -14,7 +14,6 @@ from django.utils.module_loading import import_string
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import attributes as declared
-from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import (
     Attribute,
     CanonicalAttribute,
@@ -25,8 +24,7 @@ from dynamo_single.orm.schema.attributes import (
 from dynamo_single.orm.schema.attributes.computed import Steps
 from dynamo_single.orm.schema.attributes.references import StandIn
 from dynamo_single.orm.schema.keys.template import KeyPart, Template
-from dynamo_single.orm.schema.layout import AccessKey
-from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
 #: Longer texts end in a hash: they stand in the table's state item, which has 400 KB for all models.
 LIMIT = 120
@@ -56,9 +54,8 @@ def key_fingerprint(key: AccessKey, stored: Mapping[str, str]) -> str:
     return shortened(" ".join((key.index or "primary", *texts, *divided, *asked)))
 
 
-def key_fingerprints(model: type[DynamoModel]) -> dict[str, str]:
-    """The text of each key of a model, by its name: those of live objects, and ``trash``."""
-    layout = registry.layout_of(model)
+def key_fingerprints(layout: ModelLayout) -> dict[str, str]:
+    """The text of each key of a layout, by its name: those of live objects, and ``trash``."""
     stored = {name: info.stored for name, info in layout.attributes.items()}
     return {key.name: key_fingerprint(key, stored) for key in (layout.primary, *layout.index_keys)}
 
@@ -76,10 +73,12 @@ def _variable(part: KeyPart, stored: Mapping[str, str]) -> str:
     return ".".join((stored[part.name], *map(str, part.bound.member)))
 
 
-def attribute_fingerprint(attribute: Attribute) -> str:
-    """The text of an attribute: its physical name, the class that encodes it, and what its value follows from."""
+def attribute_fingerprint(attribute: Attribute, layout: ModelLayout) -> str:
+    """The text of an attribute of a layout: its physical name, the class that encodes it, and what its value follows
+    from.
+    """
     path, options = form_of(attribute)
-    return attribute_text(attribute.attr_name, path, options, followed(attribute))
+    return attribute_text(layout.attributes[attribute.name].stored, path, options, followed(attribute, layout))
 
 
 def attribute_text(stored: str, path: str, options: Mapping[str, object], follows: str) -> str:
@@ -88,14 +87,12 @@ def attribute_text(stored: str, path: str, options: Mapping[str, object], follow
     return shortened(" ".join(part for part in (stored, path, given, follows) if part))
 
 
-def followed(attribute: Attribute) -> str:
+def followed(attribute: Attribute, layout: ModelLayout) -> str:
     """What the app itself computes a value from, by physical names; empty if it does not."""
     if isinstance(attribute, CanonicalAttribute):
-        source = registry.attributes_of(attribute.field.model)[attribute.source]
-        return f"{attribute.fold}({source.attr_name})"
+        return f"{attribute.fold}({layout.attributes[attribute.source].stored})"
     if isinstance(attribute, ExtractedAttribute):
-        source = registry.attributes_of(attribute.field.model)[attribute.source]
-        return place_text(source.attr_name, attribute.steps)
+        return place_text(layout.attributes[attribute.source].stored, attribute.steps)
     if isinstance(attribute, CopiedAttribute):
         return f"copy({attribute.reference_field.attribute.attr_name}.{attribute.source.attr_name})"
     if not isinstance(attribute, CounterAttribute):

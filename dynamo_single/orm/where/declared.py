@@ -177,7 +177,8 @@ def read_index_condition(model: type[DynamoModel], name: str, given: object) -> 
         which = "every object meets it" if condition == EVERYTHING else "no object can meet it"
         raise ConfigurationError(f"{where}: {which}. Leave it out, or ask for something.")
     attributes = registry.attributes_of(model)
-    python = {each.attr_name: each_name for each_name, each in attributes.items()}
+    stored_as = registry.layout_of(model).attributes
+    python = {stored_as[each].stored: each for each in attributes}
     for stored in names_in(condition):
         attribute = attributes.get(python.get(stored, ""))
         if attribute is None or python[stored] in (registry.DELETED_AT, registry.DELETED_WITH):

@@ -25,7 +25,8 @@ from dynamo_single.orm.effects.all_effects import depended_on, has_followers
 from dynamo_single.orm.effects.base import Subject
 from dynamo_single.orm.effects.write import unmet_error
 from dynamo_single.orm.items import decode, version
-from dynamo_single.orm.items.encode import Values, index_names, touched
+from dynamo_single.orm.items.encode import Values, index_names, stored_name, touched
+from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.requests.updates import Change, Place, add, as_stored, evaluate, operand_names, unmet
 from dynamo_single.orm.schema import registry
@@ -104,7 +105,7 @@ def of_object(obj: DynamoModel, only: Collection[str] | None = None) -> tuple[Ch
     for name, attribute in registry.attributes_of(type(obj)).items():
         value = obj.__dict__.get(name)
         if is_asked(value) and (only is None or name in only):
-            target = Target(type(obj), attribute, Place(attribute.attr_name), name)
+            target = Target(type(obj), attribute, Place(stored_name(type(obj), name)), name)
             result = settled(target, value)
             if isinstance(result, Change):
                 found.append(result)
@@ -355,7 +356,7 @@ def target_of(model: type[DynamoModel], name: str) -> Target:
     fields = {key: field for field in model._meta.concrete_fields for key in (field.name, field.attname)}
     field = model._meta.pk if name == "pk" else fields.get(name)
     if field is not None and hasattr(field, "attribute"):
-        return Target(model, field.attribute, Place(field.attribute.attr_name), name)
+        return Target(model, field.attribute, Place(stored_name(model, field.attname)), name)
     first, *steps = name.split("__")
     field = fields.get(first)
     if field is None or not steps or not hasattr(field, "attribute"):
@@ -369,7 +370,8 @@ def target_of(model: type[DynamoModel], name: str) -> Target:
             f"{model._meta.label}.{name}: {first} is a {type(field.attribute).__name__}, and only maps and lists have "
             f"places inside: write update({whole})."
         )
-    return Target(model, field.attribute, Place(field.attribute.attr_name, _path(model, field.attribute, steps)), name)
+    place = Place(stored_name(model, field.attname), _path(model, field.attribute, steps))
+    return Target(model, field.attribute, place, name)
 
 
 def _path(model: type[DynamoModel], attribute: Attribute, steps: Iterable[str]) -> tuple[str | int, ...]:
@@ -394,8 +396,8 @@ ATTEMPTS = 8
 def attribute_names(model: type[DynamoModel], changes: Collection[Change]) -> frozenset[str]:
     """The attributes that the changes change."""
     changed = {change.place.name for change in changes}
-    attributes = registry.attributes_of(model) if changed else {}
-    return frozenset(name for name, attribute in attributes.items() if attribute.attr_name in changed)
+    stored = form_of(model).stored if changed else {}
+    return frozenset(name for name, each in stored.items() if each in changed)
 
 
 def is_left_to_dynamodb(
@@ -424,11 +426,8 @@ def compute(subject: Subject, changes: Sequence[Change], before: Item) -> tuple[
         raise unmet_error(subject, missing, before)
     after = evaluate(changes, before)
     attributes = registry.attributes_of(subject.model)
-    values = {
-        name: _value(attribute, after[attribute.attr_name])
-        for name, attribute in attributes.items()
-        if attribute.attr_name in after
-    }
+    stored = form_of(subject.model).stored
+    values = {name: _value(attributes[name], after[each]) for name, each in stored.items() if each in after}
     return values, join(as_stored(before, name) for name in sorted(operand_names(changes)))
 
 
@@ -451,8 +450,8 @@ def with_operands(model: type[DynamoModel], changes: Sequence[Change], before: I
         return None
     if version.is_outdated(model, before, found) or all(_is_same(before, found, name) for name in operands):
         return None
-    attributes = registry.attributes_of(model)
-    followers = (copy for copy in registry.copies_of(model) if attributes[copy.source].attr_name in operands)
+    stored = form_of(model).stored
+    followers = (copy for copy in registry.copies_of(model) if stored[copy.source] in operands)
     names = {*operands, *index_names(model), *(copy.attr_name for copy in followers)}
     mixed = {name: value for name, value in before.items() if name not in names}
     return {**mixed, **{name: found[name] for name in names if name in found}}
@@ -462,8 +461,7 @@ def operand_values(obj: DynamoModel, changes: Sequence[Change], read: Item, item
     """What the operands are in an item, by attribute, for those that an object shows as they were ``read``."""
     operands, set_here = operand_names(changes), touched(obj, decode.values_of(type(obj), read))
     held = decode.values_of(type(obj), item)
-    attributes = registry.attributes_of(type(obj))
-    names = {name for name, each in attributes.items() if each.attr_name in operands} - set_here
+    names = {name for name, each in form_of(type(obj)).stored.items() if each in operands} - set_here
     return {name: held[name] for name in names & obj.__dict__.keys()}
 
 

@@ -21,7 +21,7 @@ from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.rollout.states import OpenChange, StoredForm
 from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, key_fingerprints
-from dynamo_single.orm.schema.registry import attributes_of
+from dynamo_single.orm.schema.registry import attributes_of, layout_of
 from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import capture_requests
 from tests.catalog.clubs import Club, Player, Team, Trophy
@@ -292,10 +292,11 @@ def test_what_a_migration_moves_is_no_orphan(
     remove(table, reader.objects.get(pk="x"))
     (finding,) = verify()
     monkeypatch.setattr(knowledge, "has_migrations", lambda app: True)
-    attributes = {each.attr_name: attribute_fingerprint(each) for each in attributes_of(reader).values()}
+    layout = layout_of(reader)
+    attributes = {each.attr_name: attribute_fingerprint(each, layout) for each in attributes_of(reader).values()}
     form = StoredForm(
         "catalog.reader",
-        key_fingerprints(reader)["primary"],
+        key_fingerprints(layout)["primary"],
         attributes,
         opened=(OpenChange("MoveKeys", "catalog.0002", {}),),
     )

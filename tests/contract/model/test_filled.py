@@ -147,7 +147,7 @@ def test_another_key_answers_in_the_place_of_one_that_is_not_filled(say: Say) ->
 
 def test_the_trash_is_refused_while_its_key_is_not_filled(say: Say) -> None:
     """It is a key of its own."""
-    live = key_fingerprints(Club)["by_name"]
+    live = key_fingerprints(LAYOUT)["by_name"]
     say(keys={live: "filled"})
     assert list(Club.objects.all()) == []
     with pytest.raises(KeyNotFilled, match="trash"):

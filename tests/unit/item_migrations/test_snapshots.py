@@ -107,10 +107,11 @@ def test_fingerprints_are_those_of_the_model(labels: Sequence[str]) -> None:
     for label in labels:
         model, snapshot = MODELS[label], SNAPSHOTS[label]
         keys = {name: snapshot.key_fingerprint(name) for name in snapshot.access_keys}
-        assert keys == key_fingerprints(model), label
+        layout = registry.layout_of(model)
+        assert keys == key_fingerprints(layout), label
         found = {name: snapshot.attribute_fingerprint(name) for name in snapshot.attributes}
         attributes = registry.attributes_of(model).items()
-        assert found == {name: attribute_fingerprint(each) for name, each in attributes}, label
+        assert found == {name: attribute_fingerprint(each, layout) for name, each in attributes}, label
         rules = [rule.fingerprint for rule in rules_of(model)]
         assert [*map(snapshot.unique_fingerprint, snapshot.unique)] == rules, label
 

@@ -63,7 +63,7 @@ def test_the_hash_and_the_form_of_numbers_stay(text: str, shards: int, expected:
 
 def test_keys_of_a_sharded_model_say_so_in_their_fingerprint() -> None:
     """A table knows by it that its items are divided, and by what."""
-    assert key_fingerprints(ServiceUser)["by_created"] == (
+    assert key_fingerprints(registry.layout_of(ServiceUser))["by_created"] == (
         "gs1 user {created:timestamp}#{userId:text} sharded(userId,created)"
     )
 
