@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+from project.directory.models import Company
 from tests import children
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -25,3 +27,17 @@ def test_pyright_knows_the_types_of_the_public_api() -> None:
     command = ["node", pyright, "--project", ROOT, "--pythonpath", sys.executable]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_declared_members_are_those_of_models() -> None:
+    """Each member that ``DynamoModel`` declares for lower folders is one that models have."""
+    tree = ast.parse((ROOT / "dynamo_single/orm/schema/types.py").read_text())
+    (declared,) = (each for each in ast.walk(tree) if isinstance(each, ast.ClassDef) and each.name == "DynamoModel")
+    names = {
+        ast.unparse(each.target) if isinstance(each, ast.AnnAssign) else each.name
+        for each in declared.body
+        if isinstance(each, ast.AnnAssign | ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    inherited = (name for cls in Company.__mro__ for name in vars(cls).get("__annotations__", ()))
+    assert len(names) > 10
+    assert names - {*dir(Company), *inherited} == set()

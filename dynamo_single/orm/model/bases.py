@@ -20,7 +20,7 @@ from dynamo_single.lazy_modules import Later
 from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.effects.base import NO_TERMS, Terms
 from dynamo_single.orm.items.async_safety import makes_objects
-from dynamo_single.orm.model.model import Abstract, Asked, Model
+from dynamo_single.orm.model.model import Abstract, Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
 from dynamo_single.orm.requests.atomic_block import Block, current
 from dynamo_single.orm.schema import registry
@@ -32,7 +32,7 @@ from dynamo_single.orm.schema.attributes import (
     UnicodeAttribute,
 )
 from dynamo_single.orm.schema.keys.template import IndexKey, Key
-from dynamo_single.orm.schema.types import DynamoModel, are_plain
+from dynamo_single.orm.schema.types import Asked, DynamoModel, are_plain
 from dynamo_single.orm.write.on_delete import involved
 from dynamo_single.table import id_tables, names
 from dynamo_single.table.flow import run

@@ -7,7 +7,7 @@ libraries here and elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -16,7 +16,6 @@ from django.core import checks
 from django.db.models.base import ModelBase
 from django.db.models.options import DEFAULT_NAMES
 from django.utils.translation import gettext_lazy as _
-from msgspec import Struct
 from pynamodb.models import MetaModel
 
 from dynamo_single.exceptions import ConfigurationError, ObjectMissing, SeveralObjects
@@ -25,11 +24,9 @@ from dynamo_single.orm.query.manager import BaseManager, Manager
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, IdAttribute, TTLAttribute
 from dynamo_single.orm.schema.fields.base import IN_DYNAMODB, IdentityField
-from dynamo_single.orm.schema.keys.shards import Shards
-from dynamo_single.orm.schema.keys.template import IndexKey, Key, Template, leads_into_a_document, refusal
-from dynamo_single.orm.schema.layout import IndexCondition
-from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.schema.upgrades import Upgrade, checked
+from dynamo_single.orm.schema.keys.template import Key, Template, leads_into_a_document, refusal
+from dynamo_single.orm.schema.types import DynamoModel, Options
+from dynamo_single.orm.schema.upgrades import checked
 from dynamo_single.orm.where import declared
 from dynamo_single.table.table import get_table
 
@@ -88,22 +85,6 @@ SQL_ONLY = {
 TRASH_PERMISSIONS = ("restore", "hard_delete")
 #: The manager that every model has for relations. A name of its own, since a project may replace any other.
 BASE_MANAGER = "_unfiltered"
-
-
-class Options(Struct, frozen=True):
-    """The app's own options of one concrete model."""
-
-    item_type: str
-    alias: str
-    trash_index: str | None
-    purge_after: timedelta | None
-    primary: Key
-    index_keys: dict[str, IndexKey]
-    schema_version: int | None = None
-    upgrades: Mapping[int, Upgrade] = {}
-    shards: Shards | None = None
-    #: What reads the condition of a key on an index, by the model and the key's name: the schema knows no lookups.
-    read_condition: Callable[[Any, str, object], Callable[[], IndexCondition] | None] = declared.reading
 
 
 class SettingsMeta(type):
@@ -336,6 +317,7 @@ def _finish(cls: Any, meta: object, *, proxy: bool) -> None:
             purge_after=getattr(meta, "purge_after", None),
             primary=cls.Keys.primary,
             index_keys=registry.index_keys(cls.Keys),
+            read_condition=declared.reading,
             schema_version=getattr(meta, "schema_version", None),
             upgrades=checked(cls.__name__, getattr(meta, "schema_version", None), getattr(meta, "upgrades", None)),
             shards=registry.shards_of(cls.Keys),

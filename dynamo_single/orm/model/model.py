@@ -14,7 +14,6 @@ from django.core.exceptions import ValidationError
 from django.db import connections, models
 from django.db.models.base import ModelBase
 from django.db.models.signals import post_init, pre_init
-from pynamodb.expressions.condition import Condition as PynamoDBCondition
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
@@ -23,7 +22,7 @@ from dynamo_single.orm.items import decode, encode, refresh
 from dynamo_single.orm.items.stored import AttributeValues, StoredItem
 from dynamo_single.orm.model import validation
 from dynamo_single.orm.model.async_methods import Awaited, check_force_insert, save_options
-from dynamo_single.orm.model.metaclass import ModelMeta, Options
+from dynamo_single.orm.model.metaclass import ModelMeta
 from dynamo_single.orm.model.pynamodb import ItemType, KeyValue, PynamoDBHooks
 from dynamo_single.orm.model.pynamodb_model import PynamoDBModel
 from dynamo_single.orm.query.manager import Manager
@@ -32,6 +31,7 @@ from dynamo_single.orm.requests.updates import Change
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.keys.values import named
+from dynamo_single.orm.schema.types import Asked, DynamoModel
 from dynamo_single.orm.where import declared
 from dynamo_single.orm.write import save
 from dynamo_single.orm.write.move import Movable
@@ -40,9 +40,6 @@ from dynamo_single.table import names as physical
 from dynamo_single.table.flow import run
 from dynamo_single.table.request import NewItem
 
-#: A condition that a caller gives along with a write.
-Asked = models.Q | PynamoDBCondition | None
-
 
 class Abstract:
     """``Meta`` of every base class: one object, so that a model that inherits from two has one Meta to a checker."""
@@ -50,7 +47,7 @@ class Abstract:
     abstract = True
 
 
-class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - abstract
+class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metaclass=ModelMeta):
     """A model whose objects are items of the one table.
 
     Declare attributes, and the keys in ``class Keys``. Everything of Django's model API that DynamoDB can answer works;
@@ -66,8 +63,6 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         objects = Manager()
 
     _stored = StoredItem()
-    #: The app's own options, of a concrete model.
-    _options: ClassVar[Options]
     #: The attributes of the primary key, each once.
     _identity: ClassVar[tuple[str, ...]]
     #: The names of the primary key's fields, if forms can ask for them together.

@@ -23,6 +23,7 @@ from dynamo_single.orm.model.pynamodb_model import BatchWrite
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.references import cascading, checked, protecting, resetting
+from dynamo_single.orm.schema.types import Options
 from dynamo_single.table import names
 from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.request import Item, NewItem
@@ -31,7 +32,6 @@ from dynamo_single.table.table import get_table
 if TYPE_CHECKING:
     from pynamodb.expressions.condition import Condition
 
-    from dynamo_single.orm.model.metaclass import Options
     from dynamo_single.orm.model.pynamodb_model import PynamoDBModel as _Base
 else:
     # PynamoDB's class comes after this one among a model's bases.

@@ -1,25 +1,89 @@
-"""What checkers are told that a model of ours is, below the folder that makes one.
+"""The type of this app's models, for the folders below the one that makes them.
 
-At run time the name is Django's own class, of which every model of ours is one.
+For type checkers, ``DynamoModel`` is a base class that declares the members that these folders use; at run time the
+name is Django's own class. Django's managers and querysets take a subclass of Django's model only, so that a
+``Protocol`` cannot be in its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from datetime import timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
+from django.db import models
 from django.db.models import Field
+from msgspec import Struct
+from pynamodb.expressions.condition import Condition
+
+from dynamo_single.orm.schema.keys.shards import Shards
+from dynamo_single.orm.schema.keys.template import IndexKey, Key
+from dynamo_single.orm.schema.layout import IndexCondition
+from dynamo_single.orm.schema.upgrades import Upgrade
 
 if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
     from django.utils.datastructures import MultiValueDict
 
-    from dynamo_single.orm.model.model import Model as DynamoModel
-else:
-    from django.db.models import Model as DynamoModel
+__all__ = ["Asked", "Defaults", "DynamoModel", "M", "ModelField", "Options", "SentData", "SentFiles"]
 
-__all__ = ["Defaults", "DynamoModel", "M", "ModelField", "SentData", "SentFiles"]
+#: A condition that a caller gives along with a write.
+Asked = models.Q | Condition | None
+
+
+class Options(Struct, frozen=True):
+    """The app's own options of one concrete model."""
+
+    item_type: str
+    alias: str
+    trash_index: str | None
+    purge_after: timedelta | None
+    primary: Key
+    index_keys: dict[str, IndexKey]
+    #: What reads the condition of a key on an index, by the model and the key's name: the schema knows no lookups.
+    read_condition: Callable[[Any, str, object], Callable[[], IndexCondition] | None]
+    schema_version: int | None = None
+    upgrades: Mapping[int, Upgrade] = {}
+    shards: Shards | None = None
+
+
+if TYPE_CHECKING:
+
+    class DynamoModel(models.Model):  # noqa: DJ008 - abstract
+        """A model of this app, with the members that lower folders use; ``orm/model`` defines them."""
+
+        _options: ClassVar[Options]
+        _identity: ClassVar[tuple[str, ...]]
+        _unique_key: ClassVar[tuple[str, ...]]
+        _has_from_db: ClassVar[bool]
+        derived_from: ClassVar[tuple[str, ...]]
+        derived_by: ClassVar[str]
+        derived_exclusive: ClassVar[bool]
+        unique_members: ClassVar[Mapping[str, str]]
+        _stored: Any
+        _prefetched_objects_cache: dict[str, Any]
+
+        @classmethod
+        def _settable(cls) -> set[str]: ...
+        @classmethod
+        def _update_names(cls, update_fields: Iterable[str] | None) -> frozenset[str] | None: ...
+        def derived_objects(self) -> Iterable[DynamoModel]: ...
+        def is_derived(self) -> bool: ...
+        def hard_delete(self, *, condition: Asked = None) -> tuple[int, dict[str, int]]: ...
+        def _forget(self, name: str) -> None: ...
+        async def _follow_stored(self, kept: Set[str]) -> bool: ...
+
+        # Conditions, changes and blocks are those of folders above this one.
+        async def _written_if(
+            self, condition: Any, update_fields: Iterable[str], changes: Any, pending: Any
+        ) -> bool: ...
+        async def _deleted(self, terms: Any, pending: Any, origin: object = None) -> tuple[int, dict[str, int]]: ...
+        async def _hard_deleted(
+            self, terms: Any, pending: Any, origin: object = None
+        ) -> tuple[int, dict[str, int]]: ...
+else:
+    DynamoModel = models.Model
 
 #: The model of a queryset, a manager, a page.
 M = TypeVar("M", bound=DynamoModel, covariant=True)
