@@ -9,7 +9,7 @@ from django.db.models import CASCADE, DO_NOTHING, PROTECT, SET_DEFAULT, SET_NULL
 from dynamo_single.orm.model.bases import AuthoredModel, Record, SoftDeleteModel, TimestampedModel
 from dynamo_single.orm.model.many_to_many import ManyToMany
 from dynamo_single.orm.model.model import Model
-from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
+from dynamo_single.orm.query.manager import Children, Manager, SoftDeleteManager
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.attributes import (
     Attribute,
@@ -52,7 +52,6 @@ from dynamo_single.orm.schema.attributes.operations import REMOVE, AddToSet, App
 from dynamo_single.orm.schema.fields.fetching import FETCH_ONE, FETCH_PEERS, FETCH_RAISE
 from dynamo_single.orm.schema.keys.shards import Shards
 from dynamo_single.orm.schema.keys.template import IndexKey, Key
-from dynamo_single.orm.schema.references import Children
 from dynamo_single.orm.schema.upgrades import Upgrade
 
 __all__ = [

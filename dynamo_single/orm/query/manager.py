@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from django.db import models
 
 from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.query.queryset import QuerySet
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import references, registry
 from dynamo_single.orm.schema.types import DynamoModel, M
 
 Q = TypeVar("Q", bound=QuerySet[Any])
@@ -116,3 +116,17 @@ def _class_showing(cls: type[object], visibility: Visibility) -> Any:
 def _showing(queryset: QuerySet[M], visibility: Visibility) -> QuerySet[M]:
     """The queryset, or a copy if it does not show these objects already: each question begins here."""
     return queryset if queryset._asked.visibility == visibility else queryset.with_visibility(visibility)
+
+
+if TYPE_CHECKING:
+
+    class Children(references.Children[references.Child]):
+        """``Children`` as a project declares them, whose ``company.people`` is a manager; the schema knows none."""
+
+        @overload
+        def __get__(self, instance: None, owner: object) -> Self: ...
+        @overload
+        def __get__(self, instance: object, owner: object) -> Manager[references.Child]: ...
+        def __get__(self, instance: object, owner: object) -> Self | Manager[references.Child]: ...
+else:
+    Children = references.Children

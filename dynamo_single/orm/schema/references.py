@@ -6,7 +6,7 @@ Such a reference is followed as declared ``Children`` are. This module must not 
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.apps import apps
 from django.db.models import CASCADE, DO_NOTHING, PROTECT, SET_DEFAULT, SET_NULL
@@ -22,18 +22,16 @@ from dynamo_single.table import names
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
 
-    from dynamo_single.orm.query.manager import Manager
-
     #: A model that is named by a text is not known to a checker, unless it is given: ``Children["Person"]("Person")``.
-    M = TypeVarWithDefault("M", bound=DynamoModel, default=Any)
+    Child = TypeVarWithDefault("Child", bound=DynamoModel, default=Any)
 else:
-    M = TypeVar("M")
+    Child = TypeVar("Child")
 
 
 # ``Children``: the objects of another model that refer to this one.
 
 
-class Children(Generic[M]):
+class Children(Generic[Child]):
     """The objects of another model that refer to this one: ``people = Children("Person")`` gives ``company.people``.
 
     ``company.people`` is a manager as Django's for a reverse foreign key. ``prefetch_related("people")`` on one company
@@ -46,7 +44,7 @@ class Children(Generic[M]):
 
     def __init__(
         self,
-        model: str | type[M],
+        model: str | type[Child],
         *,
         field: str | None = None,
         cascade: bool | None = None,
@@ -107,10 +105,6 @@ class Children(Generic[M]):
         """Whether the children of one parent are a part of the table itself, which can be read consistently."""
         return {*registry.layout_of(self.model).primary.partition.variables} <= {self.field.attname}
 
-    @overload
-    def __get__(self, instance: None, owner: object) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: object) -> Manager[M]: ...
     def __get__(self, instance: object, owner: object) -> Any:
         return self if instance is None else self._manager_class(instance)
 
