@@ -197,7 +197,7 @@ def _check(model: type[DynamoModel], numbers: tuple[str, ...]) -> None:
 def _check_alone(model: type[DynamoModel]) -> None:
     """Refuse a model of which other items follow, or which follow from another's."""
     label = model._meta.label
-    if all_effects.tied(model) or registry.layout_of(model).soft_delete:
+    if all_effects.linked_attributes(model) or registry.layout_of(model).soft_delete:
         raise NotSupported(
             f"{label} has unique attributes, copies, counters, derived items or a trash, which one request cannot keep "
             "right. Count in an object of a model of its own."

@@ -18,7 +18,7 @@ from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.terms import join
 from dynamo_single.orm.effects import send
 from dynamo_single.orm.effects.base import Subject
-from dynamo_single.orm.effects.write import not_met
+from dynamo_single.orm.effects.write import condition_error
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests import atomic_block as pending
@@ -139,7 +139,7 @@ def _leave(entered: _Entered, *, failed: bool) -> bool:
 
 async def _finished(block: Block) -> None:
     try:
-        await send.commit(block)
+        await send.send_block(block)
     except BaseException:
         block.discard()
         block.drop_callbacks()
@@ -178,7 +178,7 @@ def require(obj: DynamoModel, condition: object = None) -> None:
     name = named(obj)
 
     def explain(action: Action, found: Item | None) -> Exception:
-        return not_met(Subject(obj), wanted, found)
+        return condition_error(Subject(obj), wanted, found)
 
     block.add(model._options.alias, Entry(lambda: name, (check,), (), explain, lambda: None))
 

@@ -19,7 +19,7 @@ from dynamo_single import models
 from dynamo_single.auth.membership import GroupsManager, GroupsQuerySet, MembersManager, MembersQuerySet
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnexpectedItem, UnreadableItem
 from dynamo_single.keys import canonical
-from dynamo_single.orm.effects.base import Terms
+from dynamo_single.orm.effects.base import CallerConditions
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel, all_plain
@@ -188,7 +188,7 @@ class AbstractGroup(models.Model):
         return (self.name,)
 
     async def _hard_deleted(
-        self, terms: Terms, pending: Block | None, origin: object = None
+        self, terms: CallerConditions, pending: Block | None, origin: object = None
     ) -> tuple[int, dict[str, int]]:
         # Without the group there are no rights, whatever the users hold; that is tidied up afterwards.
         counts = await super()._hard_deleted(terms, pending, origin)
@@ -222,7 +222,7 @@ class AbstractMembership(models.Model):
         """Refused: the user's item decides who is in a group."""
         raise self._refused("saved")
 
-    async def _hard_deleted(self, terms: Terms, pending: Block | None, origin: object = None) -> NoReturn:
+    async def _hard_deleted(self, terms: CallerConditions, pending: Block | None, origin: object = None) -> NoReturn:
         raise self._refused("deleted")
 
     def _refused(self, done: str) -> NotSupported:

@@ -268,7 +268,7 @@ def _check_copies(model: type[DynamoModel]) -> Iterator[Error]:
     for copy in registry.copied_of(model):
         try:
             registry.layout_of(model)
-            problem = copy_updates.problem(copy)
+            problem = copy_updates.holder_key_problem(copy)
         except ConfigurationError:
             continue  # E003 says so
         if problem:
@@ -284,7 +284,7 @@ def _check_counters(model: type[DynamoModel]) -> Iterator[Error]:
     """E016: a counter of what is no ``Children``, or of children that cannot be counted."""
     for counter in registry.counters_of(model):
         try:
-            problem = counters.problem(counter)
+            problem = counters.counter_problem(counter)
         except ConfigurationError:
             continue  # E003 and E006 say so
         if problem:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from dynamo_single.conf import table_settings
 from dynamo_single.orm.conditions.terms import Condition
-from dynamo_single.orm.effects.recount import Counting
+from dynamo_single.orm.effects.recount import CountTarget
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Item, ItemKey, as_read, key_of
 from dynamo_single.orm.schema import registry
@@ -53,7 +53,7 @@ Others = Mapping[ItemKey, Item]
 class Recount(Struct, frozen=True):
     """A number that is to be counted again, and the ``pk`` of the object that has it."""
 
-    counting: Counting
+    counting: CountTarget
     pk: object
 
 

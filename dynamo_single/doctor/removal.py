@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from dynamo_single import transactions
 from dynamo_single.doctor.findings import Finding, Removal, present
 from dynamo_single.exceptions import ConditionNotMet, DynamoSingleError, FormNotApplied, StaleObject
+from dynamo_single.orm.effects.base import CallerConditions
 from dynamo_single.orm.effects.base import Subject as Named
-from dynamo_single.orm.effects.base import Terms
 from dynamo_single.orm.effects.counters import LAG
 from dynamo_single.orm.items import decode, encode
 from dynamo_single.orm.reading.single import get_items
@@ -164,7 +164,7 @@ def _delete(removal: Removal) -> None:
     with transactions.atomic():
         pending = atomic_block.current()
         assert pending is not None  # noqa: S101 - it was just begun
-        run(obj._hard_deleted(Terms(demanded=unchanged), pending))
+        run(obj._hard_deleted(CallerConditions(demanded=unchanged), pending))
         _held_to_absence(pending, obj, removal)
 
 

@@ -27,7 +27,7 @@ from dynamo_single.doctor.secrets import (
 )
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnexpectedItem
 from dynamo_single.orm.effects import counters, derived, unique_claims
-from dynamo_single.orm.effects.copy_updates import found_by_keys
+from dynamo_single.orm.effects.copy_updates import holder_querysets
 from dynamo_single.orm.items import decode, encode
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
@@ -82,7 +82,7 @@ def counters_of(model: type[DynamoModel], item: Item) -> list[Kept]:
     """What counts an item as it is now."""
     return _together(
         (counter.name, key, each.parent)
-        for each, key in counters.counting(model, item)
+        for each, key in counters.counting_parents(model, item)
         for counter in registry.counters_of(each.parent)
         if counter.attr_name == each.name
     )
@@ -97,7 +97,7 @@ def followers_of(model: type[DynamoModel], pk: object, masks: Masks) -> Iterator
     for copy in registry.copied_from(model):
         copies.setdefault((copy.field.model, copy.reference_field), []).append(copy.name)
     for (holder, field), found in copies.items():
-        for queryset in _found(partial(found_by_keys, holder, field, pk, deleted=False)):
+        for queryset in _found(partial(holder_querysets, holder, field, pk, deleted=False)):
             yield from _partitions("copies", ", ".join(found), holder, queryset, masks)
     counted: dict[Any, list[str]] = {}
     for counter in registry.counters_of(model):
@@ -343,7 +343,7 @@ def links_of(alias: str, item: Item, masks: Masks) -> Iterator[Link]:
             *(Link("counter", *each) for each in counters_of(model, item)),
         ]
         yield from (link for link in found if not _is_named_by_secret(link.model, masks))
-        for key, made in derived.items_of(model, item).items():
+        for key, made in derived.derived_items(model, item).items():
             made_of = registry.model_of_type(alias, made[names.ITEM_TYPE]["S"])
             if not _is_named_by_secret(made_of, masks):
                 yield Link("derived", "", key, made_of)

@@ -20,7 +20,7 @@ from dynamo_single.doctor.findings import Checks, Finding, Subject, present
 from dynamo_single.doctor.removal import Paced, removed
 from dynamo_single.exceptions import InvalidValue, ItemTooLarge, NotSupported, SchemaVersionError, StaleObject
 from dynamo_single.orm.effects.recount import recount
-from dynamo_single.orm.effects.send import carry_out
+from dynamo_single.orm.effects.send import send_actions
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey
 from dynamo_single.orm.requests.compiler import compile_batches, compile_reads
@@ -134,7 +134,7 @@ def attempt(finding: Finding, table: Table | str = "default") -> Outcome:
         return StaleObject(f"{finding.key[0]} / {finding.key[1]} was changed since it was looked at.")
 
     try:
-        run(carry_out(found.settings.alias, [(action, changed) for action in finding.repair]))
+        run(send_actions(found.settings.alias, [(action, changed) for action in finding.repair]))
     except StaleObject:
         return "left"
     return "done"

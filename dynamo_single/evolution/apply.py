@@ -22,7 +22,7 @@ from dynamo_single.evolution.backfill.work import Phase, mark_of
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import Difference, form_of
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.effects.recount import Counting
+from dynamo_single.orm.effects.recount import CountTarget
 from dynamo_single.orm.rollout import knowledge, schedules
 from dynamo_single.orm.rollout.states import OpenChange, StoredForm, TableState
 from dynamo_single.orm.schema import registry
@@ -51,7 +51,7 @@ def tasks(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
 
     They are made once the items that are counted are as ``after`` says, and the table says so.
     """
-    found: list[tuple[str, Callable[[], Counting | None]]] = [
+    found: list[tuple[str, Callable[[], CountTarget | None]]] = [
         (after.item_type, partial(_counter, after, stored)) for stored in _new_counters(before, after)
     ]
     for name in sorted(_names(after).keys() - _names(before).keys()):
@@ -60,7 +60,7 @@ def tasks(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
     return tuple(counted_items(*each) for each in found)
 
 
-def _same(counting: Counting) -> Counting:
+def _same(counting: CountTarget) -> CountTarget:
     return counting
 
 
@@ -77,14 +77,14 @@ def _names(snapshot: Snapshot) -> dict[str, str]:
     return {name_of_count(snapshot.item_type, stored): stored for stored in found}
 
 
-def _counter(after: Snapshot, stored: str) -> Counting | None:
+def _counter(after: Snapshot, stored: str) -> CountTarget | None:
     """A counter as the model has it now; ``None`` if it has none of this name any more."""
     model = _model(after)
     counter = next((each for each in registry.counters_of(model) if each.attr_name == stored), None)
-    return None if counter is None else Counting(model, stored, getattr(model, counter.children), counter.condition)
+    return None if counter is None else CountTarget(model, stored, getattr(model, counter.children), counter.condition)
 
 
-def _reference(after: Snapshot, stored: str, name: str) -> Counting:
+def _reference(after: Snapshot, stored: str, name: str) -> CountTarget:
     """A checked reference as the model has it now."""
     field = _field(_model(after), stored)
     if field is None:
@@ -93,7 +93,7 @@ def _reference(after: Snapshot, stored: str, name: str) -> Counting:
             "say what it counts. Deploy the code that has it, and finish with that."
         )
     target = field.related_model._meta.concrete_model
-    return Counting(target, name, Referrers(target, field))
+    return CountTarget(target, name, Referrers(target, field))
 
 
 def _field(model: type[DynamoModel], stored: str) -> Any:

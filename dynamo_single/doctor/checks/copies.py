@@ -59,9 +59,11 @@ def due(table: Table, subject: Subject) -> Iterator[Finding]:
     if names.COPIES_DUE not in subject.item:
         return
     model, item = subject.model, subject.item
-    found = copy_updates.marked(model, item)
+    found = copy_updates.due_copies(model, item)
     pk = decode.instance(model, {name: dict(value) for name, value in item.items()}).pk
-    left = any(next(each(group.stale()), None) is not None for group in copy_updates.groups(model, pk, item, found))
+    left = any(
+        next(each(group.stale()), None) is not None for group in copy_updates.holder_groups(model, pk, item, found)
+    )
     mark = {names.COPIES_DUE: item[names.COPIES_DUE]}
     unchanged = as_read(item, {copy.source.attr_name for copy in found})
     repair = () if left else (Update(subject.key, discard=mark, condition=unchanged),)
@@ -95,10 +97,10 @@ def _repair(subject: Subject, stale: list[Any], key: ItemKey, source: Item) -> t
     """The copies with the keys that depend on them, while the source is as it was read."""
     model, item = subject.model, subject.item
     try:
-        changed = {copy.name: copies.value_in(copy.source, source) for copy in stale}
+        changed = {copy.name: copies.stored_value(copy.source, source) for copy in stale}
         obj = decode.instance(model, {name: dict(value) for name, value in item.items()})
         draft = Draft(item, decode.values_of(model, item), changed, raw=True)
-        effects = tuple(effect for effect in effects_of(model) if not effect.spreads)
+        effects = tuple(effect for effect in effects_of(model) if not effect.updates_copies)
         write = run(compose(obj, effects, draft))
     except InvalidValue:
         return ()  # a value that no key of the item can hold

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_noop as _
 
 from dynamo_single.doctor.findings import Finding, Recount, Subject
 from dynamo_single.orm.effects import counters as effects_counters
-from dynamo_single.orm.effects.recount import Counting
+from dynamo_single.orm.effects.recount import CountTarget
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import DynamoModel
@@ -24,22 +24,22 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
     shows them. Where any of that is another meanwhile, they are no mistake. Nothing is written for that, so that what
     comes and goes under one key just in between is not noticed: the repair counts again, under a mark.
     """
-    counters = effects_counters.counters_on(subject.model)
+    counters = effects_counters.own_counters(subject.model)
     if not counters:
         return
     obj = decode.instance(subject.model, {name: dict(value) for name, value in subject.item.items()})
     for name, children, condition in counters:
-        if run(effects_counters.count(children, obj.pk, condition)) == _held(obj, name):
+        if run(effects_counters.count_children(children, obj.pk, condition)) == _held(obj, name):
             continue
-        before = run(effects_counters.seen(children, obj.pk, condition))
+        before = run(effects_counters.children_snapshot(children, obj.pk, condition))
         held = _held(decode.reload(obj), name)
-        run(pause(effects_counters.lag(children)))
+        run(pause(effects_counters.index_lag(children)))
         number = before.number
-        if number == held or run(effects_counters.seen(children, obj.pk, condition)) != before:
+        if number == held or run(effects_counters.children_snapshot(children, obj.pk, condition)) != before:
             continue
         if _held(decode.reload(obj), name) != held:
             continue
-        recount = Recount(Counting(subject.model, name, children, condition), obj.pk)
+        recount = Recount(CountTarget(subject.model, name, children, condition), obj.pk)
         attribute = next((each for each in registry.counters_of(subject.model) if each.attr_name == name), None)
         if attribute is None:
             said = sentence(

@@ -36,7 +36,7 @@ def _following(model: Any, item: Item) -> derived.Items | None:
     if model is None:
         return None
     try:
-        return derived.items_of(model, item)
+        return derived.derived_items(model, item)
     except InvalidValue:
         return None  # the check of the keys says so
 
@@ -57,7 +57,7 @@ def _source(subject: Subject) -> ItemKey | None:
 
 
 def _of_source(subject: Subject, key: ItemKey, expected: Item, found: Item | None) -> Iterator[Finding]:
-    unchanged = state_of(subject.item, derived.stored_names(subject.model))
+    unchanged = state_of(subject.item, derived.source_names(subject.model))
     said = f"{key[0]} / {key[1]}"
     if found is None:
         repair = (Put(expected, ITEM_MISSING), unchanged)
@@ -93,7 +93,7 @@ def _left_over(subject: Subject, key: ItemKey, source: Item | None) -> Iterator[
     following = {} if source is None else _following(model, source)
     if following is None or subject.key in following:
         return
-    stored = () if model is None else derived.stored_names(model)
+    stored = () if model is None else derived.source_names(model)
     repair = (Delete(subject.key, as_read(subject.item, subject.item)), still_missing(key, source, stored))
     said = sentence(_("It follows from %(key)s no more."), key=f"{key[0]} / {key[1]}")
     yield Finding("derived item left over", subject.key, said, repair)

@@ -25,8 +25,8 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
     the index shows all writes. The number is too high if something else has deleted items, and the object can then not
     be restored.
     """
-    number = trash_counts.number_of(subject.item)
-    if number is None or names.DELETED_AT not in subject.item or not trash_counts.has_number(subject.model):
+    number = trash_counts.trash_count(subject.item)
+    if number is None or names.DELETED_AT not in subject.item or not trash_counts.has_trash_count(subject.model):
         return
     obj = decode.instance(subject.model, {name: dict(value) for name, value in subject.item.items()})
     found = run(trash.counted_with(obj))

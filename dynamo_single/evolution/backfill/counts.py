@@ -21,17 +21,26 @@ from dynamo_single.exceptions import (
     KeyNotFilled,
     NoAccessPattern,
 )
-from dynamo_single.orm.effects.recount import LOOKS, Counting, Mark, look, marked, marking, setting, settled
+from dynamo_single.orm.effects.recount import (
+    MAX_SNAPSHOTS,
+    CountMark,
+    CountTarget,
+    mark_update,
+    new_mark,
+    number_update,
+    snapshot,
+    stable_count,
+)
 from dynamo_single.orm.items.encode import pk_of
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey, key_of, of_type
 from dynamo_single.table.flow import run
 
 #: What became of marking an item: a mark, or what is the matter with it; ``None`` for one that is gone.
-Marked = Mark | InvalidValue | ItemTooLarge | None
+Marked = CountMark | InvalidValue | ItemTooLarge | None
 
 
-def counted_items(item_type: str, counting: Callable[[], Counting | None]) -> Task:
+def counted_items(item_type: str, counting: Callable[[], CountTarget | None]) -> Task:
     """Write into each item of a type how many live objects refer to it; nothing where ``counting`` gives ``None``.
 
     Whoever writes such an object adds to the number in the same transaction, and takes the item's mark away. So an item
@@ -39,9 +48,9 @@ def counted_items(item_type: str, counting: Callable[[], Counting | None]) -> Ta
     writer's doing: the item is marked and counted again.
 
     Objects that come to another place in the key which counts them, as one that is renamed may, leave the mark, and are
-    passed by, or met twice. So it is counted until two looks in a row see the same objects, at most ``LOOKS`` times
-    after the first one: a Query for each megabyte of them, each time. Where an index counts, a second lies between two
-    looks; all items of a page have the first one before any of them waits.
+    passed by, or met twice. So it is counted until two snapshots in a row are equal, at most ``MAX_SNAPSHOTS`` times
+    after the first one: a Query for each megabyte of them, each time. With an index there is a second between two
+    snapshots; all items of a page have the first one before any of them waits.
     """
     ahead = threading.local()
 
@@ -63,42 +72,42 @@ def counted_items(item_type: str, counting: Callable[[], Counting | None]) -> Ta
         if key in marks:
             return _counted(found, item, item_type, marks.pop(key))
         with _ready(found):  # it is a rehearsal
-            number = run(look(found, _pk(found.model, item))).number
+            number = run(snapshot(found, _pk(found.model, item))).number
         after = with_value(item, found.name, {"N": str(number)})
         return () if number == found.held(item) else rewriting(item, after, (found.name,))
 
     return Task(of_type(item_type), change, ahead=mark)
 
 
-def _marked(found: Counting, item: Item, item_type: str, write: Write) -> Marked:
-    text, update = marking(key_of(item), item_type)
+def _marked(found: CountTarget, item: Item, item_type: str, write: Write) -> Marked:
+    text, update = mark_update(key_of(item), item_type)
     try:
         write([update])
         with _ready(found):
-            return run(marked(text, found, _pk(found.model, item)))
+            return run(new_mark(text, found, _pk(found.model, item)))
     except ConditionFailed:
         return None
     except (InvalidValue, ItemTooLarge) as error:
         return error  # of this item, and not of its page
 
 
-def _counted(found: Counting, item: Item, item_type: str, mark: Marked) -> tuple[Action, ...]:
+def _counted(found: CountTarget, item: Item, item_type: str, mark: Marked) -> tuple[Action, ...]:
     """The number's write, which holds while the mark is there."""
     if mark is None:
         return ()
     if isinstance(mark, Exception):
         raise mark
     with _ready(found):
-        number = run(settled(found, _pk(found.model, item), mark))
+        number = run(stable_count(found, _pk(found.model, item), mark))
     if number is None:
-        times = f"It was counted {LOOKS + 1} times, and others wrote what it counts each time."
+        times = f"It was counted {MAX_SNAPSHOTS + 1} times, and others wrote what it counts each time."
         raise InvalidValue(f"{times} Run this again when fewer do.")
     # Without any it has no number, as if nobody had ever referred to it.
-    return (setting(key_of(item), item_type, mark, found.name, number or None),)
+    return (number_update(key_of(item), item_type, mark, found.name, number or None),)
 
 
 @contextmanager
-def _ready(found: Counting) -> Iterator[None]:
+def _ready(found: CountTarget) -> Iterator[None]:
     """Says what cannot be counted as long as no key finds it."""
     try:
         yield

@@ -21,7 +21,7 @@ from dynamo_single.evolution.backfill.rewrite import filled_copy
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import Difference, put_snapshot, snapshot_in
 from dynamo_single.evolution.stored_attributes import StoredAttribute
-from dynamo_single.orm.effects.counters import counted
+from dynamo_single.orm.effects.counters import parent_counters
 from dynamo_single.orm.schema import registry
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class ItemsOperation(Operation):
             return ""
         copies = [copy.field.model._meta.label for copy in registry.copied_from(model)]
         copies += [f"what is derived from {label}"] if model.derived_from else []
-        numbers = [each.parent._meta.label for each in counted(model)]
+        numbers = [each.parent._meta.label for each in parent_counters(model)]
         return " ".join(
             f"{', '.join(dict.fromkeys(follow))} may {does} what has changed, and does not follow: "
             "manage.py dynamo_rebuild writes it."

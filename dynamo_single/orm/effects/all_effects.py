@@ -1,4 +1,4 @@
-"""All effects together: which of them a model has. A plain model has none: its writes pass none of their modules."""
+"""The effects of a model. A plain model has none, so that its writes do not enter the modules of effects."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.effects import counters, unique_claims
 from dynamo_single.orm.effects.base import Effect, Effects
 from dynamo_single.orm.effects.copies import Copies
-from dynamo_single.orm.effects.copy_updates import Spreading
+from dynamo_single.orm.effects.copy_updates import CopyUpdates
 from dynamo_single.orm.effects.counters import Counters
 from dynamo_single.orm.effects.derived import Derived, Shards, Version
-from dynamo_single.orm.effects.trash_counts import TrashCounts, has_number, is_counted
+from dynamo_single.orm.effects.trash_counts import TrashCounts, has_trash_count, is_counted
 from dynamo_single.orm.effects.unique_claims import Claims
 from dynamo_single.orm.items import version
 from dynamo_single.orm.items.form import form_of
@@ -23,9 +23,9 @@ from dynamo_single.orm.schema.types import DynamoModel
 
 
 def effects_of(model: type[DynamoModel]) -> Effects:
-    """What else is written with the objects of a model, in the order of the actions.
+    """Return the effects of a model, in the order of their actions.
 
-    A refusal is explained by the last of them first.
+    They explain a refused action in reverse order.
     """
     return _effects_of(model, registry.generation)
 
@@ -44,18 +44,18 @@ def _effects_of(model: type[DynamoModel], generation: int) -> Effects:
         found.append(Derived(model))
     if registry.copied_of(model):
         found.append(Copies(model))
-    if counters.counted(model):
+    if counters.parent_counters(model):
         found.append(Counters(model))
-    if is_counted(model) or has_number(model):
+    if is_counted(model) or has_trash_count(model):
         found.append(TrashCounts(model))
     if registry.copied_from(model):
-        found.append(Spreading(model, effects_of))
+        found.append(CopyUpdates(model, effects_of))
     _check_upgrades(model, found)
     return tuple(found)
 
 
 def _check_upgrades(model: type[DynamoModel], effects: list[Effect]) -> None:
-    """Refuse upgrades of what other items follow from: reading an item cannot change those along with it."""
+    """Raise for upgrades of attributes that other items depend on: a read cannot change these items."""
     schema = registry.layout_of(model).schema
     changes = frozenset[str]() if schema is None else schema.changes
     for effect in effects:
@@ -67,19 +67,19 @@ def _check_upgrades(model: type[DynamoModel], effects: list[Effect]) -> None:
             )
 
 
-def depended_on(model: type[DynamoModel]) -> frozenset[str]:
-    """The attributes on which keys, unique values, copies or other items depend: DynamoDB cannot set them alone."""
-    return _depended_on(model, registry.generation)
+def watched_attributes(model: type[DynamoModel]) -> frozenset[str]:
+    """Return the attributes that keys, claims, copies or other items depend on: DynamoDB cannot set them alone."""
+    return _watched_attributes(model, registry.generation)
 
 
 @lru_cache(maxsize=1024)
-def _depended_on(model: type[DynamoModel], generation: int) -> frozenset[str]:
+def _watched_attributes(model: type[DynamoModel], generation: int) -> frozenset[str]:
     watched = form_of(model).depended_on.union(*(effect.watches for effect in effects_of(model)))
     return frozenset(name for name, stored in form_of(model).stored.items() if stored in watched)
 
 
-def has_followers(model: type[DynamoModel], changes: Iterable[Change], changed: Collection[str]) -> bool:
-    """Whether something is extracted from a place that is changed, or from a document that is among the ``changed``."""
+def changes_extracted(model: type[DynamoModel], changes: Iterable[Change], changed: Collection[str]) -> bool:
+    """Return whether changes reach a path that an attribute is extracted from, or a document among the ``changed``."""
     form = form_of(model)
     if not form.extracted:
         return False
@@ -88,12 +88,12 @@ def has_followers(model: type[DynamoModel], changes: Iterable[Change], changed: 
     return any(each.place.name in documents or any(map(each.is_reached_by, changes)) for each in form.extracted)
 
 
-def tied(model: type[DynamoModel]) -> list[str]:
-    """The attributes that tie objects to other items: what is unique or derived from, copied or counted, and versions.
+def linked_attributes(model: type[DynamoModel]) -> list[str]:
+    """Return the attributes that link objects to other items: unique, derived, copied or counted ones, and versions.
 
-    A writer that sends one item only would leave those behind.
+    A process that writes one item only would leave the others outdated.
     """
-    counting = [each.field.name for each in counters.counted(model)]
+    counting = [each.field.name for each in counters.parent_counters(model)]
     copied = [copy.source.name for copy in registry.copied_from(model)]
     own = [*registry.copied_of(model), *registry.counters_of(model)]
     sharding = registry.layout_of(model).sharding

@@ -1,7 +1,7 @@
-"""What an effect is: something else that is written with the items of a model, such as claims or counters.
+"""The base of all effects, and the conditions of a write.
 
-It compares an item before and after a write. This module knows no effect, and must not know how an object's own item
-is computed or how anything is sent.
+An effect compares an item before and after a write, and adds the writes of other items that depend on it, such as
+claims or counters. This module does not depend on any single effect, on how an item is computed, or on how it is sent.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from dynamo_single.orm.schema.layout import ModelLayout, Twin
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 
-#: Tells what a refused action means; ``None`` if it is another's.
+#: Returns the error for a refused action; ``None`` if the action belongs to another effect.
 Explain = Callable[[Action, Item | None], Exception | None]
-#: Whether a write is repeated since something that goes along had changed: an index may have shown it as it was.
+#: Whether a write is retried because a dependent item had changed: an index may have returned its earlier state.
 is_repeated: ContextVar[bool] = ContextVar("is_repeated", default=False)
 
 
 class Subject(Struct, frozen=True, eq=False):
-    """Whose item is written, for messages and for what goes by the object's ``pk``."""
+    """The object whose item is written, for messages and for effects that need its ``pk``."""
 
     _obj: Any
 
@@ -57,7 +57,7 @@ class Subject(Struct, frozen=True, eq=False):
         return secrecy.shown(self.model, self.pk)
 
     def naming(self) -> Callable[[], str]:
-        """What gives the name that it has now, whatever becomes of the object: most names are never told."""
+        """Return a function that gives the object's current name later: most names are never used in a message."""
         model, field = self.model, self.model._meta.pk
         names = field.names if isinstance(field, IdentityField) else (field.attname,)
         values = self._obj.__dict__
@@ -68,10 +68,11 @@ class Subject(Struct, frozen=True, eq=False):
 
 
 class Transition(Struct, frozen=True, eq=False):
-    """One item's way from what is stored to what will be; ``None`` is an item that is not there.
+    """An item before and after a write; ``None`` is an item that does not exist.
 
-    ``written`` are the physical names that the write sets or removes. ``pending`` is the ``atomic()`` block that the
-    write joins, ``absent`` are parents that are known to be gone; ``lenient`` (fixtures) does without any.
+    ``written`` contains the physical names that the write sets or removes, ``absent`` the keys of parents that are
+    known to be gone. ``pending`` is the ``atomic()`` block that the write joins. A ``lenient`` write (fixtures) does
+    not require its parents.
     """
 
     subject: Subject
@@ -83,24 +84,25 @@ class Transition(Struct, frozen=True, eq=False):
     lenient: bool = False
 
 
-def _silent(action: Action, found: Item | None) -> Exception | None:
+def _no_error(action: Action, found: Item | None) -> Exception | None:
     return None
 
 
-class Along(Struct, frozen=True, eq=False):
-    """What one effect adds to one write.
+class SideWrites(Struct, frozen=True, eq=False):
+    """The writes that one effect adds to the write of an object.
 
-    ``actions`` are on other items than the object's own; ``touched`` are the items that they change, as they are and as
-    they will be. ``as_read`` has to be as it was read for them to be right. ``amend`` changes the object's own update,
-    and ``mark`` gives what of it the object's item has then. ``afterwards`` is done once all is written. An
-    ``exclusive`` write must not be taken for another's that did the same. It is not to be sent after ``until``, by
-    ``time.monotonic()``.
+    - ``actions`` write other items; ``touched`` contains these items, before and after.
+    - ``as_read`` contains the physical names of the object's item that must not have changed since it was read.
+    - ``amend`` changes the object's own update, and ``mark`` contains the attributes that it adds to the item.
+    - ``afterwards`` runs after everything is written.
+    - ``exclusive``: an equal item written by another process does not count as this write.
+    - ``until`` is the latest time to send the write, by ``time.monotonic()``.
     """
 
     actions: tuple[Action, ...] = ()
     as_read: frozenset[str] = frozenset()
     touched: tuple[Item, ...] = ()
-    explain: Explain = _silent
+    explain: Explain = _no_error
     amend: Callable[[Update], Update] | None = None
     mark: Item | None = None
     exclusive: bool = False
@@ -109,17 +111,17 @@ class Along(Struct, frozen=True, eq=False):
 
 
 class Effect:
-    """One effect of one model: made once a model, it holds no object and sends nothing but what it has to read."""
+    """An effect of one model. It is created once a model, stores no object, and sends reads only."""
 
-    #: The physical names that it follows from: an update that writes none of them passes it by.
+    #: The physical names that it depends on: an update that writes none of them skips the effect.
     watches: frozenset[str] = frozenset()
-    #: Whether every write concerns it.
+    #: Whether it takes part in every write.
     always: bool = False
-    #: Whether it writes the objects that copy from this one, which have effects of their own.
-    spreads: bool = False
+    #: Whether it writes the objects that copy from this one, which have separate effects.
+    updates_copies: bool = False
 
     def concerns(self, transition: Transition) -> bool:
-        """Whether a write has anything to do with it."""
+        """Return whether the effect takes part in a write."""
         return self.always or bool(self.watches & transition.written)
 
     async def fill(
@@ -132,35 +134,35 @@ class Effect:
         *,
         lenient: bool,
     ) -> Values:
-        """Values of the object's own that come from elsewhere, where ``values`` ask for other ones than ``before``."""
+        """Return values of the object that come from other items, if ``values`` require other ones than ``before``."""
         return {}
 
     def stamp(self, before: Item | None) -> Values:
-        """Values that go with every write that has a difference."""
+        """Return values to set in every write that changes something."""
         return {}
 
-    async def follow(self, transition: Transition) -> Along | None:
-        """What goes along with a write; ``None`` for nothing."""
+    async def follow(self, transition: Transition) -> SideWrites | None:
+        """Return the additional writes of a write; ``None`` if there are none."""
         return None
 
     async def idle(self, obj: DynamoModel, pending: Block | None) -> None:
-        """What an earlier write left undone, where there is nothing to write."""
+        """Finish what an earlier write left undone, if the current one has nothing to write."""
 
     async def complete(self, obj: DynamoModel) -> None:
-        """What earlier writes left undone, however much it is (``dynamo_rebuild``)."""
+        """Finish what earlier writes left undone, without a limit (``dynamo_rebuild``)."""
 
     async def catch_up(self, obj: DynamoModel, pending: Block | None) -> None:
-        """What other objects have to follow, that were stored before this one (fixtures)."""
+        """Update the objects that depend on this one and were stored before it (fixtures)."""
 
     def can_lack(self, transition: Transition, key: ItemKey) -> bool:
-        """Whether the write can do without an item that turned out to be missing."""
+        """Return whether the write can omit an item that turned out to be missing."""
         return False
 
 
-def standing(model: type[DynamoModel], before: Item) -> set[str]:
-    """The physical names that say whether an item is live: what a deletion's effects depend on."""
+def liveness_names(model: type[DynamoModel], before: Item) -> set[str]:
+    """Return the physical names that decide whether an item is live: the effects of a deletion depend on them."""
     found = {names.DELETED_AT} if registry.layout_of(model).soft_delete else set()
-    # If another writer has prolonged an expired item, its claims are to be released.
+    # If another process has extended an expired item, its claims have to be released.
     return found | ({names.EXPIRES_AT} if has_expired(before) else set())
 
 
@@ -168,51 +170,52 @@ def standing(model: type[DynamoModel], before: Item) -> set[str]:
 Effects = tuple[Effect, ...]
 
 
-# Under which conditions an object is written: those that callers ask for, and those that the write itself depends on.
-#
-# Which of them a stored item breaks decides what the caller is told. This module makes no errors and sends nothing.
+# The conditions of a write: those of the caller, and those that the write itself depends on. The first one that the
+# stored item does not meet decides which error is raised.
 
-#: The name of a condition that a stored item does not meet.
-Broken = Literal["gone", "queried", "computed", "demanded", "needed", "as_read"]
+#: The condition that a stored item does not meet.
+BrokenCondition = Literal["gone", "queried", "computed", "demanded", "needed", "as_read"]
 
 
-class Terms(Struct, frozen=True):
-    """What has to hold of the stored item because somebody asks for it.
+class CallerConditions(Struct, frozen=True):
+    """The conditions on the stored item that come from the caller.
 
-    ``queried``: else the object is left alone and not counted. ``demanded``: else ``ConditionNotMet``.
+    If the item does not meet ``queried``, the object is skipped and not counted. If it does not meet ``demanded``, the
+    write raises ``ConditionNotMet``.
     """
 
     queried: Condition = EVERYTHING
     demanded: Condition = EVERYTHING
 
     def __bool__(self) -> bool:
-        return self is not NO_TERMS and (self.queried != EVERYTHING or self.demanded != EVERYTHING)
+        return self is not NO_CONDITIONS and (self.queried != EVERYTHING or self.demanded != EVERYTHING)
 
-    def by(self, twins: Sequence[Twin]) -> Terms:
-        """The same of what is being renamed: a condition may be older than what is known of the names in use."""
+    def by(self, twins: Sequence[Twin]) -> CallerConditions:
+        """Return the conditions with the names now in use: they may be older than a rename."""
         if not twins or not self:
             return self
         names = {twin.other: twin.used for twin in twins}
-        return Terms(with_names(self.queried, names), with_names(self.demanded, names))
+        return CallerConditions(with_names(self.queried, names), with_names(self.demanded, names))
 
 
-NO_TERMS = Terms()
+NO_CONDITIONS = CallerConditions()
 
 
-class Conditions(Struct, frozen=True):
-    """All that a write of a stored item is held to.
+class WriteConditions(Struct, frozen=True):
+    """All conditions of a write of a stored item.
 
-    ``computed``: what a change was computed of is as it was read. ``needed``: what DynamoDB needs to make a change.
-    ``as_read``: what keys and effects depend on is as it was read.
+    - ``computed``: the operands of a computed value are unchanged since they were read.
+    - ``needed``: the item has what DynamoDB needs to make a change.
+    - ``as_read``: the attributes that keys and effects depend on are unchanged since they were read.
     """
 
-    terms: Terms = NO_TERMS
+    terms: CallerConditions = NO_CONDITIONS
     computed: Condition = EVERYTHING
     needed: Condition = EVERYTHING
     as_read: tuple[Stored, ...] = ()
 
     def whole(self) -> Condition:
-        """What is sent."""
+        """Return the condition to send."""
         return join((ITEM_EXISTS, *self.as_read, *self._others()))
 
     def _others(self) -> Iterator[Condition]:
@@ -220,8 +223,8 @@ class Conditions(Struct, frozen=True):
             if each is not EVERYTHING:
                 yield each
 
-    def broken_by(self, found: Item | None, layout: ModelLayout) -> Broken:
-        """The first condition that the item which was found does not meet; ``as_read`` if it meets all others."""
+    def broken_by(self, found: Item | None, layout: ModelLayout) -> BrokenCondition:
+        """Return the first condition that the stored item does not meet; ``as_read`` if it meets all others."""
         if not found:
             return "gone"
         if not matches(self.terms.queried, found, layout):

@@ -1,6 +1,6 @@
-"""Making the write of one object: the difference of two items, what follows from it, and what all of it depends on.
+"""Compose the write of one object: the changes of its item, the writes of its effects, and their conditions.
 
-The one place that does it for every way to write. It must not know which effects there are, or how a write is sent.
+All ways to write compose here. This module does not depend on any single effect, or on how a write is sent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import KeyNotFilled
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored, join, names_in
-from dynamo_single.orm.effects.base import NO_TERMS, Along, Conditions, Effects, Subject, Terms, Transition
+from dynamo_single.orm.effects.base import (
+    NO_CONDITIONS,
+    CallerConditions,
+    Effects,
+    SideWrites,
+    Subject,
+    Transition,
+    WriteConditions,
+)
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items import form as items_form
@@ -37,13 +45,16 @@ _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 
 
 class Draft(Struct, frozen=True, eq=False):
-    """What is wanted of one stored item: the values to set, of those that it ``held`` as it was read.
+    """The values to write to one stored item.
 
-    ``changes`` are left to DynamoDB; ``computed`` is the condition under which what was computed here is right.
-    ``set_to`` is that and what was filled in; ``shown`` is what else the object's attributes are, once it is written.
-    ``begun`` is the epoch of the names and keys that all of it goes by.
-    ``repeated`` are attributes to write although they are as they were read, ``whole`` those that are written whole
-    whatever another writer has put in. ``raw`` (fixtures) gives no version and does without what is missing.
+    - ``held`` contains the values as they were read, ``changed`` those to set.
+    - ``changes`` are left to DynamoDB.
+    - ``computed`` is the condition under which the values computed here are correct. ``set_to`` contains these values
+      and those that effects set; ``shown`` contains further values of the object after the write.
+    - ``repeated`` names attributes to write even if they are unchanged.
+    - ``whole`` names documents to overwrite completely.
+    - ``raw`` (fixtures) sets no version and does not require parents.
+    - ``begun`` is the epoch of the names and keys that the draft was made with.
     """
 
     before: Item
@@ -60,12 +71,12 @@ class Draft(Struct, frozen=True, eq=False):
 
     @property
     def shows(self) -> Values:
-        """What the object's attributes are where nothing has to be written."""
+        """The values of the object's attributes if nothing has to be written."""
         return {**self.shown, **self.set_to, **self.changed}
 
 
-def assigned(obj: DynamoModel, values: Mapping[str, object]) -> Draft:
-    """The draft that sets some attributes of an object's item, whatever the object's own are by now."""
+def draft_of(obj: DynamoModel, values: Mapping[str, object]) -> Draft:
+    """Return the draft that sets attributes of an object's item to ``values`` instead of the object's own values."""
     before = obj._stored
     changed = {**values, **form_of(type(obj)).automatic_values(obj)}
     return Draft(before, decode.values_of(type(obj), before), changed)
@@ -75,13 +86,13 @@ async def compose(
     obj: DynamoModel,
     effects: Effects,
     draft: Draft,
-    terms: Terms = NO_TERMS,
+    terms: CallerConditions = NO_CONDITIONS,
     *,
     pending: Block | None = None,
     absent: frozenset[ItemKey] = frozenset(),
 ) -> Write | None:
-    """The write that a draft asks for; ``None`` if the item would be as it is."""
-    refuse_unsettled(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
+    """Return the write of a draft; ``None`` if it would not change the item."""
+    refuse_upgraded_conditions(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
     form, before = form_of(type(obj)), draft.before
     base = form.upgraded(before)
     terms = terms.by(form.twins) if form.twins else terms
@@ -97,17 +108,17 @@ async def compose(
         return None
     written = frozenset((*put, *removed))
     transition = Transition(Subject(obj), before, after, written, pending, absent, lenient=draft.raw)
-    along = await _along(effects, transition)
+    side_writes = await _side_writes(effects, transition)
     repeated = {form.stored[name] for name in draft.repeated} - written if draft.repeated else set()
-    held = form.upgraded_of(before).union(_held(form, effects, draft, repeated))
+    held = form.upgraded_of(before).union(_names_written_again(form, effects, draft, repeated))
     documents = form.documents & written if form.documents and not draft.raw else frozenset()
     documents -= {form.stored[name] for name in draft.whole}
-    as_read = _as_read(form, transition, along, held)
+    as_read = _as_read(form, transition, side_writes, held)
     if form.extracted:
         put_whole = form.documents.intersection((*written, *repeated)) - documents
         in_key = partial(form.writes_key_of, written)
         as_read = (*as_read, *items_form.as_read(form.extracted, (before, after), written, put_whole, in_key))
-    conditions = Conditions(terms, draft.computed, needs(draft.changes) if draft.changes else EVERYTHING, as_read)
+    conditions = WriteConditions(terms, draft.computed, needs(draft.changes) if draft.changes else EVERYTHING, as_read)
     own = Update(
         key_of(before),
         set={**put, **{name: after[name] for name in sorted(repeated) if name in after}},
@@ -115,35 +126,35 @@ async def compose(
         changes=draft.changes,
         condition=conditions.whole(),
     )
-    for each in along:
+    for each in side_writes:
         own = own if each.amend is None else each.amend(own)
     if documents:
         renamed = [twin.used for twin in form.twins]
-        own, conditions = _by_difference(own, conditions, before, after, documents, renamed)
-    own = _with_twins(own, form.twins) if form.twins else own
-    return Write(transition, form.alias, (own,), conditions, along, draft.changes, values=changed, size=size)
+        own, conditions = _with_document_changes(own, conditions, before, after, documents, renamed)
+    own = _with_renamed_attributes(own, form.twins) if form.twins else own
+    return Write(transition, form.alias, (own,), conditions, side_writes, draft.changes, values=changed, size=size)
 
 
-def _held(form: ItemForm, effects: Effects, draft: Draft, repeated: Collection[str]) -> Collection[str]:
-    """What is written again has to be as it was read, if another writer's change of it changed more than itself: keys,
-    other items, or a part of a document."""
+def _names_written_again(form: ItemForm, effects: Effects, draft: Draft, repeated: Collection[str]) -> Collection[str]:
+    """Return which ``repeated`` names must be unchanged since they were read: those that keys, other items or parts of
+    a document depend on."""
     if not repeated:
         return ()
     documents = form.documents - {form.stored[name] for name in draft.whole}
     return form.depended_on.union(documents, *(effect.watches for effect in effects)).intersection(repeated)
 
 
-def _by_difference(
+def _with_document_changes(
     own: Update,
-    conditions: Conditions,
+    conditions: WriteConditions,
     before: Item,
     after: Item,
     documents: Collection[str],
     renamed: Collection[str],
-) -> tuple[Update, Conditions]:
-    """An update that writes documents by their difference, or whole if that is too long for one expression.
+) -> tuple[Update, WriteConditions]:
+    """Return the update with documents written by their difference, or whole if one expression cannot contain it.
 
-    Those that are being renamed are written whole.
+    Documents that are being renamed are written whole.
     """
     for difference in (by_place, whole):
         found = [
@@ -163,8 +174,8 @@ def _by_difference(
     return update, replace(conditions, as_read=(*conditions.as_read, *held))
 
 
-def _with_twins(own: Update, twins: Iterable[Twin]) -> Update:
-    """An update that does to the other name of what is being renamed what it does to the one, or takes that out."""
+def _with_renamed_attributes(own: Update, twins: Iterable[Twin]) -> Update:
+    """Return the update with its changes repeated under the other name of each renamed attribute, or that removed."""
     put, removed, changes = dict(own.set), dict.fromkeys(own.remove), list(own.changes)
     for twin in twins:
         both = [each for each in changes if each.place.name == twin.used]
@@ -189,34 +200,36 @@ async def compose_new(
     absent: frozenset[ItemKey] = frozenset(),
     lenient: bool = False,
 ) -> Write:
-    """The write of a new item, over none that has not expired."""
+    """Return the write of a new item, which overwrites expired items only."""
     await knowledge.ask(registry.layout_of(type(obj)))
     form = form_of(type(obj))
     check_trash_key(form.model, values)
     transition = Transition(Subject(obj), None, item, form.known, pending, absent, lenient)
     put = Put(item, free(type(obj)))
-    return Write(transition, form.alias, (put,), Conditions(), await _along(effects, transition), values=values)
+    return Write(
+        transition, form.alias, (put,), WriteConditions(), await _side_writes(effects, transition), values=values
+    )
 
 
 async def compose_removal(
     obj: DynamoModel,
     effects: Effects,
-    terms: Terms = NO_TERMS,
+    terms: CallerConditions = NO_CONDITIONS,
     *,
     pending: Block | None = None,
     absent: frozenset[ItemKey] = frozenset(),
     because: frozenset[str] = frozenset(),
 ) -> Write:
-    """The write that removes a stored object's item; ``because`` are the stored attributes for which it is removed."""
-    refuse_unsettled(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
+    """Return the write that deletes a stored item; ``because`` contains the stored names that must be unchanged."""
+    refuse_upgraded_conditions(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
     form, before = form_of(type(obj)), obj._stored
     terms = terms.by(form.twins) if form.twins else terms
     transition = Transition(Subject(obj), before, None, form.known, pending, absent)
-    along = await _along(effects, transition)
-    as_read = {name for each in along for name in each.as_read}.union(version_mark(type(obj)), because)
-    conditions = Conditions(terms, as_read=_as_stored(before, as_read))
+    side_writes = await _side_writes(effects, transition)
+    as_read = {name for each in side_writes for name in each.as_read}.union(version_mark(type(obj)), because)
+    conditions = WriteConditions(terms, as_read=_unchanged(before, as_read))
     delete = Delete(key_of(before), conditions.whole())
-    return Write(transition, form.alias, (delete,), conditions, along)
+    return Write(transition, form.alias, (delete,), conditions, side_writes)
 
 
 async def compose_move(
@@ -228,19 +241,19 @@ async def compose_move(
     pending: Block | None,
     absent: frozenset[ItemKey],
 ) -> Write:
-    """The write that stores an object under another key, as its ``target``; the old item has to be as it was read."""
+    """Return the write that moves an object to another key, as its ``target``; the old item must be unchanged."""
     form, before, item = form_of(type(obj)), obj._stored, target._stored
     check_trash_key(form.model, values)
     transition = Transition(Subject(obj), before, item, form.known, pending, absent)
     depends_on = {*before, *form.known, *form.upgraded_of(before)}.difference(_KEY)
-    conditions = Conditions(as_read=_as_stored(before, depends_on))
+    conditions = WriteConditions(as_read=_unchanged(before, depends_on))
     put, delete = Put(item, free(type(obj))), Delete(key_of(before), conditions.whole())
-    along = await _along(effects, transition)
-    return Write(transition, form.alias, (put, delete), conditions, along, target=Subject(target), values=values)
+    side_writes = await _side_writes(effects, transition)
+    return Write(transition, form.alias, (put, delete), conditions, side_writes, target=Subject(target), values=values)
 
 
-def refuse_unsettled(obj: DynamoModel, missing: Missing, terms: Terms) -> None:
-    """Raise ``KeyNotFilled`` for terms on what an upgrade may change: DynamoDB compares what is stored still."""
+def refuse_upgraded_conditions(obj: DynamoModel, missing: Missing, terms: CallerConditions) -> None:
+    """Raise ``KeyNotFilled`` for conditions on attributes that upgrades change: DynamoDB compares the stored values."""
     layout = registry.layout_of(type(obj))
     if layout.schema is None or not (terms and missing.attributes):
         return
@@ -254,25 +267,25 @@ def refuse_unsettled(obj: DynamoModel, missing: Missing, terms: Terms) -> None:
             )
 
 
-async def _along(effects: Effects, transition: Transition) -> tuple[Along, ...]:
-    found: list[Along] = []
+async def _side_writes(effects: Effects, transition: Transition) -> tuple[SideWrites, ...]:
+    found: list[SideWrites] = []
     for effect in effects:
         if effect.concerns(transition):
-            along = await effect.follow(transition)
-            found += [] if along is None else [along]
+            side_writes = await effect.follow(transition)
+            found += [] if side_writes is None else [side_writes]
     return tuple(found)
 
 
 def _as_read(
-    form: ItemForm, transition: Transition, along: tuple[Along, ...], held: Collection[str]
+    form: ItemForm, transition: Transition, side_writes: tuple[SideWrites, ...], held: Collection[str]
 ) -> tuple[Stored, ...]:
-    """What an update depends on, as it was read; ``held`` besides."""
+    """Return the conditions that the attributes an update depends on, and ``held``, are unchanged."""
     stored = form.as_read(transition.written, transition.after).union(held)
-    for each in along:
+    for each in side_writes:
         stored |= each.as_read
-    return _as_stored(transition.before or {}, stored)
+    return _unchanged(transition.before or {}, stored)
 
 
-def _as_stored(before: Item, stored: Iterable[str]) -> tuple[Stored, ...]:
-    """The conditions that attributes are as they were read, the version first, for whoever reads the request."""
+def _unchanged(before: Item, stored: Iterable[str]) -> tuple[Stored, ...]:
+    """Return the conditions that attributes are unchanged since they were read, the version first."""
     return tuple(as_stored(before, name) for name in sorted(stored, key=lambda name: (name != names.VERSION, name)))

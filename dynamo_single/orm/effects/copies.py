@@ -1,6 +1,6 @@
-"""Copies that objects hold of other objects' attributes: filled when a reference is set, and checked with the write.
+"""Set the copies of other objects' attributes when a reference is set, and check their sources with the write.
 
-What happens when a source changes is in ``copy_updates``.
+``copy_updates`` updates the copies when a source changes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import cast
 
 from dynamo_single.exceptions import InvalidValue, MissingReference, SourceChanged
 from dynamo_single.orm.conditions.terms import Stored
-from dynamo_single.orm.effects.base import Along, Effect, Subject, Transition
+from dynamo_single.orm.effects.base import Effect, SideWrites, Subject, Transition
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values, is_same, key_of_pk
 from dynamo_single.orm.reading import single
@@ -24,7 +24,7 @@ from dynamo_single.table.table import get_table
 
 
 class Copies(Effect):
-    """The copies that one model's objects hold."""
+    """Sets and checks the copies that one model's objects hold."""
 
     def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
@@ -43,9 +43,9 @@ class Copies(Effect):
         *,
         lenient: bool,
     ) -> Values:
-        """The copies of what is referred to again: one GetItem for each source; the others stay as they are stored.
+        """Return the copies for changed references: one GetItem for each source; other copies stay as stored.
 
-        Raises ``MissingReference`` for a source that is not stored; ``lenient`` leaves its copies empty.
+        Raises ``MissingReference`` if a source is not stored; ``lenient`` leaves its copies empty.
         """
         filled: Values = {}
         found: dict[ItemKey, Item | None] = {}
@@ -56,10 +56,10 @@ class Copies(Effect):
             try:
                 pk = field.attribute.prepare(values.get(field.attname))
             except InvalidValue:
-                break  # the write says so for every attribute
-            if before is not None and is_same(field.attribute, pk, value_in(field.attribute, before)):
+                break  # the write reports invalid values of all attributes
+            if before is not None and is_same(field.attribute, pk, stored_value(field.attribute, before)):
                 # An object that was not read has none yet.
-                filled[copy.name] = value_in(copy, before)
+                filled[copy.name] = stored_value(copy, before)
                 continue
             filled[copy.name] = None
             if pk is not None:
@@ -69,17 +69,19 @@ class Copies(Effect):
                 filled[copy.name] = _copied(subject, copy, pk, found[key], lenient=lenient)
         return filled
 
-    async def follow(self, transition: Transition) -> Along:
-        """Checks that the sources still have what is copied; without reading."""
-        found = tuple(checks(self.model, transition.before, transition.after, transition.pending))
+    async def follow(self, transition: Transition) -> SideWrites:
+        """Return checks that the sources still have the copied values; it does not read."""
+        found = tuple(source_checks(self.model, transition.before, transition.after, transition.pending))
         as_read: set[str] = set()
         if transition.before is not None and transition.after is not None:
-            # If only one of them changes, the other one has to be what it goes with.
+            # If only the reference or the copy changes, the other one must be unchanged.
             as_read = {name for pair in self.pairs if pair & transition.written for name in pair}
-        return Along(found, frozenset(as_read), explain=partial(_explained, transition.subject, found))
+        return SideWrites(found, frozenset(as_read), explain=partial(_refusal_error, transition.subject, found))
 
 
-def _explained(subject: Subject, checked: tuple[Action, ...], action: Action, found: Item | None) -> Exception | None:
+def _refusal_error(
+    subject: Subject, checked: tuple[Action, ...], action: Action, found: Item | None
+) -> Exception | None:
     if any(action.key == each.key for each in checked):
         return SourceChanged(f"{subject.name}: what it copies was changed by another writer; nothing was written.")
     return None
@@ -95,20 +97,20 @@ def _copied(subject: Subject, copy: CopiedAttribute, pk: object, item: Item | No
             key=key_of_pk(copy.source_model, pk),
         )
     decode.check_type(copy.source_model, cast("decode.Item", item))
-    return value_in(copy.source, item)
+    return stored_value(copy.source, item)
 
 
 async def _source_item(model: type[DynamoModel], key: ItemKey, pending: Block | None) -> Item | None:
     if pending is not None and pending.writes_to(key):
         return pending.item_after(key)
-    # Whatever a block counts there, it does not change what is copied.
+    # A block may change counters of the source, but not what is copied.
     return await single.stored_item(get_table(model._options.alias), key)
 
 
-def checks(
+def source_checks(
     model: type[DynamoModel], before: Item | None, after: Item | None, pending: Block | None = None
 ) -> list[Action]:
-    """That each source still has the value that one item has and the other one had not."""
+    """Return a check for each source whose value is new in ``after``, that it still has this value."""
     found: list[Action] = []
     for copy in registry.copied_of(model) if after is not None else ():
         involved = (copy.reference_field.attribute.attr_name, copy.attr_name)
@@ -118,18 +120,18 @@ def checks(
             continue
         key = key_of_pk(copy.source_model, copy.reference_field.attribute.from_attribute_value(dict(reference)))
         if pending is None or not pending.writes_to(key):
-            found.append(Check(key, _has(copy, after)))
+            found.append(Check(key, _has_copied_value(copy, after)))
     return found
 
 
-def _has(copy: CopiedAttribute, holder: Item) -> Stored:
-    """The condition on a source that it has the value which a holder's item has."""
+def _has_copied_value(copy: CopiedAttribute, holder: Item) -> Stored:
+    """Return the condition that a source has the value of a holder's item."""
     value = holder.get(copy.attr_name)
     stored = copy.source.attr_name
     return Stored(stored, "missing") if value is None else Stored(stored, "=", (value,))
 
 
-def value_in(attribute: Attribute, item: Item) -> object:
-    """The value of an attribute in an item, without a default for a missing one."""
+def stored_value(attribute: Attribute, item: Item) -> object:
+    """Return the value of an attribute in an item; ``None`` if it is missing."""
     stored = item.get(attribute.attr_name)
     return None if stored is None else attribute.from_attribute_value(dict(stored))

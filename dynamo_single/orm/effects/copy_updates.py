@@ -1,6 +1,6 @@
-"""Copies that follow their source: what goes along with a change of an attribute that other objects copy.
+"""Find the objects that hold copies of an attribute, and update the copies when the attribute changes.
 
-Where the copies do not fit into the transaction, the source is marked, and they follow in batches until none is stale.
+If the copies do not fit into the transaction, the source is marked, and batches update them until none is stale.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from dynamo_single.exceptions import (
 )
 from dynamo_single.orm.conditions.terms import join
 from dynamo_single.orm.effects import send
-from dynamo_single.orm.effects.base import Along, Effect, Effects, Subject, Transition, is_repeated
-from dynamo_single.orm.effects.compose import assigned, compose
-from dynamo_single.orm.effects.copies import value_in
+from dynamo_single.orm.effects.base import Effect, Effects, SideWrites, Subject, Transition, is_repeated
+from dynamo_single.orm.effects.compose import compose, draft_of
+from dynamo_single.orm.effects.copies import stored_value
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items.encode import is_same
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, key_of
@@ -41,13 +41,11 @@ from dynamo_single.table import names
 from dynamo_single.table.request import MAX_ACTIONS, MAX_BATCH_KEYS
 from dynamo_single.table.table import pause_before
 
-# Who holds the copies of a source: the objects that refer to it, found by a key, whatever holds them back.
-#
-# What becomes of their copies is in ``Spreading``.
+# The holders of copies: the objects that refer to the source, found by a key. ``CopyUpdates`` writes them.
 
 
-class Group(Struct, frozen=True):
-    """The copies of one source that the objects of one model hold by one reference, and what they are to be."""
+class HolderGroup(Struct, frozen=True):
+    """The objects of one model that copy from one source by one reference, and the values that they should have."""
 
     holder: Any
     field: Any
@@ -61,14 +59,14 @@ class Group(Struct, frozen=True):
         return min(copies, key=lambda copy: copy.max_holders or 0, default=None)
 
     async def stale(self, *, deleted: bool = True, reread: bool = False) -> AsyncGenerator[Any, None]:
-        """The objects whose copies are otherwise: a Query by the key that the relation has; ``deleted`` ones too.
+        """Yield the objects with other values: one Query by the key of the reference, also for ``deleted`` objects.
 
-        From the table itself, strongly consistent, if that has a key for them. An index may show an object as it was
-        some seconds ago; ``reread`` adds a consistent BatchGetItem for each hundred that it shows as stale.
+        The read is strongly consistent if the table itself has a key for them. An index may lag by some seconds;
+        ``reread`` adds a consistent BatchGetItem for each hundred objects that it returns as stale.
         """
         # Planning asks for it.
         await self.holder._base_manager.all()._know()
-        for queryset in found_by_keys(self.holder, self.field, self.pk, deleted=deleted):
+        for queryset in holder_querysets(self.holder, self.field, self.pk, deleted=deleted):
             again = reread and not queryset._asked.consistent
             async with aclosing(queryset._pages()) as pages:
                 async for page in pages:
@@ -81,7 +79,7 @@ class Group(Struct, frozen=True):
         return not all(is_same(attributes[name], value, held[name]) for name, value in self.values.items())
 
     async def _reread(self, shown: list[Any]) -> list[Any]:
-        """Those of the objects that are stale in the table too, as it has them."""
+        """Return the objects that are stale in the table too, as they are stored there."""
         pks = [obj.pk for obj in shown]
         every = self.holder._base_manager.order_by().consistent().filter(**{self.field.attname: self.pk})
         found = []
@@ -91,18 +89,18 @@ class Group(Struct, frozen=True):
         return found
 
 
-def found_by_keys(holder: Any, field: ModelField, pk: object, *, deleted: bool) -> list[Any]:
-    """The querysets that find the objects which refer to one; raises ``NoAccessPattern`` if no key does."""
+def holder_querysets(holder: Any, field: ModelField, pk: object, *, deleted: bool) -> list[Any]:
+    """Return the querysets that find the objects with a reference; raises ``NoAccessPattern`` if no key supports it."""
     # Without Meta.ordering, which no key may have.
     every = holder._base_manager.order_by().filter(**{field.attname: pk})
     querysets = [every]
-    if registry.layout_of(holder).soft_delete and not _is_one_reading(every):
-        # Deleted objects have left the live keys.
+    if registry.layout_of(holder).soft_delete and not _is_one_query(every):
+        # Deleted objects are not in the live keys.
         querysets = [every.with_visibility("live"), every.with_visibility("deleted")][: 1 + deleted]
     return [_as_consistent_as_possible(queryset) for queryset in querysets]
 
 
-def _is_one_reading(queryset: Any) -> bool:
+def _is_one_query(queryset: Any) -> bool:
     try:
         return queryset._plan(ordered=False).kind in ("query", "get", "batch_get")
     except NoAccessPattern:
@@ -115,49 +113,51 @@ def _as_consistent_as_possible(queryset: Any) -> Any:
     return queryset.consistent() if from_table or plan.kind in ("get", "batch_get") else queryset
 
 
-def problem(copy: CopiedAttribute) -> str | None:
-    """What is wrong with how a copy's holders are found, if anything is."""
+def holder_key_problem(copy: CopiedAttribute) -> str | None:
+    """Return why no key finds the holders of a copy; ``None`` if one does."""
     value = some_value_of(copy.reference_field.attribute)
     try:
-        found_by_keys(copy.field.model, copy.reference_field, value, deleted=True)
+        holder_querysets(copy.field.model, copy.reference_field, value, deleted=True)
     except NoAccessPattern as error:
         return str(error)
     return None
 
 
-def groups(model: type[DynamoModel], pk: object, item: Item, copies: Iterable[CopiedAttribute]) -> list[Group]:
-    """Some copies of an object's attributes, as its item says they are to be."""
+def holder_groups(
+    model: type[DynamoModel], pk: object, item: Item, copies: Iterable[CopiedAttribute]
+) -> list[HolderGroup]:
+    """Return the holders of some copies of an object, with the values of its item."""
     values: dict[tuple[Any, Any], dict[str, Any]] = {}
     for copy in copies:
         at = values.setdefault((copy.field.model, copy.reference_field), {})
-        at[copy.name] = value_in(copy.source, item)
-    return [Group(holder, field, pk, found) for (holder, field), found in values.items()]
+        at[copy.name] = stored_value(copy.source, item)
+    return [HolderGroup(holder, field, pk, found) for (holder, field), found in values.items()]
 
 
-def marks(copies: Iterable[CopiedAttribute]) -> list[str]:
-    """Copies as a source's mark names them."""
+def mark_names(copies: Iterable[CopiedAttribute]) -> list[str]:
+    """Return the names of copies in the marker of a source."""
     return sorted(f"{copy.field.model._options.item_type}.{copy.attr_name}" for copy in copies)
 
 
-def marked(model: type[DynamoModel], item: Item) -> list[CopiedAttribute]:
-    """The copies that an item's mark says have not followed yet."""
+def due_copies(model: type[DynamoModel], item: Item) -> list[CopiedAttribute]:
+    """Return the copies that the marker of an item lists as outdated."""
     due = item.get(names.COPIES_DUE, {}).get("SS", ())
-    return [copy for copy in registry.copied_from(model) if set(marks([copy])) & set(due)]
+    return [copy for copy in registry.copied_from(model) if set(mark_names([copy])) & set(due)]
 
 
-#: How many actions go along with their source's, which may have some for claims and derived items itself.
-MAX_ALONG = MAX_ACTIONS - 10
-#: The most bytes of the copies' items that go along with their source; more follow in batches.
-MAX_SIZE = 3 * 1024 * 1024
-#: How often the copies in one model are gone through, because their holders are changed by others meanwhile.
-#: Five, without a pause, were over on a busy machine before four other writers had ended.
-ATTEMPTS = 12
+#: The maximum number of holders' actions in the transaction of their source, which may write claims and derived items.
+MAX_COPY_ACTIONS = MAX_ACTIONS - 10
+#: The maximum size of the holders' items in the transaction of their source, in bytes; more are updated in batches.
+MAX_COPY_BYTES = 3 * 1024 * 1024
+#: How often the holders in one model are read if other processes change them in the meantime.
+#: Five passes without a pause were not enough against four other writers on a busy machine.
+MAX_PASSES = 12
 
 
-class _Spread(Struct, frozen=True):
-    """What a change of a source takes along: the holders' actions and items, or a mark, which a ``job`` takes away.
+class _CopyWrites(Struct, frozen=True):
+    """The writes of holders in the transaction of their source, or the marker if they do not fit.
 
-    ``writes`` are those that the actions are made of.
+    With ``job`` a save leaves the marker for ``dynamo_rebuild``. ``actions`` are built from ``writes``.
     """
 
     copies: tuple[CopiedAttribute, ...] = ()
@@ -168,24 +168,24 @@ class _Spread(Struct, frozen=True):
     job: bool = False
 
 
-class Spreading(Effect):
-    """The copies that other objects hold of one model's.
+class CopyUpdates(Effect):
+    """Updates the copies that other objects hold of one model's attributes.
 
-    ``effects_of`` gives the effects of a holder, which follow from what is written of it.
+    ``effects_of`` returns the effects of a holder's model.
     """
 
-    spreads = True
+    updates_copies = True
 
     def __init__(self, model: type[DynamoModel], effects_of: Callable[[Any], Effects]) -> None:
         self.model = model
         self.effects_of = effects_of
         self.watches = frozenset(copy.source.attr_name for copy in registry.copied_from(model))
 
-    async def follow(self, transition: Transition) -> Along | None:
-        """The holders' writes: a Query for each kind of them, and nothing if no copied attribute changes.
+    async def follow(self, transition: Transition) -> SideWrites | None:
+        """Return the holders' writes: one Query for each kind of holder, none if no copied attribute changes.
 
-        A repeated write adds a BatchGetItem for each hundred holders that an index shows. Copies that do not fit into
-        the transaction are marked. Within an atomic() block they have to fit.
+        A retried write adds a BatchGetItem for each hundred holders that an index returns. Copies that do not fit into
+        the transaction are marked. Within an ``atomic()`` block they have to fit.
         """
         before, after = transition.before, transition.after
         if before is None or after is None or key_of(before) != key_of(after):
@@ -197,22 +197,22 @@ class Spreading(Effect):
         ]
         if not changed:
             return None
-        copies = tuple(dict.fromkeys([*changed, *marked(self.model, before)]))
+        copies = tuple(dict.fromkeys([*changed, *due_copies(self.model, before)]))
         spread = await self._spread(transition, key_of(before), copies)
-        return Along(
+        return SideWrites(
             actions=spread.actions,
             as_read=self.watches & transition.written,
             touched=spread.items,
-            explain=partial(_explained, transition.subject, spread),
+            explain=partial(_refusal_error, transition.subject, spread),
             amend=partial(_with_mark, spread, before),
             mark={names.COPIES_DUE: {"SS": list(spread.mark)}} if spread.mark else {},
             afterwards=partial(self._finish, spread, transition.pending),
         )
 
-    async def _spread(self, transition: Transition, own: ItemKey, copies: tuple[CopiedAttribute, ...]) -> _Spread:
+    async def _spread(self, transition: Transition, own: ItemKey, copies: tuple[CopiedAttribute, ...]) -> _CopyWrites:
         values: dict[ItemKey, Mapping[str, Any]] = {}
-        room = _Room(own)
-        for group in groups(self.model, transition.subject.pk, transition.after or {}, copies):
+        room = _TransactionRoom(own)
+        for group in holder_groups(self.model, transition.subject.pk, transition.after or {}, copies):
             bound, number = None if transition.lenient else group.bound, 0
             if bound is None and room.is_full:
                 continue
@@ -222,10 +222,10 @@ class Spreading(Effect):
                     if bound is not None and number > (bound.max_holders or 0):
                         if bound.beyond == "refuse":
                             raise _too_many(transition.subject, bound)
-                        return _Spread(copies, mark=tuple(marks(copies)), job=True)
+                        return _CopyWrites(copies, mark=tuple(mark_names(copies)), job=True)
                     if room.is_full:
                         continue  # only counted
-                    # One that refers to the source more than once is written once.
+                    # A holder with several references to the source is written once.
                     key = key_of(holder._stored)
                     values[key] = {**values.get(key, {}), **group.values}
                     write = await self._holder_write(holder, values[key], transition.pending)
@@ -236,18 +236,18 @@ class Spreading(Effect):
                     if room.is_full and bound is None:
                         break
         if room.is_full:
-            return _Spread(copies, mark=tuple(marks(copies)))
-        return _Spread(copies, tuple(room.actions()), tuple(room.items()), tuple(room.writes.values()))
+            return _CopyWrites(copies, mark=tuple(mark_names(copies)))
+        return _CopyWrites(copies, tuple(room.actions()), tuple(room.items()), tuple(room.writes.values()))
 
     async def _holder_write(
         self, holder: DynamoModel, values: Mapping[str, object], pending: Block | None
     ) -> Write | None:
-        """The write that sets a holder's copies, with the holder's own effects but for copies of its copies."""
-        effects = tuple(each for each in self.effects_of(type(holder)) if not each.spreads)
-        return await compose(holder, effects, assigned(holder, values), pending=pending)
+        """Return the write that sets a holder's copies, with the holder's effects except copies of its copies."""
+        effects = tuple(each for each in self.effects_of(type(holder)) if not each.updates_copies)
+        return await compose(holder, effects, draft_of(holder, values), pending=pending)
 
     async def idle(self, obj: DynamoModel, pending: Block | None) -> None:
-        """Let the copies that an object's mark names follow."""
+        """Update the copies that the marker of an object lists."""
         if names.COPIES_DUE not in obj._stored or await self._is_job(obj):
             return
         if pending is not None:
@@ -256,8 +256,8 @@ class Spreading(Effect):
             await self.complete(obj)
 
     async def _is_job(self, obj: DynamoModel) -> bool:
-        """Whether more copies than a bound allows are due, which no save is to wait for."""
-        for group in groups(self.model, obj.pk, obj._stored, marked(self.model, obj._stored)):
+        """Return whether more copies are due than a bound allows, so that a save does not wait for them."""
+        for group in holder_groups(self.model, obj.pk, obj._stored, due_copies(self.model, obj._stored)):
             bound, number = group.bound, 0
             if bound is None or bound.beyond != "job":
                 continue
@@ -269,11 +269,11 @@ class Spreading(Effect):
         return False
 
     async def catch_up(self, obj: DynamoModel, pending: Block | None) -> None:
-        """Fill the copies of objects that were stored before their source: a Query for each reference to it."""
-        await self._finish(_Spread(registry.copied_from(self.model)), pending, obj)
+        """Set the copies of objects that were stored before their source: one Query for each reference to it."""
+        await self._finish(_CopyWrites(registry.copied_from(self.model)), pending, obj)
 
-    async def _finish(self, spread: _Spread, pending: Block | None, obj: DynamoModel) -> None:
-        """What has to happen after a source's change: copies that were made meanwhile, or that did not fit, follow."""
+    async def _finish(self, spread: _CopyWrites, pending: Block | None, obj: DynamoModel) -> None:
+        """Update the copies that were created during the change of their source, or that did not fit."""
         if spread.job:
             return
         if pending is not None:
@@ -285,31 +285,31 @@ class Spreading(Effect):
             await self._follow(obj, obj._stored, spread.copies)
 
     async def complete(self, obj: DynamoModel) -> None:
-        """Let the copies that a mark names follow, and take the mark away: batches, then one UpdateItem."""
+        """Update the copies that a marker lists, then remove the marker: batches and one UpdateItem."""
         item = obj._stored
         due = None if item is None else item.get(names.COPIES_DUE)
         if due is None:
             return  # another write has finished it, or the object was deleted
-        copies = marked(self.model, item)
+        copies = due_copies(self.model, item)
         await self._follow(obj, item, copies, deleted=True)
         unchanged = [as_stored(item, name) for name in sorted({copy.source.attr_name for copy in copies})]
         update = Update(key_of(item), discard={names.COPIES_DUE: due}, condition=join(unchanged))
         try:
-            await send.carry_out(self.model._options.alias, [(update, _superseded)])
+            await send.send_actions(self.model._options.alias, [(update, _source_error)])
         except SourceChanged:
-            return  # another writer changed the source, and takes the copies and the mark along
+            return  # another process changed the source, and updates the copies and the marker
         obj._stored = {name: value for name, value in item.items() if name != names.COPIES_DUE}
 
     async def _follow(
         self, obj: DynamoModel, item: Item, copies: Sequence[CopiedAttribute], *, deleted: bool = False
     ) -> None:
-        """Write the copies that are not as an item of their source says, until there are none.
+        """Write the copies that differ from the item of their source, until there are none.
 
-        Where others change the holders meanwhile, they are looked for again: at once, then after pauses, ``ATTEMPTS``
-        times in all for each model of them. After that it is ``CopiesDue``.
+        If other processes change the holders in the meantime, they are read again: first immediately, then after
+        pauses, ``MAX_PASSES`` times for each model. After that it raises ``CopiesDue``.
         """
         try:
-            for group in groups(self.model, obj.pk, item, copies):
+            for group in holder_groups(self.model, obj.pk, item, copies):
                 await self._follow_group(group, item, deleted=deleted)
         except DynamoSingleError as error:
             why = str(error).replace("; nothing was written", "")  # of a holder: the source is
@@ -318,30 +318,29 @@ class Spreading(Effect):
                 "Save it again, or run manage.py dynamo_rebuild."
             ) from error
 
-    async def _follow_group(self, group: Group, item: Item, *, deleted: bool) -> None:
-        # The source has its value already, so that nothing can be copied of an earlier one any more: one passage finds
-        # all.
-        for attempt in range(ATTEMPTS):
+    async def _follow_group(self, group: HolderGroup, item: Item, *, deleted: bool) -> None:
+        # The source has its new value already, so that an earlier one cannot be copied any more: one pass finds all.
+        for attempt in range(MAX_PASSES):
             await pause_before(attempt)
             again = False
-            # What was refused may only have been shown as it was, by an index that is behind.
+            # A holder may have been refused because an index returned its earlier state.
             async with aclosing(self._batches(group, deleted=deleted, reread=attempt > 0)) as batches:
                 async for batch, writes in batches:
-                    explain = partial(_changed, key_of(item), writes)
+                    explain = partial(_batch_error, key_of(item), writes)
                     try:
-                        await send.carry_out(self.model._options.alias, [(action, explain) for action in batch])
+                        await send.send_actions(self.model._options.alias, [(action, explain) for action in batch])
                     except _HolderChanged:
                         again = True
                     except SourceChanged:
-                        return  # another writer changed the source, and takes the copies along
+                        return  # another process changed the source, and updates the copies
             if not again:
                 return
         raise SourceChanged(f"The copies in {group.holder._meta.label} are changed by others all the time.")
 
     async def _batches(
-        self, group: Group, *, deleted: bool, reread: bool
+        self, group: HolderGroup, *, deleted: bool, reread: bool
     ) -> AsyncGenerator[tuple[list[Action], list[Write]], None]:
-        """The holders' actions in transactions, each with the check of the source, and the writes that they are of."""
+        """Yield the holders' actions of one transaction each, with the check of the source, and their writes."""
         batch: list[Action] = []
         writes: list[Write] = []
         async with aclosing(group.stale(deleted=deleted, reread=reread)) as holders:
@@ -350,7 +349,7 @@ class Spreading(Effect):
                 if write is None:
                     continue
                 larger = combined([*batch, *write.actions])
-                # Of two that come to one value the second one is refused by the table, once the first one has it.
+                # If two holders need one unique value, the table refuses the second after the first has it.
                 if batch and (len(larger) > MAX_ACTIONS or disputed(larger)):
                     yield batch, writes
                     larger, writes = write.actions, []
@@ -359,22 +358,22 @@ class Spreading(Effect):
             yield batch, writes
 
 
-class _Room:
-    """The writes of holders, and whether they fit into the transaction of their source; each is counted as it comes.
+class _TransactionRoom:
+    """The writes of holders in the transaction of their source, and whether they fit.
 
-    ``own`` is the key of the source, which is written itself: holders' checks of it are not counted.
+    ``own`` is the key of the source. The transaction writes it, so that holders' checks of it are omitted.
     """
 
     def __init__(self, own: ItemKey) -> None:
         self.own = own
-        #: What comes is not taken any more.
+        #: Whether further writes are ignored.
         self.is_full = False
         self.writes: dict[ItemKey, Write] = {}
         self._times: Counter[ItemKey] = Counter()
         self._size = 0
 
     def take(self, key: ItemKey, write: Write) -> None:
-        """A holder's write, in the place of an earlier one of the same holder."""
+        """Add a holder's write instead of an earlier one of the same holder."""
         for each, sign in ((self.writes.get(key), -1), (write, 1)):
             if each is not None:
                 self._size += sign * sum(map(item_size, _items(each)))
@@ -385,26 +384,28 @@ class _Room:
     @property
     def is_exceeded(self) -> bool:
         """Whether the writes do not fit."""
-        return self._size > MAX_SIZE or (len(self._times) > MAX_ALONG and len(+self._times) > MAX_ALONG)
+        return self._size > MAX_COPY_BYTES or (
+            len(self._times) > MAX_COPY_ACTIONS and len(+self._times) > MAX_COPY_ACTIONS
+        )
 
     def actions(self) -> list[Action]:
-        """What the holders' writes do, each item once; raises ``UniqueViolation`` for two that come to one value."""
+        """Return the holders' actions, each item once; raises ``UniqueViolation`` if two need one unique value."""
         found = combined(action for write in self.writes.values() for action in _actions(write, self.own))
         claims = disputed(found)
         if claims is not None:
             taken, refused = claims
             later = [write for write in self.writes.values() if any(refused is each for each in write.actions)]
-            raise _meant(later, refused, taken.item) or _superseded(refused, taken.item)
+            raise _holder_error(later, refused, taken.item) or _source_error(refused, taken.item)
         return found
 
     def items(self) -> Iterator[Item]:
-        """The holders, as they are and as they will be."""
+        """Return the holders' items, before and after the write."""
         return (item for write in self.writes.values() for item in _items(write))
 
 
 def _actions(write: Write, own: ItemKey) -> Iterator[Action]:
-    """What a holder's write does, but for the check of the source; what it adds to a number of the source stays."""
-    every = (*write.own, *(each for along in write.along for each in along.actions))
+    """Return the actions of a holder's write except its check of the source; updates of the source's counters stay."""
+    every = (*write.own, *(each for added in write.side_writes for each in added.actions))
     return (action for action in every if action.key != own or not isinstance(action, Check))
 
 
@@ -423,8 +424,8 @@ def _too_many(subject: Subject, bound: CopiedAttribute) -> TooManyHolders:
     )
 
 
-def _with_mark(spread: _Spread, before: Item, update: Update) -> Update:
-    """A source's change that leaves the mark, or takes an earlier one away with what it was about."""
+def _with_mark(spread: _CopyWrites, before: Item, update: Update) -> Update:
+    """Return a source's update with the marker added, or with an earlier one removed."""
     if spread.mark:
         return replace(update, add={**update.add, names.COPIES_DUE: {"SS": list(spread.mark)}})
     if names.COPIES_DUE in before:
@@ -432,15 +433,15 @@ def _with_mark(spread: _Spread, before: Item, update: Update) -> Update:
     return update
 
 
-def _explained(subject: Subject, spread: _Spread, action: Action, found: Item | None) -> Exception | None:
+def _refusal_error(subject: Subject, spread: _CopyWrites, action: Action, found: Item | None) -> Exception | None:
     if any(action.key == each.key for each in spread.actions):
         changed = SourceChanged(f"{subject.name}: an object that copies from it was changed.")
-        return _meant(spread.writes, action, found) or changed
+        return _holder_error(spread.writes, action, found) or changed
     return None
 
 
-def _meant(writes: Iterable[Write], action: Action, found: Item | None) -> Exception | None:
-    """What a refused action means to the holder whose it is, where beginning again would not help: a value is taken."""
+def _holder_error(writes: Iterable[Write], action: Action, found: Item | None) -> Exception | None:
+    """Return the error of the holder whose action was refused, if a retry cannot help: a unique value is taken."""
     for write in writes:
         if any(action.key == each.key for each in write.actions):
             error = write.explain(action, found)
@@ -448,7 +449,7 @@ def _meant(writes: Iterable[Write], action: Action, found: Item | None) -> Excep
     return None
 
 
-def _superseded(action: Action, found: Item | None) -> Exception:
+def _source_error(action: Action, found: Item | None) -> Exception:
     return SourceChanged("A copied attribute was changed again meanwhile.")
 
 
@@ -456,7 +457,7 @@ class _HolderChanged(SourceChanged):
     """An object that holds a copy was changed since it was read."""
 
 
-def _changed(source: ItemKey, writes: Sequence[Write], action: Action, found: Item | None) -> Exception:
+def _batch_error(source: ItemKey, writes: Sequence[Write], action: Action, found: Item | None) -> Exception:
     if action.key == source:
-        return _superseded(action, found)
-    return _meant(writes, action, found) or _HolderChanged("An object that holds a copy was changed meanwhile.")
+        return _source_error(action, found)
+    return _holder_error(writes, action, found) or _HolderChanged("An object that holds a copy was changed meanwhile.")

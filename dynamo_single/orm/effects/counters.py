@@ -1,7 +1,6 @@
-"""Counters of children: what is added to a parent's counter when a child is written.
+"""Counters of children: update a parent's counter when a child is written, and count the children of an object.
 
-The sum is in the child's own transaction, so that a counter is exact however many write at once. This module compares
-items; only what counts again reads.
+The update is in the transaction of the child, so that a counter is exact with any number of concurrent writers.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dynamo_single.exceptions import DynamoSingleError, MissingReference, NoAcce
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored, join, names_in
 from dynamo_single.orm.effects import send
-from dynamo_single.orm.effects.base import Along, Conditions, Effect, Subject, Transition, standing
+from dynamo_single.orm.effects.base import Effect, SideWrites, Subject, Transition, WriteConditions, liveness_names
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items.encode import key_of_pk
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
@@ -35,13 +34,13 @@ from dynamo_single.table.table import get_table
 #: After how many seconds an index shows a write: "within a fraction of a second, under normal conditions", AWS
 #: developer guide, "Data synchronization between tables and global secondary indexes".
 LAG: Final = 1.0
-#: What a checked reference asks of the item that it leads to.
+#: The condition of a checked reference on its target.
 ITEM_LIVE = join((ITEM_EXISTS, Stored(names.DELETED_AT, "missing")))
 
 
-class Counted(Struct, frozen=True):
-    """One number that follows from a model's objects: which other model has it, under which physical name, and by which
-    reference of theirs. Only those count that meet the ``condition``, which is in stored names."""
+class ParentCounter(Struct, frozen=True):
+    """A number that counts one model's objects: ``parent`` has it under the physical ``name``, and ``field`` is the
+    reference to that. Only objects that meet the ``condition``, in physical names, are counted."""
 
     parent: Any
     name: str
@@ -56,7 +55,7 @@ class Counted(Struct, frozen=True):
 
     @property
     def conditional(self) -> frozenset[str]:
-        """What decides whether an object counts, if not every live one does."""
+        """The physical names that decide whether a live object is counted; empty if all are."""
         if self.condition == EVERYTHING:
             return frozenset()
         return frozenset({self.reference, *names_in(self.condition)})
@@ -67,39 +66,39 @@ Sums = dict[ItemKey, dict[str, int]]
 
 
 class Counters(Effect):
-    """The counters of other models that count one model's objects."""
+    """Updates the counters of other models that count one model's objects."""
 
     def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
-        self.references = frozenset(references(model))
-        self.decided = tuple(each.conditional for each in counted(model) if each.conditional)
-        counting = (each.reference for each in counted(model))
+        self.references = frozenset(counted_references(model))
+        self.decided = tuple(each.conditional for each in parent_counters(model) if each.conditional)
+        counting = (each.reference for each in parent_counters(model))
         self.watches = frozenset({names.DELETED_AT, *counting}).union(*self.decided)
 
-    async def follow(self, transition: Transition) -> Along:
-        """What is to be added where; without reading."""
+    async def follow(self, transition: Transition) -> SideWrites:
+        """Return the updates of the parents' counters; it does not read."""
         before, after = transition.before, transition.after
         as_read = set(self.references & transition.written)
         if before is not None and after is None:
-            as_read = {*self.references, *standing(self.model, before)}
+            as_read = {*self.references, *liveness_names(self.model, before)}
         elif names.DELETED_AT in transition.written:
             as_read = set(self.references)
         for deciding in self.decided:
             if before is not None and (after is None or transition.written & {*deciding, names.DELETED_AT}):
                 as_read |= deciding
-        live = set() if transition.lenient else entered(self.model, before, after)
-        found = tuple(actions(self.model, before, after, transition.absent, live))
-        return Along(found, frozenset(as_read), explain=partial(_explained, transition))
+        live = set() if transition.lenient else new_parents(self.model, before, after)
+        found = tuple(counter_actions(self.model, before, after, transition.absent, live))
+        return SideWrites(found, frozenset(as_read), explain=partial(_refusal_error, transition))
 
     def can_lack(self, transition: Transition, key: ItemKey) -> bool:
-        """A parent that only loses children needs no counting."""
-        return is_left(self.model, transition.before, transition.after, key)
+        """Return whether a parent only loses children: a missing one does not have to be updated then."""
+        return only_loses_children(self.model, transition.before, transition.after, key)
 
 
-def _explained(transition: Transition, action: Action, found: Item | None) -> Exception | None:
+def _refusal_error(transition: Transition, action: Action, found: Item | None) -> Exception | None:
     subject = transition.subject
     key = masking.key_text(subject.model._options.alias, action.key)
-    comes_to = action.key in entered(subject.model, transition.before, transition.after)
+    comes_to = action.key in new_parents(subject.model, transition.before, transition.after)
     if found and names.DELETED_AT in found and comes_to:
         return MissingReference(
             f"{subject.name} refers to an object in the trash, {key}; nothing was "
@@ -108,11 +107,13 @@ def _explained(transition: Transition, action: Action, found: Item | None) -> Ex
         )
     if action.key in transition.absent and isinstance(action, Check):
         return SourceChanged(f"{subject.name}: an object that counts it, and was gone, is there again.")
-    if found or action.key not in sums(subject.model, transition.before, transition.after):
+    if found or action.key not in counter_sums(subject.model, transition.before, transition.after):
         return None
     by = "refers to" if comes_to else "is counted by"
     way = "Create that one first, or refer to another object."
-    if transition.pending is not None and is_left(subject.model, transition.before, transition.after, action.key):
+    if transition.pending is not None and only_loses_children(
+        subject.model, transition.before, transition.after, action.key
+    ):
         way = "Write it outside the atomic() block, where an object that is gone has nothing to count."
     return MissingReference(
         f"{subject.name} {by} an object that is not stored, {key}; nothing was written. {way}",
@@ -120,81 +121,81 @@ def _explained(transition: Transition, action: Action, found: Item | None) -> Ex
     )
 
 
-def counted(model: type[DynamoModel]) -> tuple[Counted, ...]:
-    """The counters of other models that count this one's objects, and the counts of its references that are checked."""
-    return _counted(model._meta.concrete_model, registry.generation)
+def parent_counters(model: type[DynamoModel]) -> tuple[ParentCounter, ...]:
+    """Return the counters of other models that count this one's objects, and the counts of its checked references."""
+    return _parent_counters(model._meta.concrete_model, registry.generation)
 
 
 @lru_cache(maxsize=1024)
-def _counted(model: type[DynamoModel], generation: int) -> tuple[Counted, ...]:
-    # Also of another generation, where what a condition asks for is being renamed.
+def _parent_counters(model: type[DynamoModel], generation: int) -> tuple[ParentCounter, ...]:
+    # Cached by the generation too, because an attribute in a condition may be being renamed.
     own = (each for each in leading(model) if each[1].attribute.checked)
-    found = [Counted(target, count_name(field), field) for target, field in own]
+    found = [ParentCounter(target, count_name(field), field) for target, field in own]
     for parent in registry.all_models():
         for counter in registry.counters_of(parent):
             children = getattr(parent, counter.children)
             if children.model._meta.concrete_model is model:
                 condition = declared.read_declared(model, counter.condition)
-                found.append(Counted(parent, counter.attr_name, children.field, condition))
+                found.append(ParentCounter(parent, counter.attr_name, children.field, condition))
     return tuple(found)
 
 
-def references(model: type[DynamoModel]) -> set[str]:
-    """The physical names of the references that say where an object is counted, but for those that never change."""
-    return {each.reference for each in counted(model) if each.field.attname not in model._identity}
+def counted_references(model: type[DynamoModel]) -> set[str]:
+    """Return the physical names of the references by which objects are counted, except those that never change."""
+    return {each.reference for each in parent_counters(model) if each.field.attname not in model._identity}
 
 
-def sums(model: type[DynamoModel], before: Item | None, after: Item | None) -> Sums:
-    """What is to be added where, when one item becomes the other; ``None`` is one that is not there."""
+def counter_sums(model: type[DynamoModel], before: Item | None, after: Item | None) -> Sums:
+    """Return the amounts to add to each parent when ``before`` becomes ``after``; ``None`` is a missing item."""
     found: Sums = {}
     for item, step in ((before, -1), (after, 1)):
-        for each, key in () if item is None else counting(model, item):
+        for each, key in () if item is None else counting_parents(model, item):
             at = found.setdefault(key, {})
             at[each.name] = at.get(each.name, 0) + step
     changed = {key: {name: number for name, number in at.items() if number} for key, at in found.items()}
     return {key: at for key, at in changed.items() if at}
 
 
-def counting(model: type[DynamoModel], item: Item) -> Iterator[tuple[Counted, ItemKey]]:
-    """What counts an item as it is, and the key of each parent; nothing counts what is in the trash."""
+def counting_parents(model: type[DynamoModel], item: Item) -> Iterator[tuple[ParentCounter, ItemKey]]:
+    """Yield the counters that count an item, each with the key of the parent; none for an item in the trash."""
     if names.DELETED_AT in item:
         return
-    for each in counted(model):
+    for each in parent_counters(model):
         stored = item.get(each.reference)
         if stored is not None and (each.condition == EVERYTHING or matches(each.condition, item)):
             yield each, key_of_pk(each.parent, each.field.attribute.from_attribute_value(dict(stored)))
 
 
-def entered(model: type[DynamoModel], before: Item | None, after: Item | None) -> set[ItemKey]:
-    """The keys of the objects that an item comes to refer to by a reference which is checked: they must be live.
+def new_parents(model: type[DynamoModel], before: Item | None, after: Item | None) -> set[ItemKey]:
+    """Return the keys of the objects that an item newly refers to by a checked reference: they must be live.
 
-    What comes back from the trash did so before.
+    A restored item has no new ones.
     """
     if after is None or (before is not None and names.DELETED_AT in before):
         return set()
     found = set()
-    for each in counted(model):
+    for each in parent_counters(model):
         name, attribute = each.reference, each.field.attribute
         if attribute.checked and name in after and (before or {}).get(name) != after[name]:
             found.add(key_of_pk(each.parent, attribute.from_attribute_value(dict(after[name]))))
     return found
 
 
-def actions(
+def counter_actions(
     model: type[DynamoModel],
     before: Item | None,
     after: Item | None,
     absent: Collection[ItemKey] = (),
     live: Collection[ItemKey] = (),
 ) -> list[Action]:
-    """The sums as actions, which take away the mark of a migration that counts.
+    """Return the updates of the parents' counters, which also remove the marker of a recount.
 
-    A parent has to be there, out of the trash if it has to be ``live``, or not to be there if it is known to be
-    ``absent``.
+    They are conditional on the parent: it must exist, must not be in the trash if it is in ``live``, and must be
+    missing if it is in ``absent``.
     """
     return [
         Check(key, ITEM_MISSING) if key in absent else _addition(key, at, ITEM_LIVE if key in live else ITEM_EXISTS)
-        for key, at in sums(model, before, after).items()
+        for key, at in counter_sums(model, before, after).items()
     ]
 
 
@@ -203,32 +204,32 @@ def _addition(key: ItemKey, at: Mapping[str, int], condition: Condition) -> Upda
     return Update(key, remove=(names.COUNTING,), add=numbers, condition=condition)
 
 
-def is_left(model: type[DynamoModel], before: Item | None, after: Item | None, key: ItemKey) -> bool:
-    """Whether a parent only loses children, so that one which is not there any more needs no counting."""
-    return all(number < 0 for number in sums(model, before, after).get(key, {"": 0}).values())
+def only_loses_children(model: type[DynamoModel], before: Item | None, after: Item | None, key: ItemKey) -> bool:
+    """Return whether a parent only loses children, so that a missing one does not have to be updated."""
+    return all(number < 0 for number in counter_sums(model, before, after).get(key, {"": 0}).values())
 
 
-#: What an object counts: the physical name of the number, the children, and which of them count.
-OnParent = tuple[str, Children, Any]
+#: A number that an object has: its physical name, the children, and the condition on those that are counted.
+OwnCounter = tuple[str, Children, Any]
 
 
-def counters_on(model: type[DynamoModel]) -> list[OnParent]:
-    """What an object counts: declared counters, and the references to it that are checked."""
+def own_counters(model: type[DynamoModel]) -> list[OwnCounter]:
+    """Return the numbers that objects of a model have: declared counters, and counts of checked references."""
     declared = [(each.attr_name, getattr(model, each.children), each.condition) for each in registry.counters_of(model)]
     return [*declared, *((name, children, None) for name, children in checked(model))]
 
 
-async def count(children: Children, pk: object, condition: Any = None) -> int:
-    """How many live children an object has for a counter: one COUNT Query for each megabyte of them."""
-    # Planning asks for it.
+async def count_children(children: Children, pk: object, condition: Any = None) -> int:
+    """Return the number of live children of an object: one COUNT Query for each megabyte of them."""
+    # The planner needs the state of migrations.
     await children.model._base_manager.all()._know()
     queryset = live_children(children, pk)
     found: int = await (queryset if condition is None else queryset.filter(condition))._count()
     return found
 
 
-def problem(counter: CounterAttribute) -> tuple[str, str] | None:
-    """Why a counter cannot count, and what can be done about it; ``None`` if it can."""
+def counter_problem(counter: CounterAttribute) -> tuple[str, str] | None:
+    """Return why a counter cannot count and how to fix this; ``None`` if it can."""
     model = counter.field.model
     children = getattr(model, counter.children, None)
     if not isinstance(children, Children):
@@ -260,19 +261,19 @@ def problem(counter: CounterAttribute) -> tuple[str, str] | None:
     return None
 
 
-class Seen(Struct, frozen=True):
-    """Which live children an object had: how many, and a digest of their keys in any order."""
+class ChildrenSnapshot(Struct, frozen=True):
+    """The live children of an object at one time: their number, and a digest of their keys in any order."""
 
     number: int
     digest: int
 
 
-async def seen(children: Children, pk: object, condition: Any = None) -> Seen:
-    """Which live children an object has for a counter: one Query for each megabyte of them; none is kept.
+async def children_snapshot(children: Children, pk: object, condition: Any = None) -> ChildrenSnapshot:
+    """Return a snapshot of the live children of an object: one Query for each megabyte of them; none stays in memory.
 
-    What a number lacks is known by two that are equal, at least ``lag()`` apart, with the same number read after the
-    first and before the second: nobody came or went meanwhile, so that both are of one moment. Equal numbers of
-    children would not do, as one may have come when another went.
+    Two equal snapshots, at least ``index_lag()`` apart, show that no child was added or removed between them: a number
+    that was read in between can be compared with them. Equal numbers of children are not enough, since one child may
+    have replaced another.
     """
     await children.model._base_manager.all()._know()
     queryset = live_children(children, pk)
@@ -281,11 +282,11 @@ async def seen(children: Children, pk: object, condition: Any = None) -> Seen:
         for row in page:
             found += 1
             digest += int.from_bytes(blake2b(repr(row).encode(), digest_size=16).digest())
-    return Seen(found, digest % 2**128)
+    return ChildrenSnapshot(found, digest % 2**128)
 
 
-def lag(children: Children) -> float:
-    """After how many seconds what counts the children shows a write: 0 where no index does, or a local engine answers.
+def index_lag(children: Children) -> float:
+    """Return after how many seconds a Query of the children includes a write: 0 without an index or on a local engine.
 
     Raises ``NoAccessPattern`` and ``KeyNotFilled`` as planning does.
     """
@@ -294,17 +295,17 @@ def lag(children: Children) -> float:
 
 
 async def send_count(obj: DynamoModel, name: str, number: int, pending: Block | None) -> None:
-    """Set a counter that is as the object was read: one UpdateItem; raises ``StaleObject`` if it was counted since."""
+    """Set a counter that is unchanged since the object was read: one UpdateItem; else raises ``StaleObject``."""
     before, value = obj._stored, {"N": str(number)}
-    conditions = Conditions(as_read=(as_stored(before, name),))
+    conditions = WriteConditions(as_read=(as_stored(before, name),))
     update = Update(key_of(before), set={name: value}, condition=conditions.whole())
     transition = Transition(Subject(obj), before, {**before, name: value}, frozenset({name}), pending)
-    await send.deliver(obj, Write(transition, type(obj)._options.alias, (update,), conditions))
-    know(obj, name, number)
+    await send.send_write(obj, Write(transition, type(obj)._options.alias, (update,), conditions))
+    set_known_count(obj, name, number)
 
 
-def know(obj: DynamoModel, name: str, number: int) -> None:
-    """Let an object know the number that it has under a physical name."""
+def set_known_count(obj: DynamoModel, name: str, number: int) -> None:
+    """Set the number that an object in memory has under a physical name."""
     obj._stored = {**obj._stored, name: {"N": str(number)}}
     for attribute in registry.counters_of(type(obj)):
         if attribute.attr_name == name:
@@ -312,14 +313,14 @@ def know(obj: DynamoModel, name: str, number: int) -> None:
 
 
 def is_by_index(children: Children) -> bool:
-    """Whether an index gives the live children of an object; raises ``NoAccessPattern`` where nothing does."""
+    """Return whether an index lists the live children of an object; raises ``NoAccessPattern`` if no key does."""
     key = live_children(children, some_value_of(children.field.attribute))._plan(ordered=False).key
     return key is None or key.index is not None
 
 
 def live_children(children: Children, pk: object) -> Any:
-    """The live children of the object with a ``pk``, whatever a manager of theirs leaves out; from the table itself if
-    that has a key for them."""
+    """Return a queryset of the live children of an object, including those that a custom manager excludes; it reads the
+    table itself if that has a key for them."""
     queryset = children.model._base_manager.with_visibility("live").filter(**{children.field.attname: pk})
     plan = queryset._plan(ordered=False)
     return queryset.consistent() if plan.key is not None and plan.key.index is None else queryset

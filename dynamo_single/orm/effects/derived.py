@@ -1,7 +1,7 @@
-"""Items that follow from an object: they are written, replaced and deleted in the object's own transaction.
+"""Derived items, versions, and the checks of sharded models: effects that compare an item before and after a write.
 
-A model names what they are made of in ``derived_from`` and makes them in ``derived_objects()``. This module compares
-the items before and after a write; it sends nothing.
+A model lists the sources of its derived items in ``derived_from`` and creates them in ``derived_objects()``. They are
+written and deleted in the transaction of their object.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 from dynamo_single import clock
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, UniqueViolation
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
-from dynamo_single.orm.effects.base import Along, Effect, Subject, Transition, standing
+from dynamo_single.orm.effects.base import Effect, SideWrites, Subject, Transition, liveness_names
 from dynamo_single.orm.effects.write import exists_error
 from dynamo_single.orm.items import decode, version
 from dynamo_single.orm.items.encode import Values, possible_keys
@@ -34,36 +34,37 @@ Items = Mapping[ItemKey, Item]
 
 
 class Derived(Effect):
-    """The items that follow from one model's objects."""
+    """Writes and deletes the items that are derived from one model's objects."""
 
     def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
-        self.made_of = frozenset(stored_names(model))
+        self.made_of = frozenset(source_names(model))
         self.watches = self.made_of | {names.DELETED_AT}
 
-    async def follow(self, transition: Transition) -> Along:
-        """Items to put and to delete; what the model's ``derived_objects()`` reads is its own matter."""
+    async def follow(self, transition: Transition) -> SideWrites:
+        """Return the items to put and to delete; it reads only what the model's ``derived_objects()`` reads."""
         before, after = transition.before, transition.after
         old, new = await self._items(before), await self._items(after)
-        removed = standing(self.model, before) if before is not None and after is None else set()
-        return Along(
-            tuple(actions(self.model, old, new)),
+        removed = liveness_names(self.model, before) if before is not None and after is None else set()
+        return SideWrites(
+            tuple(derived_actions(self.model, old, new)),
             self.made_of | removed,
             (*old.values(), *new.values()),
-            partial(_explained, transition),
+            partial(_refusal_error, transition),
         )
 
     async def _items(self, item: Item | None) -> Items:
-        # A project's own may wait.
+        # A project's method may block.
         if all_plain(self.model, ("derived_objects",)):
-            return items_of(self.model, item)
-        return await local(partial(items_of, self.model, item))
+            return derived_items(self.model, item)
+        return await local(partial(derived_items, self.model, item))
 
 
-def stored_names(model: type[DynamoModel]) -> set[str]:
-    """The physical names of the attributes that the model's derived items are made of.
+def source_names(model: type[DynamoModel]) -> set[str]:
+    """Return the physical names of the attributes that the model's derived items are built from.
 
-    Raises ``ConfigurationError`` for what is no attribute, and for what changes without anybody reading the object.
+    Raises ``ConfigurationError`` for a name that is not an attribute, and for counters and versions, which change
+    without a read of the object.
     """
     attributes = registry.attributes_of(model)
     for name in model.derived_from:
@@ -81,8 +82,8 @@ def stored_names(model: type[DynamoModel]) -> set[str]:
     return {*found, names.EXPIRES_AT} if found and registry.layout_of(model).expires else found
 
 
-def items_of(model: type[DynamoModel], item: Item | None) -> Items:
-    """The items that follow from a stored one: none from one that is deleted, or not there."""
+def derived_items(model: type[DynamoModel], item: Item | None) -> Items:
+    """Return the items that are derived from a stored one; empty for an item in the trash or ``None``."""
     if item is None or names.DELETED_AT in item or not model.derived_from:
         return {}
     stored: Any = dict(item)
@@ -93,25 +94,25 @@ def items_of(model: type[DynamoModel], item: Item | None) -> Items:
     return {key_of(each): each for each in found}
 
 
-def actions(model: type[DynamoModel], old: Items, new: Items) -> list[Action]:
-    """What turns the one set of items into the other; an item that stays as it was is not touched.
+def derived_actions(model: type[DynamoModel], old: Items, new: Items) -> list[Action]:
+    """Return the actions that turn the ``old`` items into the ``new`` ones; unchanged items are skipped.
 
-    One that belongs to one object only is put where nobody has it, and deleted if it is the object's own.
+    An item with an exclusive owner is written only if it is free or belongs to the object already.
     """
     written: list[Action] = []
     for key, item in new.items():
         if old.get(key) != item:
-            holder = _holder(model, item)
+            holder = _exclusive_owner(model, item)
             written.append(Put(item) if holder is None else Put(item, Or((free(holder[0]), holder[1]))))
     for key, item in old.items():
         if key not in new:
-            holder = _holder(model, item)
+            holder = _exclusive_owner(model, item)
             written.append(Delete(key) if holder is None else Delete(key, Or((ITEM_MISSING, holder[1]))))
     return written
 
 
-def _holder(model: type[DynamoModel], item: Item) -> tuple[Any, Condition] | None:
-    """The model of an item that belongs to one object only, and the condition that it is this one's; else ``None``."""
+def _exclusive_owner(model: type[DynamoModel], item: Item) -> tuple[Any, Condition] | None:
+    """Return the model of an item with an exclusive owner, and the condition that the owner is unchanged."""
     found: Any = registry.model_of_type(model._options.alias, item[names.ITEM_TYPE]["S"])
     if found is None or not found.derived_exclusive:
         return None
@@ -119,10 +120,14 @@ def _holder(model: type[DynamoModel], item: Item) -> tuple[Any, Condition] | Non
     return found, Stored(stored, "=", (dict(item[stored]),))
 
 
-def _explained(transition: Transition, action: Action, found: Item | None) -> Exception | None:
-    """The error for an item that is another object's; ``None`` if that is not what was refused."""
+def _refusal_error(transition: Transition, action: Action, found: Item | None) -> Exception | None:
+    """Return the error for an item of another object; ``None`` if another action was refused."""
     model = transition.subject.model
-    if transition.after is None or not isinstance(action, Put) or (holder := _holder(model, action.item)) is None:
+    if (
+        transition.after is None
+        or not isinstance(action, Put)
+        or (holder := _exclusive_owner(model, action.item)) is None
+    ):
         return None
     other, label = (
         decode.instance(holder[0], {name: {**value} for name, value in action.item.items()}),
@@ -139,7 +144,7 @@ def _explained(transition: Transition, action: Action, found: Item | None) -> Ex
     )
 
 
-# The version of an object as an effect: every write gives the next one, and is held to the one that was read.
+# Versions: every write sets the next one, and is conditional on the one that was read.
 
 
 class Version(Effect):
@@ -155,24 +160,22 @@ class Version(Effect):
         """The next version."""
         return version.next_values(self.model, before)
 
-    async def follow(self, transition: Transition) -> Along:
-        """Nothing but the condition that the version is the one that was read."""
+    async def follow(self, transition: Transition) -> SideWrites:
+        """Return the condition that the version is unchanged."""
         held = frozenset({names.VERSION}) if transition.before is not None else frozenset()
-        return Along(as_read=held, exclusive=True)
+        return SideWrites(as_read=held, exclusive=True)
 
 
-# Objects of sharded models: their time is not ahead of what is known of the shards, and an identity has one object.
-#
-# How many shards there are changes with time, so that one identity could have several keys. A creation puts the item
-# under one of them and checks the others in the same transaction. It is held to a schedule that every process knows
-# by then: see ``orm/rollout/knowledge``.
+# Sharded models: the number of shards changes with time, so that one identity can have several keys. A creation writes
+# the item under one of them and checks the others in the same transaction. The time of an object must not be later than
+# the schedule of shards that every process has read: see ``orm/rollout/knowledge``.
 
-#: For how many seconds an ``atomic()`` block may hold a creation back: what was recorded meanwhile begins later.
-HELD_BACK: Final = 120.0
+#: For how many seconds an ``atomic()`` block may delay a creation: a schedule recorded since then starts later.
+MAX_DELAY: Final = 120.0
 
 
 class Shards(Effect):
-    """What a sharded model's new objects are held to."""
+    """Checks that a new object of a sharded model has one key only."""
 
     def __init__(self, model: type[DynamoModel], sharding: Sharding) -> None:
         self.model, self.sharding = model, sharding
@@ -190,12 +193,12 @@ class Shards(Effect):
         *,
         lenient: bool,
     ) -> Values:
-        """Nothing; but the shards are recorded then: a GetItem and a PutItem before the model's first item."""
+        """Record the shards before the model's first item, by a GetItem and a PutItem; return no values."""
         await knowledge.begin(self.layout)
         return {}
 
-    async def follow(self, transition: Transition) -> Along | None:
-        """The checks that a new item needs: one for each other key that its identity can have."""
+    async def follow(self, transition: Transition) -> SideWrites | None:
+        """Return the checks of a new item: one for each other key that its identity can have."""
         before, after = transition.before, transition.after
         if after is None or (before is not None and key_of(before) == key_of(after)):
             return None
@@ -209,7 +212,9 @@ class Shards(Effect):
         own = {key_of(after)} if before is None else {key_of(after), key_of(before)}
         others = possible_keys(self.model, {**values, self.sharding.at: None})
         checks = tuple(Check(key, free(self.model)) for key in others if key not in own)
-        return Along(checks, explain=partial(_schedule_error, transition, checks), until=time.monotonic() + HELD_BACK)
+        return SideWrites(
+            checks, explain=partial(_schedule_error, transition, checks), until=time.monotonic() + MAX_DELAY
+        )
 
 
 def _schedule_error(

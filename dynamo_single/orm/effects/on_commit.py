@@ -1,7 +1,7 @@
-"""Let Django's ``on_commit()`` wait for an ``atomic()`` block of ours; Celery's ``delay_on_commit()`` calls it.
+"""Make Django's ``on_commit()`` wait for an ``atomic()`` block of ours; Celery's ``delay_on_commit()`` calls it.
 
-Django keeps the callback, and knows when the SQL transaction around the call is committed, rolled back, or none; the
-block says when its own writes are in the table. The later of the two calls it.
+Django stores the callback, and runs it when the SQL transaction around the call is committed. The block reports when
+its writes are in the table. The later of the two runs the callback.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dynamo_single.table.flow import local
 
 
 def install() -> None:
-    """Put a callback into the block that it is called in, on each connection; once a process.
+    """Replace ``on_commit()`` of all connections by one that adds the callback to the current block; once a process.
 
-    It is the method of the connection rather than ``transaction.on_commit()``, which other code has imported by now.
+    It replaces the connection's method because other code has already imported ``transaction.on_commit()``.
     """
     djangos: Any = BaseDatabaseWrapper.on_commit
     if getattr(djangos, "_of_dynamo_single", False):
@@ -30,7 +30,7 @@ def install() -> None:
         if block is None or block.ended or not callable(func):
             djangos(self, func, robust)
             return
-        held = Held(self, func, robust, djangos)
+        held = PendingCallback(self, func, robust, djangos)
         djangos(self, held.by_django, robust)
         block.callbacks.append(held)
 
@@ -38,7 +38,7 @@ def install() -> None:
     BaseDatabaseWrapper.on_commit = on_commit  # type: ignore[method-assign]  # no hook
 
 
-class Held:
+class PendingCallback:
     """A callback that waits for the SQL transaction and for the block that it was registered in."""
 
     def __init__(
@@ -52,11 +52,11 @@ class Held:
             if self._written:
                 function()
 
-        #: What Django keeps, and names in its log if it fails.
+        #: The function that Django stores, and names in its log if it fails.
         self.by_django = update_wrapper(by_django, function)
 
     async def __call__(self) -> None:
-        """Note that the block is written; hand the callback to Django if SQL has been waiting for that."""
+        """Record that the block is written; register the callback with Django if SQL was committed first."""
         self._written = True
         if self._committed:
             await local(self._hand_over)
@@ -65,6 +65,6 @@ class Held:
         self._register(self._connection, self._callback, self._robust)
 
     def drop(self) -> None:
-        """Forget the callback, since the block has failed; ``captureOnCommitCallbacks()`` does not list it either."""
+        """Remove the callback, since the block has failed; ``captureOnCommitCallbacks()`` does not list it either."""
         waiting = self._connection.run_on_commit
         self._connection.run_on_commit = [each for each in waiting if each[1] is not self.by_django]

@@ -1,8 +1,7 @@
-"""Counting again what an object's number stands for, while others write: under a mark that they take away.
+"""Recount the children of an object while other processes write, with an optimistic marker.
 
-Whoever changes such a number removes the mark in the same update (``counters``). So a number that is written on
-the condition that the mark is as it was set is that of what was counted after it. This module must not know why a
-number is to be counted.
+Every write that changes the number removes the marker in the same update (``counters``). A count is therefore correct
+if the marker is still there when it is written. This module does not depend on the reason for a recount.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dynamo_single.exceptions import ConditionFailed, StaleObject
 from dynamo_single.orm.conditions.terms import Stored, join
 from dynamo_single.orm.effects import counters
 from dynamo_single.orm.effects.base import Subject
-from dynamo_single.orm.effects.counters import Seen
+from dynamo_single.orm.effects.counters import ChildrenSnapshot
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Item, ItemKey, Update, key_of, of_type
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import compile_action
@@ -26,14 +25,14 @@ from dynamo_single.table import names
 from dynamo_single.table.flow import pause
 from dynamo_single.table.table import Table, get_table
 
-#: How often an item is counted after the first time, until two times in a row see the same.
-LOOKS: Final = 6
-#: How often ``recount()`` sets its mark again where another writer has taken it away.
-MARKS: Final = 5
+#: How often the children are read after the first time, until two snapshots in a row are equal.
+MAX_SNAPSHOTS: Final = 6
+#: How often ``recount()`` sets its marker if other processes remove it.
+MAX_MARKS: Final = 5
 
 
-class Counting(Struct, frozen=True):
-    """What is counted: the model that has the number under a physical ``name``, the ``children``, and which of them."""
+class CountTarget(Struct, frozen=True):
+    """The number under a physical ``name`` of a ``model``: it counts the ``children`` that meet a ``condition``."""
 
     model: type[DynamoModel]
     name: str
@@ -41,107 +40,108 @@ class Counting(Struct, frozen=True):
     condition: Any = None
 
     def held(self, item: Item) -> int:
-        """The number that an item has."""
+        """Return the number that an item has."""
         return int(item.get(self.name, {"N": "0"})["N"])
 
 
-class Mark(Struct, frozen=True):
-    """What an item was marked by; what was counted after that, and when, in seconds of the monotonic clock."""
+class CountMark(Struct, frozen=True):
+    """A marker, the first snapshot after it was set, and the time of that, in seconds of the monotonic clock."""
 
     text: str
     at: float
-    seen: Seen
+    seen: ChildrenSnapshot
 
 
-class Recounted(Struct, frozen=True):
-    """The number that an item had under the mark, and the one that was counted, which it has now."""
+class RecountResult(Struct, frozen=True):
+    """The number that an item had before a recount, and the one that it has now."""
 
     before: int
     number: int
 
 
-def marking(key: ItemKey, item_type: str) -> tuple[str, Update]:
-    """The text of a new mark, and the update that sets it on an item which is still of its type."""
+def mark_update(key: ItemKey, item_type: str) -> tuple[str, Update]:
+    """Return the text of a new marker, and the update that sets it on an item of an unchanged type."""
     text = uuid.uuid4().hex
     return text, Update(key, set={names.COUNTING: {"S": text}}, condition=join((ITEM_EXISTS, of_type(item_type))))
 
 
-def setting(key: ItemKey, item_type: str, mark: Mark, name: str, number: int | None) -> Update:
-    """The update that writes a number, or takes it away, and removes the mark; it holds while the mark is there."""
+def number_update(key: ItemKey, item_type: str, mark: CountMark, name: str, number: int | None) -> Update:
+    """Return the update that sets or removes a number and removes the marker, conditional on the marker."""
     condition = join((of_type(item_type), Stored(names.COUNTING, "=", ({"S": mark.text},))))
     if number is None:
         return Update(key, remove=(name, names.COUNTING), condition=condition)
     return Update(key, set={name: {"N": str(number)}}, remove=(names.COUNTING,), condition=condition)
 
 
-async def marked(text: str, found: Counting, pk: object) -> Mark:
-    """A mark that was just set, with the first look."""
-    return Mark(text, time.monotonic(), await look(found, pk))
+async def new_mark(text: str, found: CountTarget, pk: object) -> CountMark:
+    """Return a marker that was just set, with the first snapshot."""
+    return CountMark(text, time.monotonic(), await snapshot(found, pk))
 
 
-async def look(found: Counting, pk: object) -> Seen:
-    """Which live objects are counted by the object with a ``pk``: a Query for each megabyte of them."""
-    return await counters.seen(found.children, pk, found.condition)
+async def snapshot(found: CountTarget, pk: object) -> ChildrenSnapshot:
+    """Return a snapshot of the live objects that are counted: one Query for each megabyte of them."""
+    return await counters.children_snapshot(found.children, pk, found.condition)
 
 
-async def settled(found: Counting, pk: object, mark: Mark) -> int | None:
-    """How many two looks in a row have seen, the one at the mark being the first; ``None`` after ``LOOKS`` more.
+async def stable_count(found: CountTarget, pk: object, mark: CountMark) -> int | None:
+    """Return the number in two equal snapshots in a row; ``None`` if ``MAX_SNAPSHOTS`` after the first all differ.
 
-    Objects that come to another place in the key which counts them, as one that is renamed may, leave the mark, and are
-    passed by a Query of several pages, or met twice. Where an index counts, a second lies between two looks.
+    An object that moves within the key, for example because it is renamed, does not remove the marker, and a Query of
+    several pages may skip it or return it twice. With an index there is a second between two snapshots.
     """
-    at, seen, lag = mark.at, mark.seen, counters.lag(found.children)
-    for _ in range(LOOKS):
+    at, seen, lag = mark.at, mark.seen, counters.index_lag(found.children)
+    for _ in range(MAX_SNAPSHOTS):
         await pause(max(0.0, at + lag - time.monotonic()))
-        at, before, seen = time.monotonic(), seen, await look(found, pk)
+        at, before, seen = time.monotonic(), seen, await snapshot(found, pk)
         if seen == before:
             return seen.number
     return None
 
 
-async def recount(table: Table, key: ItemKey, found: Counting, pk: object) -> Recounted | None:
-    """Count again for the object with a ``key`` and a ``pk``, and write the number: two UpdateItems and two Queries.
+async def recount(table: Table, key: ItemKey, found: CountTarget, pk: object) -> RecountResult | None:
+    """Recount for the object with a ``key`` and a ``pk``, and write the number: two UpdateItems and two Queries.
 
-    Where another writer takes the mark away it begins again, ``MARKS`` times in all. ``None`` if others went on
-    writing, or the item is gone: nothing was written then, but perhaps a mark, which means nothing to anybody else.
+    If another process removes the marker, the recount is retried, ``MAX_MARKS`` times in all. Returns ``None`` if other
+    processes kept writing or the item is gone. The number is unchanged then; a marker may be left, which has no effect.
     """
     item_type = found.model._options.item_type
-    for _ in range(MARKS):
-        text, update = marking(key, item_type)
+    for _ in range(MAX_MARKS):
+        text, update = mark_update(key, item_type)
         try:
             item = (await table.ask_patiently(compile_action(update)))["Attributes"]
         except ConditionFailed:
             return None
-        mark = await marked(text, found, pk)
-        number = await settled(found, pk, mark)
+        mark = await new_mark(text, found, pk)
+        number = await stable_count(found, pk, mark)
         if number is None:
             return None
         is_absent = number == 0 and found.name not in item
         try:
-            written = setting(key, item_type, mark, found.name, None if is_absent else number)
+            written = number_update(key, item_type, mark, found.name, None if is_absent else number)
             await table.ask_patiently(compile_action(written))
         except ConditionFailed:
             continue
-        return Recounted(found.held(item), number)
+        return RecountResult(found.held(item), number)
     return None
 
 
-async def catch_up(obj: DynamoModel, pending: Block | None) -> None:
-    """Count the children that were stored before their parent: a Query for each counter, and ``recount()``.
+async def count_earlier_children(obj: DynamoModel, pending: Block | None) -> None:
+    """Count the children that were stored before their parent (fixtures): a Query for each counter, and ``recount()``.
 
-    In a block it is an update that is held to the number as it was read. ``StaleObject`` where others go on writing.
+    In a block it adds an update that is conditional on the number that was read. Raises ``StaleObject`` if other
+    processes keep writing.
     """
     model = type(obj)
-    for name, children, condition in counters.counters_on(model):
-        number = await counters.count(children, obj.pk, condition)
+    for name, children, condition in counters.own_counters(model):
+        number = await counters.count_children(children, obj.pk, condition)
         if number and pending is not None:
             await counters.send_count(obj, name, number, pending)
         elif number:
             table = get_table(model._options.alias)
-            counted = await recount(table, key_of(obj._stored), Counting(model, name, children, condition), obj.pk)
+            counted = await recount(table, key_of(obj._stored), CountTarget(model, name, children, condition), obj.pk)
             if counted is None:
                 raise StaleObject(
                     f"{Subject(obj).name} is stored, and {name} is not counted yet: others write what it counts all "
                     "the time. Load it again at a quieter time, or run manage.py dynamo_rebuild."
                 )
-            counters.know(obj, name, counted.number)
+            counters.set_known_count(obj, name, counted.number)

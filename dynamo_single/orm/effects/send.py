@@ -1,7 +1,7 @@
-"""Sending an object's write: one request for one action, one transaction for several, or a place in a block.
+"""Send an object's write: a plain request for one action, a transaction for several, or later with a block.
 
-Whatever fails is reported as an error of the object whose action it was. This module must not know how actions are
-made.
+A failure is raised as the error of the object whose action failed. This module does not depend on how actions are
+created.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.request import MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
 
-#: The name under which the state of an object has the key that it was to be moved to, if no answer came.
+#: The attribute of an object's state with the key that it was being moved to when no response came.
 _UNANSWERED: Final = "_moved_without_an_answer"
 
 
-async def deliver(obj: DynamoModel, write: Write) -> Item:
-    """Send an object's write, or leave it to the block that it joins; gives the object's item as it is stored then.
+async def send_write(obj: DynamoModel, write: Write) -> Item:
+    """Send an object's write, or add it to its block; return the object's item after the write.
 
-    Where DynamoDB makes changes itself and nothing was answered yet, they are left out of the item, as not read.
+    Without a response the item omits what DynamoDB computes itself: it is treated as not read.
     """
     block = write.transition.pending
     if block is not None:
         block.add(write.alias, write.entry(_undo(obj, write.transition.after)))
         return write.stored_after(None)
     try:
-        answer = await carry_out(write.alias, [(action, write.explain) for action in write.actions])
+        answer = await send_actions(write.alias, [(action, write.explain) for action in write.actions])
     except (AlreadyExists, StaleObject, ConditionNotMet) as error:
         unanswered = getattr(obj._state, _UNANSWERED, None) if write.is_move else None
         found = write.carried_out(error, unanswered=unanswered)
@@ -62,12 +62,12 @@ async def deliver(obj: DynamoModel, write: Write) -> Item:
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Whether DynamoDB said that nothing was written; after any other error nobody knows."""
+    """Return whether DynamoDB reported that nothing was written; the outcome of any other error is unknown."""
     return any(isinstance(each, ConditionFailed | TransactionCancelled) for each in (error, error.__cause__))
 
 
 def _undo(obj: DynamoModel, after: Item | None) -> Callable[[], None]:
-    """What puts an object back to what it was before its write, but for what was set in it since."""
+    """Return a function that restores an object to its state before the write, except attributes set since then."""
     stored, adding, values = obj._stored, obj._state.adding, dict(obj.__dict__)
 
     def undo() -> None:
@@ -81,8 +81,8 @@ def _undo(obj: DynamoModel, after: Item | None) -> Callable[[], None]:
     return undo
 
 
-async def commit(block: Block) -> None:
-    """Send all that a block has collected, as one request; nothing, if it has collected nothing."""
+async def send_block(block: Block) -> None:
+    """Send all writes of a block as one request; an empty block sends no request."""
     if not block.entries or block.alias is None:
         return
     if block.is_too_large:
@@ -97,14 +97,14 @@ async def commit(block: Block) -> None:
             "changed meanwhile. Nothing was written; do the block again."
         )
     explained = [(action, entry.explain) for action, entry in block.actions()]
-    # What depends on what is stored must not be made twice, if an answer is lost and the request sent again.
+    # A change that depends on stored values must not be made twice if a response is lost and the request is retried.
     counts = any(
         isinstance(action, Update) and (action.add or any(change.counts for change in action.changes))
         for action, _ in explained
     )
     token = block.token or (str(uuid.uuid4()) if counts else None)
     try:
-        await carry_out(block.alias, explained, token=token)
+        await send_actions(block.alias, explained, token=token)
     except OutcomeUnknown as error:
         if block.token is None:
             raise
@@ -119,7 +119,7 @@ async def commit(block: Block) -> None:
 
 
 def _was_carried_out(block: Block, error: DynamoSingleError) -> bool:
-    """Whether the block's one request was carried out by the first of botocore's attempts, and the answer lost."""
+    """Return whether an earlier attempt of the block's request succeeded and its response was lost."""
     cause = error.__cause__
     if not isinstance(cause, ConditionFailed) or not cause.retried:
         return False
@@ -132,19 +132,19 @@ def _was_carried_out(block: Block, error: DynamoSingleError) -> bool:
     }
 
 
-async def carry_out(
+async def send_actions(
     alias: str, explained: Sequence[tuple[Action, Explain]], *, token: str | None = None
 ) -> dict[str, Any]:
-    """Send actions at once, all or none of them; a failure is the error that its action's ``Explain`` makes.
+    """Send actions as one request, all or none; a failure raises the error that the action's ``Explain`` returns.
 
-    One action is a plain request, unless there is a ``token``, or it is a check.
+    A single action is a plain request, unless there is a ``token`` or it is a check.
     """
     table = get_table(alias)
     actions = [action for action, _ in explained]
     if len(actions) == 1 and token is None and not isinstance(actions[0], Check):
         request = compile_action(actions[0])
     else:
-        # One token for all attempts: DynamoDB carries a transaction out once.
+        # All attempts have one token: DynamoDB executes the transaction once.
         request = compile_transaction(actions, table.name, token or str(uuid.uuid4()))
     try:
         return await table.ask_patiently(request)

@@ -1,8 +1,8 @@
-"""How many items went to the trash with an object: a number that the object in the trash has.
+"""The trash count: how many items were moved to the trash with an object, stored on that object.
 
-An index can be behind, so that the search for what a restoration brings back may not find all of it. The number tells:
-each transaction that puts such items into the trash adds to it, and each that takes one out subtracts. Only items that
-their parents find by an index are counted. This module reads the one object that has the number.
+An index can be behind, so that a restore may not find all items. The count reveals this: each transaction that moves
+items to the trash adds to it, and each that takes one out subtracts. Only items that their parents find by an index are
+counted. This module reads only the object with the count.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import InvalidValue, StaleObject
 from dynamo_single.orm.conditions.terms import Condition, Stored, join
-from dynamo_single.orm.effects.base import Along, Effect, Transition
+from dynamo_single.orm.effects.base import Effect, SideWrites, Transition
 from dynamo_single.orm.items.encode import key_of_pk
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading import single
@@ -28,32 +28,32 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.table import get_table
 
-#: The objects that were read for their numbers, by their keys, while several items are written together.
-_read: ContextVar[dict[ItemKey, Item | None] | None] = ContextVar("_read", default=None)
+#: The objects that were read for their counts, by their keys, while several items are written together.
+_cached_roots: ContextVar[dict[ItemKey, Item | None] | None] = ContextVar("_read", default=None)
 
 
 @contextmanager
-def read_once(known: Iterable[DynamoModel]) -> Iterator[None]:
-    """Read each object that has a number once within the block, and none of those that are ``known``."""
-    whole = (each for each in known if has_number(type(each)) and not isinstance(each._stored, PartialItem))
-    token = _read.set({key_of(each._stored): each._stored for each in whole})
+def cached_roots(known: Iterable[DynamoModel]) -> Iterator[None]:
+    """Read each object with a count at most once within the block, and none of those that are ``known``."""
+    whole = (each for each in known if has_trash_count(type(each)) and not isinstance(each._stored, PartialItem))
+    token = _cached_roots.set({key_of(each._stored): each._stored for each in whole})
     try:
         yield
     finally:
-        _read.reset(token)
+        _cached_roots.reset(token)
 
 
 def is_counted(model: type[DynamoModel]) -> bool:
-    """Return whether items of a model are counted when they go to the trash with another object.
+    """Return whether items of a model are counted when they are moved to the trash with another object.
 
-    Items that expire by themselves are not: nothing is written when DynamoDB deletes them. What is purged with the
-    object that it went with expires with it.
+    Items that expire by themselves are not counted, since DynamoDB deletes them without a write. Items that are purged
+    with their object are counted: they expire together.
     """
-    return model._meta.concrete_model in _counted(registry.generation)
+    return model._meta.concrete_model in _counted_models(registry.generation)
 
 
 @lru_cache(maxsize=1)
-def _counted(generation: int) -> frozenset[type[DynamoModel]]:
+def _counted_models(generation: int) -> frozenset[type[DynamoModel]]:
     found = set()
     for parent in filter(registry.has_soft_delete, registry.all_models()):
         for children in cascading(parent):
@@ -64,52 +64,52 @@ def _counted(generation: int) -> frozenset[type[DynamoModel]]:
     return frozenset(found)
 
 
-def has_number(model: type[DynamoModel]) -> bool:
-    """Return whether objects of a model have the number: whether counted items can go to the trash with them."""
-    return model._meta.concrete_model in _with_numbers(registry.generation)
+def has_trash_count(model: type[DynamoModel]) -> bool:
+    """Return whether objects of a model have a trash count: whether counted items can be deleted with them."""
+    return model._meta.concrete_model in _models_with_count(registry.generation)
 
 
 @lru_cache(maxsize=1)
-def _with_numbers(generation: int) -> frozenset[type[DynamoModel]]:
-    if not _counted(generation):
+def _models_with_count(generation: int) -> frozenset[type[DynamoModel]]:
+    if not _counted_models(generation):
         return frozenset()
     roots: list[Any] = [each._meta.concrete_model for each in registry.all_models() if registry.has_soft_delete(each)]
-    return frozenset(model for model in roots if not _counted(generation).isdisjoint(_below(model)))
+    return frozenset(model for model in roots if not _counted_models(generation).isdisjoint(_descendant_models(model)))
 
 
-def _below(model: type[DynamoModel]) -> list[Any]:
-    """The models whose objects can go to the trash with an object of a model."""
-    found = _followers(model)
+def _descendant_models(model: type[DynamoModel]) -> list[Any]:
+    """Return the models whose objects can be moved to the trash with an object of a model."""
+    found = _child_models(model)
     for each in found:
-        found += [one for one in _followers(each) if one not in found]
+        found += [one for one in _child_models(each) if one not in found]
     return found
 
 
-def _followers(model: Any) -> list[Any]:
+def _child_models(model: Any) -> list[Any]:
     return [each.model._meta.concrete_model for each in cascading(model) if registry.has_soft_delete(each.model)]
 
 
-def number_of(item: Item) -> int | None:
-    """Return the number of an item; ``None`` if it went to the trash before there were such numbers."""
+def trash_count(item: Item) -> int | None:
+    """Return the trash count of an item; ``None`` if it was moved to the trash before counts existed."""
     stored = item.get(names.DELETED_ALONG)
     return None if stored is None else int(stored["N"])
 
 
-def know(root: DynamoModel, moved: Sequence[DynamoModel]) -> None:
-    """Let an object that was just moved to the trash know the number that its item has now."""
+def add_known_count(root: DynamoModel, moved: Sequence[DynamoModel]) -> None:
+    """Set the count of an object in memory that was just moved to the trash."""
     number = sum(1 for each in moved if each is not root and is_counted(type(each)))
     if number and root._stored is not None:
-        known = {names.DELETED_ALONG: {"N": str((number_of(root._stored) or 0) + number)}}
+        known = {names.DELETED_ALONG: {"N": str((trash_count(root._stored) or 0) + number)}}
         root._stored = {**root._stored, **known}
 
 
-def shows_all(root: Item, found: Sequence[DynamoModel]) -> bool:
-    """Return whether at least as many counted items were found as an object's item says."""
-    return (number_of(root) or 0) <= sum(1 for each in found if is_counted(type(each)))
+def is_complete(root: Item, found: Sequence[DynamoModel]) -> bool:
+    """Return whether at least as many counted items were found as the object's count states."""
+    return (trash_count(root) or 0) <= sum(1 for each in found if is_counted(type(each)))
 
 
 class TrashCounts(Effect):
-    """Keeps the number of an object in step with the items of one model that go to the trash with it."""
+    """Updates the count of an object when items of one model are moved to the trash with it, or leave it."""
 
     def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
@@ -120,65 +120,67 @@ class TrashCounts(Effect):
         self.references = frozenset(field.attribute.attr_name for field in own)
 
     def concerns(self, transition: Transition) -> bool:
-        """Whether an item enters or leaves the trash, or changes in it where it belongs."""
+        """Return whether an item enters or leaves the trash, or changes its parent there."""
         if self.watches & transition.written:
             return True
         return names.DELETED_WITH in (transition.before or {}) and bool(self.references & transition.written)
 
-    async def follow(self, transition: Transition) -> Along | None:
-        """What is added to the number, or taken from it; one GetItem for what leaves the trash."""
+    async def follow(self, transition: Transition) -> SideWrites | None:
+        """Return the update of the count; it sends one GetItem for an item that leaves the trash."""
         before, after = transition.before, transition.after
         if names.DELETED_AT not in (before or {}):
             return await self._loaded(after) if transition.lenient else self._entering(before, after)
         if before is None:
             return None
         if after is not None and names.DELETED_AT not in after and names.DELETED_ALONG in before:
-            # Its last items leave with it: a transaction takes its number away where it would subtract them.
-            return Along(amend=_without_number)
+            # Its last items leave with it: the transaction removes the count instead of subtracting them.
+            return SideWrites(amend=_without_number)
         root = await self._root(before) if names.DELETED_WITH in before and self._leaves(before, after) else None
-        if root is None or root.get(names.DELETED_AT) != before[names.DELETED_AT] or number_of(root) is None:
-            return None  # restored, gone, or deleted before there were such numbers
+        if root is None or root.get(names.DELETED_AT) != before[names.DELETED_AT] or trash_count(root) is None:
+            return None  # restored, gone, or deleted before counts existed
         condition = join((_deleted_as(before), Stored(names.DELETED_ALONG, "exists")))
         as_read = frozenset({names.DELETED_AT, names.DELETED_WITH})
-        return Along((_addition(key_of(root), -1, condition),), as_read, explain=partial(_explained, transition, root))
+        return SideWrites(
+            (_count_update(key_of(root), -1, condition),), as_read, explain=partial(_refusal_error, transition, root)
+        )
 
-    async def _loaded(self, after: Item | None) -> Along | None:
-        """What a fixture puts into the trash is added if the object that it went with is there by then."""
+    async def _loaded(self, after: Item | None) -> SideWrites | None:
+        """Count an item that a fixture puts into the trash, if the object that it was deleted with exists already."""
         if after is None or not {names.DELETED_AT, names.DELETED_WITH} <= after.keys() or not is_counted(self.model):
             return None
         root = await self._root(after)
         if root is None or root.get(names.DELETED_AT) != after[names.DELETED_AT]:
             return None
-        return Along((_addition(key_of(root), 1, _deleted_as(after)),))
+        return SideWrites((_count_update(key_of(root), 1, _deleted_as(after)),))
 
-    def _entering(self, before: Item | None, after: Item | None) -> Along | None:
+    def _entering(self, before: Item | None, after: Item | None) -> SideWrites | None:
         if before is None or after is None or names.DELETED_AT not in after:
             return None
-        left = number_of(before) or 0
-        # What older code restored kept its number, from which a new one must not go on.
+        left = trash_count(before) or 0
+        # An object that older code restored still has its count, which a new count must not continue.
         amend = partial(_reset, number=left) if left else None
         actions: tuple[Action, ...] = ()
         if names.DELETED_WITH in after and is_counted(self.model):
             key = _root_key(self.model, after)
-            # The transaction writes the object as well, or checks that it is in the trash.
-            actions = () if key is None else (_addition(key, 1, ITEM_EXISTS),)
+            # The transaction also writes the object, or checks that it is in the trash.
+            actions = () if key is None else (_count_update(key, 1, ITEM_EXISTS),)
         if not actions and amend is None:
             return None
         as_read = {names.DELETED_AT} | ({names.DELETED_ALONG} if amend else set())
-        return Along(actions, frozenset(as_read), amend=amend)
+        return SideWrites(actions, frozenset(as_read), amend=amend)
 
     def _leaves(self, before: Item, after: Item | None) -> bool:
-        """Whether an item does not come back any more with what it went with."""
+        """Return whether an item is no longer restored with the object that it was deleted with."""
         if not is_counted(self.model):
             return False
         if after is None or after.get(names.DELETED_AT) != before[names.DELETED_AT]:
             return True
         if after.get(names.DELETED_WITH) != before[names.DELETED_WITH]:
-            return False  # the object has another identity by now, and keeps its number
+            return False  # the object has moved to another identity, and keeps its count
         return any(before.get(name) != after.get(name) for name in self.references)
 
     async def _root(self, item: Item) -> Item | None:
-        key, known = _root_key(self.model, item), _read.get()
+        key, known = _root_key(self.model, item), _cached_roots.get()
         if key is None:
             return None
         if known is not None and key in known:
@@ -198,21 +200,21 @@ def _reset(own: Update, number: int) -> Update:
 
 
 def _deleted_as(item: Item) -> Condition:
-    """The condition that an object is in the trash since the moment when an item went there with it."""
+    """Return the condition that an object was deleted at the same time as an item."""
     return Stored(names.DELETED_AT, "=", (item[names.DELETED_AT],))
 
 
-def _addition(key: ItemKey, number: int, condition: Condition) -> Update:
+def _count_update(key: ItemKey, number: int, condition: Condition) -> Update:
     return Update(key, add={names.DELETED_ALONG: {"N": str(number)}}, condition=condition)
 
 
 def _root_key(model: type[DynamoModel], item: Item) -> ItemKey | None:
-    """The key of the object that an item went to the trash with; ``None`` if no model of the table has such a mark."""
+    """Return the key of the object that an item was deleted with; ``None`` if no model of the table matches it."""
     mark = item[names.DELETED_WITH]["S"]
     for position, letter in enumerate(mark):
-        # An item type may have the sign in it, too.
+        # An item type may contain the separator, too.
         root = registry.model_of_type(model._options.alias, mark[:position]) if letter == "#" else None
-        if root is not None and has_number(root):
+        if root is not None and has_trash_count(root):
             try:
                 return key_of_pk(root, _value_of(root, mark[position + 1 :]))
             except InvalidValue:
@@ -225,7 +227,7 @@ def _value_of(model: type[DynamoModel], pk: str) -> object:
     return pk if attribute is None else attribute.from_text(pk)
 
 
-def _explained(transition: Transition, root: Item, action: Action, found: Item | None) -> Exception | None:
+def _refusal_error(transition: Transition, root: Item, action: Action, found: Item | None) -> Exception | None:
     if action.key != key_of(root):
         return None
     return StaleObject(

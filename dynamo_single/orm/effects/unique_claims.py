@@ -1,7 +1,7 @@
-"""Unique values: the claim items that hold them, and which of them a write takes and releases.
+"""Unique values: the claims that a write takes and releases.
 
-A claim is an item of its own that carries its owner's key. It is written in the same transaction as the owner, so that
-two objects can never hold the same values; which of two racing writers loses is decided by DynamoDB.
+A claim is a separate item that contains its owner's key. It is written in the same transaction as the owner, so that
+two objects can never have the same values. DynamoDB decides which of two concurrent writes fails.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import partial
 
 from dynamo_single.exceptions import UniqueViolation
 from dynamo_single.orm.conditions.terms import And, Or, Stored
-from dynamo_single.orm.effects.base import Along, Effect, Subject, Transition, standing
+from dynamo_single.orm.effects.base import Effect, SideWrites, Subject, Transition, liveness_names
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.unique_rules import Rule, lookups_of, rules_of
 from dynamo_single.orm.reading import single
@@ -27,7 +27,7 @@ from dynamo_single.table.table import get_table
 
 
 def unique_attributes(model: type[DynamoModel]) -> dict[str, Attribute]:
-    """The attributes that decide about claims: what is unique, alone or together, and what a condition looks at."""
+    """Return the attributes that claims depend on: unique ones, alone or together, and those in a condition."""
     stored = {name for rule in rules_of(model) for name in rule.stored_names}
     return {name: each for name, each in registry.attributes_of(model).items() if each.attr_name in stored}
 
@@ -40,26 +40,26 @@ class Claims(Effect):
         stored = (rule.stored_names for rule in rules_of(model))
         self.watches = frozenset({names.EXPIRES_AT, names.DELETED_AT}.union(*stored))
 
-    async def follow(self, transition: Transition) -> Along:
-        """Claims to take and to release; without reading, but for claims of a rule that not every item has yet."""
+    async def follow(self, transition: Transition) -> SideWrites:
+        """Return the claims to take and to release; it reads only claims of a rule that is not complete yet."""
         before, after = transition.before, transition.after
         as_read: set[str] = set()
         if before is not None and after is None:
-            # Another writer's rename, or restore, must not leave its own claim behind.
+            # The claim that another process takes by a rename or a restore must not be left behind.
             as_read = {stored for rule in rules_of(self.model) for stored in rule.stored_names}
-            as_read |= standing(self.model, before)
+            as_read |= liveness_names(self.model, before)
         elif before is not None and after is not None:
-            as_read = depends_on(self.model, before, after, transition.written)
-        found = tuple(actions(self.model, before, after))
+            as_read = claim_dependencies(self.model, before, after, transition.written)
+        found = tuple(claim_actions(self.model, before, after))
         if before is not None and any(isinstance(each, Delete) for each in found):
             found = await self._releasable(before, found)
-        return Along(found, frozenset(as_read), explain=partial(_explained, transition))
+        return SideWrites(found, frozenset(as_read), explain=partial(_refusal_error, transition))
 
     async def _releasable(self, before: Item, found: tuple[Action, ...]) -> tuple[Action, ...]:
-        """The actions without the release of what another object holds: a GetItem for each claim of an open rule.
+        """Return the actions without releases of another object's claims: a GetItem for each claim of an open rule.
 
-        Until a rule is filled two objects may have one value, and one of them the claim. The other one is corrected, or
-        deleted, without it.
+        Until a rule is complete two objects may have one value, and only one of them the claim. The other one is
+        changed or deleted without it.
         """
         layout = registry.layout_of(self.model)
         missing = await knowledge.ask_rules(layout, lookups_of(self.model))
@@ -70,18 +70,18 @@ class Claims(Effect):
         for each in found:
             if isinstance(each, Delete) and each.key in old and old[each.key].fingerprint in missing:
                 claim = await single.stored_item(get_table(layout.alias), each.key)
-                if holder_by(claim) not in {None, key_of(before)}:
+                if claim_owner(claim) not in {None, key_of(before)}:
                     continue
             kept.append(each)
         return tuple(kept)
 
 
-def _explained(transition: Transition, action: Action, found: Item | None) -> Exception | None:
-    return None if transition.after is None else violation(transition.subject, transition.after, action)
+def _refusal_error(transition: Transition, action: Action, found: Item | None) -> Exception | None:
+    return None if transition.after is None else unique_error(transition.subject, transition.after, action)
 
 
-def violation(subject: Subject, item: Item, action: Action) -> UniqueViolation | None:
-    """The error for a claim of an item that another object holds; ``None`` if the action takes no claim of it."""
+def unique_error(subject: Subject, item: Item, action: Action) -> UniqueViolation | None:
+    """Return the error for a claim that another object has; ``None`` if the action takes no claim of the item."""
     label = subject.model._meta.label
     for key, rule in claims_of(subject.model, item).items():
         if key == action.key:
@@ -98,32 +98,32 @@ def violation(subject: Subject, item: Item, action: Action) -> UniqueViolation |
 
 
 def claims_of(model: type[DynamoModel], item: Item | None) -> dict[ItemKey, Rule]:
-    """The claims that a stored item owns, and the rule of each: none for one that is deleted, or not there."""
+    """Return the keys of an item's claims with their rules; empty for an item in the trash or ``None``."""
     return {} if item is None else {key: rule for rule in rules_of(model) for key in rule.claimed(item)}
 
 
-def actions(model: type[DynamoModel], before: Item | None, after: Item | None) -> list[Action]:
-    """The claims to take and to release when one item becomes the other; ``None`` is an item that is not there.
+def claim_actions(model: type[DynamoModel], before: Item | None, after: Item | None) -> list[Action]:
+    """Return the actions that turn the claims of one item into those of the other; ``None`` is an item that is missing.
 
-    Those to release are the ones that ``before`` knows of: another writer's must not be left behind, so the write
-    itself has to be held to what was read. Where the two have different keys, the claims change hands.
+    Only claims of ``before`` are released, so that the write has to be conditional on what was read: otherwise a claim
+    of another process could be left behind. If the keys of the items differ, the claims get a new owner.
     """
     old, new = claims_of(model, before), claims_of(model, after)
     former = None if before is None or after is None or key_of(before) == key_of(after) else key_of(before)
     renewed = former is not None or _expiry(before) != _expiry(after)
-    # With its owner a claim has expired too, and may be another's by now: nothing is left to be released.
+    # The claim expired with its owner and may belong to another object now, so that it is not released.
     to_free = before is not None and not has_expired(before)
     found: list[Action] = []
     for rule in rules_of(model):
         if after is not None:
-            taken = (key for key in _of(new, rule) if key not in old or renewed)
+            taken = (key for key in _claims_by_rule(new, rule) if key not in old or renewed)
             found += (put_claim(model, key, after, former if key in old else None) for key in taken)
         if before is not None and to_free:
-            found += (delete_claim(key, key_of(before)) for key in _of(old, rule) if key not in new)
+            found += (delete_claim(key, key_of(before)) for key in _claims_by_rule(old, rule) if key not in new)
     return found
 
 
-def _of(claims: Mapping[ItemKey, Rule], rule: Rule) -> list[ItemKey]:
+def _claims_by_rule(claims: Mapping[ItemKey, Rule], rule: Rule) -> list[ItemKey]:
     return [key for key, each in claims.items() if each is rule]
 
 
@@ -131,12 +131,12 @@ def _expiry(item: Item | None) -> StoredValue | None:
     return (item or {}).get(names.EXPIRES_AT)
 
 
-def depends_on(model: type[DynamoModel], before: Item, after: Item, written: Collection[str]) -> set[str]:
-    """The physical names that have to be as they were read for the claims to be right after an update.
+def claim_dependencies(model: type[DynamoModel], before: Item, after: Item, written: Collection[str]) -> set[str]:
+    """Return the physical names that must be unchanged since they were read for the claims to be correct.
 
-    All that decides about a claim, if any of it is written: two writers who each change another part would leave claims
-    that fit neither. The trash and the time of expiry decide about every claim, also one that the object knows nothing
-    of because another writer took it since.
+    If an update writes one attribute of a rule, it depends on all of them: otherwise two writers that each change
+    another one would leave a wrong claim. The trash and the time of expiry decide about all claims, including those
+    that another process has taken since.
     """
     rules = rules_of(model)
     if not rules:
@@ -146,19 +146,23 @@ def depends_on(model: type[DynamoModel], before: Item, after: Item, written: Col
     decides_about_all = not {names.DELETED_AT, *expires}.isdisjoint(written)
     found: set[str] = set()
     for rule in rules:
-        if decides_about_all or not rule.stored_names.isdisjoint(written) or _of(old, rule) != _of(new, rule):
+        if (
+            decides_about_all
+            or not rule.stored_names.isdisjoint(written)
+            or _claims_by_rule(old, rule) != _claims_by_rule(new, rule)
+        ):
             found |= rule.stored_names | expires
     return found
 
 
 def put_claim(model: type[DynamoModel], key: ItemKey, owner: Item, former: ItemKey | None = None) -> Put:
-    """Take what nobody holds, or what this owner holds already, or the ``former`` one; it expires with its owner."""
+    """Take a claim that is free or belongs to this owner or to the ``former`` key; it expires with its owner."""
     holders = (key_of(owner),) if former is None else (key_of(owner), former)
-    return Put(claim_item(key, owner), Or((free(model), *map(_held_by, holders))))
+    return Put(claim_item(key, owner), Or((free(model), *map(_is_owner, holders))))
 
 
 def claim_item(key: ItemKey, owner: Item) -> NewItem:
-    """The claim that an owner has to hold under a key."""
+    """Return the claim item of an owner under a key."""
     partition, sort = key_of(owner)
     item = {
         names.PARTITION_KEY: {"S": key[0]},
@@ -173,11 +177,11 @@ def claim_item(key: ItemKey, owner: Item) -> NewItem:
 
 
 def delete_claim(key: ItemKey, owner: ItemKey) -> Delete:
-    """Release a claim, if it is this owner's."""
-    return Delete(key, Or((ITEM_MISSING, _held_by(owner))))
+    """Release a claim if it belongs to the owner."""
+    return Delete(key, Or((ITEM_MISSING, _is_owner(owner))))
 
 
-def _held_by(owner: ItemKey) -> And:
+def _is_owner(owner: ItemKey) -> And:
     return And(
         (
             Stored(names.CLAIM_OWNER_PARTITION, "=", ({"S": owner[0]},)),
@@ -186,6 +190,6 @@ def _held_by(owner: ItemKey) -> And:
     )
 
 
-def holder_by(claim: Item | None) -> ItemKey | None:
-    """The key of the item that holds a claim as it was read; ``None`` if nobody does by now."""
+def claim_owner(claim: Item | None) -> ItemKey | None:
+    """Return the key of the owner of a claim that was read; ``None`` if it is missing or has expired."""
     return None if claim is None or has_expired(claim) else owner_of(claim)

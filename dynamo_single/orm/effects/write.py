@@ -1,6 +1,6 @@
-"""One object's write as a value: its own actions, under which conditions, and what is written along with them.
+"""The write of one object as a value, and the errors for a write that DynamoDB refuses.
 
-``all_effects`` makes it and ``send`` sends it. This module must not know how an item is computed.
+``compose`` creates the value and ``send`` sends it. This module does not depend on how an item is computed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dynamo_single.exceptions import (
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
 from dynamo_single.orm.conditions.wording import word
-from dynamo_single.orm.effects.base import Along, Conditions, Subject, Transition
+from dynamo_single.orm.effects.base import SideWrites, Subject, Transition, WriteConditions
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items import version as items_version
 from dynamo_single.orm.items.encode import Values, is_same_item, known_names
@@ -33,13 +33,11 @@ from dynamo_single.orm.requests.updates import Change, Place, find, unmet
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
 
-# What a failed write says: from the action that failed and the item that DynamoDB found in its place.
-#
-# This module makes errors; it sends nothing.
+# The errors of a failed write, built from the action that failed and the item that DynamoDB returned.
 
 
-def stored_instead(error: Exception) -> Item | None:
-    """The item that DynamoDB found in the place of the one to write, or ``None`` if there was none."""
+def conflicting_item(error: Exception) -> Item | None:
+    """Return the stored item that a condition failed on; ``None`` if there was none."""
     cause = error.__cause__
     if isinstance(cause, ConditionFailed):
         return cause.item
@@ -52,8 +50,8 @@ def stored_instead(error: Exception) -> Item | None:
 
 
 def is_gone(error: Exception, *, place: int = 0) -> bool:
-    """Whether a write failed because an item itself is not there (any more): the object's own, or that of another
-    ``place`` among a transaction's actions."""
+    """Return whether a write failed because the item of the action at ``place`` does not exist; the object's own is
+    the first."""
     cause = error.__cause__
     if isinstance(cause, ObjectDoesNotExist):
         return True
@@ -64,7 +62,7 @@ def is_gone(error: Exception, *, place: int = 0) -> bool:
 
 
 def was_retried(error: Exception) -> bool:
-    """Whether the one request was sent more than once, so that an earlier attempt may have been carried out."""
+    """Return whether the request was sent more than once, so that an earlier attempt may have been executed."""
     return isinstance(error.__cause__, ConditionFailed) and error.__cause__.retried
 
 
@@ -75,7 +73,7 @@ def exists_error(subject: Subject, found: Item | None) -> AlreadyExists:
 
 
 def unmet_error(subject: Subject, change: Change, item: Item) -> InvalidValue:
-    """The error for a change that means nothing for an item, since what it is made of is not there."""
+    """The error for a change that an item does not support, because an operand is missing or has another type."""
     name, model = subject.name, subject.model
     needed = next(_comparison(condition) for condition in change.needs() if not matches(condition, item))
     held = find(item, Place(needed.name, needed.path))
@@ -92,22 +90,22 @@ def unmet_error(subject: Subject, change: Change, item: Item) -> InvalidValue:
 
 
 def _comparison(need: Condition) -> Stored:
-    """What a need says of a place, without the alternative that nothing is there."""
+    """Return the comparison of a condition, without its alternative that the path is missing."""
     return need if isinstance(need, Stored) else need.children[-1]  # type: ignore[union-attr, return-value]  # one Or
 
 
-def claim_lost(subject: Subject) -> StaleObject:
-    """The error for a claim that is not the object's any more."""
+def claim_error(subject: Subject) -> StaleObject:
+    """The error for a claim that no longer belongs to the object."""
     return StaleObject(
         f"{subject.name}: a unique value that it holds belongs to another object by now; nothing was written. "
         "Reload it."
     )
 
 
-def not_met(subject: Subject, condition: Condition, found: Item | None) -> ConditionNotMet | StaleObject:
-    """The error for a condition of the caller's that the stored item does not meet."""
+def condition_error(subject: Subject, condition: Condition, found: Item | None) -> ConditionNotMet | StaleObject:
+    """The error for a condition of the caller that the stored item does not meet."""
     if not found:
-        return stale(subject, found, None)
+        return stale_error(subject, found, None)
     demanded = word(condition, registry.layout_of(subject.model))
     return ConditionNotMet(
         f"{subject.name} is not as the write demands, {demanded}; nothing was written.",
@@ -115,8 +113,8 @@ def not_met(subject: Subject, condition: Condition, found: Item | None) -> Condi
     )
 
 
-def stale(subject: Subject, found: Item | None, before: Item | None) -> StaleObject:
-    """The error for an object that the table holds otherwise than ``before``, as it was read, or no more."""
+def stale_error(subject: Subject, found: Item | None, before: Item | None) -> StaleObject:
+    """The error for an object that was changed or deleted since it was read as ``before``."""
     if not found:
         return StaleObject(f"{subject.name} was deleted since it was read; nothing was written.")
     before, model = before or {}, subject.model
@@ -138,19 +136,20 @@ def stale(subject: Subject, found: Item | None, before: Item | None) -> StaleObj
 
 
 class Write(Struct, frozen=True, eq=False):
-    """What is sent for one object.
+    """Everything that is sent for one object.
 
-    ``alias`` is the table's. ``own`` are the actions on its own items, two for a move; ``along`` is what each effect
-    adds. ``changes`` are made by DynamoDB of what is stored. ``values`` are what the object's attributes are once it is
-    written. ``target`` is the object as it is to be, where its ``pk`` changes. ``size`` are the bytes that its item has
-    then, if they were counted.
+    - ``own`` contains the actions on the object's items, two for a move.
+    - ``changes`` are computed by DynamoDB from the stored values.
+    - ``values`` are the values of the object's attributes after the write.
+    - ``target`` is the object with its new ``pk``, if that changes.
+    - ``size`` is the size of the item in bytes; 0 if it was not computed.
     """
 
     transition: Transition
     alias: str
     own: tuple[Action, ...]
-    conditions: Conditions
-    along: tuple[Along, ...] = ()
+    conditions: WriteConditions
+    side_writes: tuple[SideWrites, ...] = ()
     changes: tuple[Change, ...] = ()
     values: Values = field(default_factory=dict)
     target: Subject | None = None
@@ -159,20 +158,23 @@ class Write(Struct, frozen=True, eq=False):
     @property
     def actions(self) -> list[Action]:
         """Everything to send, each item once, the object's own first."""
-        if not self.along:
+        if not self.side_writes:
             return list(self.own)
-        return combined((*self.own, *(action for each in self.along for action in each.actions)))
+        return combined((*self.own, *(action for each in self.side_writes for action in each.actions)))
 
     @property
     def touched(self) -> tuple[Item, ...]:
-        """Every item that changes, as it is and as it will be; the object's own come last."""
+        """All items that change, before and after the write; the object's own are last."""
         own = (self.transition.before, self.transition.after)
-        return (*(item for each in self.along for item in each.touched), *(item for item in own if item is not None))
+        return (
+            *(item for each in self.side_writes for item in each.touched),
+            *(item for item in own if item is not None),
+        )
 
     def stored_after(self, answer: Item | None) -> Item:
-        """The object's item once the write is sent; ``answer`` is what DynamoDB says that it holds.
+        """Return the object's item after the write; ``answer`` contains the attributes that DynamoDB returned.
 
-        Without an answer nobody knows what DynamoDB's own changes gave: they count as not read.
+        Without it the results of ``changes`` are unknown and are treated as not read.
         """
         after = self.transition.after or {}
         changed = {change.place.name for change in self.changes}
@@ -185,22 +187,22 @@ class Write(Struct, frozen=True, eq=False):
         return PartialItem(kept, known - changed)
 
     def entry(self, undo: Callable[[], None]) -> Entry:
-        """What an ``atomic()`` block keeps of it."""
+        """Return the entry of the write in an ``atomic()`` block."""
         after = self.transition.after
         measured = (after, self.size) if after is not None and self.size else None
         named = self.transition.subject.naming()
-        until = min((each.until for each in self.along if each.until is not None), default=None)
+        until = min((each.until for each in self.side_writes if each.until is not None), default=None)
         return Entry(named, tuple(self.actions), self.touched, self.explain, undo, measured, until)
 
     def explain(self, action: Action, found: Item | None) -> Exception:
-        """The error for a refused action, from the item that DynamoDB found in its place."""
+        """Return the error for a refused action; ``found`` is the stored item."""
         if any(action.key == each.key for each in self.own):
             return self._own_error(action, found)
-        for each in reversed(self.along):
+        for each in reversed(self.side_writes):
             error = each.explain(action, found)
             if error is not None:
                 return error
-        return claim_lost(self.transition.subject)
+        return claim_error(self.transition.subject)
 
     def _own_error(self, action: Action, found: Item | None) -> Exception:
         subject, before = self.transition.subject, self.transition.before
@@ -208,22 +210,22 @@ class Write(Struct, frozen=True, eq=False):
             return exists_error(self.target or subject, found)
         broken = self.conditions.broken_by(found, registry.layout_of(subject.model))
         if found and broken == "demanded":
-            return not_met(subject, self.conditions.terms.demanded, found)
+            return condition_error(subject, self.conditions.terms.demanded, found)
         if found and broken == "needed" and (missing := unmet(self.changes, found)) is not None:
             return unmet_error(subject, missing, found)
-        return stale(subject, found, before)
+        return stale_error(subject, found, before)
 
     @property
     def is_move(self) -> bool:
-        """Whether the object gets another primary key: its new item, and the deletion of the old one."""
+        """Whether the write changes the object's primary key: it puts a new item and deletes the old one."""
         return len(self.own) > 1
 
     def carried_out(self, error: Exception, *, unanswered: ItemKey | None = None) -> Item | None:
-        """The object's item, if an earlier attempt of this write was carried out and its answer lost; empty for none.
+        """Return the object's item if an earlier attempt succeeded and its response was lost; empty after a deletion.
 
-        What was found has to be what was to be written. Where another writer must not do the same unnoticed, under a
-        version or a caller's terms, it has to have been an attempt of the same request; and a move has to have been
-        tried by the same object: ``unanswered`` is the key that it was to get, by a request without an answer.
+        The stored item must equal the one to write. A write with a version or a caller's condition must also have been
+        retried by the same request, or another process could have written the same item. A move must have been tried by
+        the same object: ``unanswered`` is the key of its move that got no response.
         """
         before, after = self.transition.before, self.transition.after
         if self.changes:
@@ -235,13 +237,13 @@ class Write(Struct, frozen=True, eq=False):
         # A request that is sent again has its token, so that DynamoDB answers as it did.
         if self.is_move and (unanswered != key_of(after) or not is_gone(error, place=1)):
             return None
-        found = stored_instead(error)
+        found = conflicting_item(error)
         form = form_of(self.transition.subject.model)
         automatic = () if before is None else [form.stored[name] for name in form.automatic]
         same = bool(found) and is_same_item(after, found or {}, form.model, apart_from=automatic)
         return found if same else None
 
     def _is_held(self) -> bool:
-        """Whether the write must not be taken for another's that did the same."""
+        """Return whether an equal write of another process does not count as this one."""
         computed = self.conditions.computed is not EVERYTHING
-        return computed or bool(self.conditions.terms) or any(each.exclusive for each in self.along)
+        return computed or bool(self.conditions.terms) or any(each.exclusive for each in self.side_writes)

@@ -17,7 +17,7 @@ from django.db.models.signals import post_save, pre_save
 from django.utils import deprecation
 
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.effects.base import NO_TERMS, Terms
+from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions
 from dynamo_single.orm.items import async_safety, refresh
 from dynamo_single.orm.items.async_safety import notify
 from dynamo_single.orm.requests.atomic_block import Block, current
@@ -74,18 +74,18 @@ class Awaited:
             await create.create(self, current())
             return False
         names = None if update_fields is None else frozenset(update_fields)
-        terms = NO_TERMS if condition == EVERYTHING else Terms(demanded=condition)
+        terms = NO_CONDITIONS if condition == EVERYTHING else CallerConditions(demanded=condition)
         await save.save(self, Save(names, terms=terms, force=force_update and names is None), current())
         return True
 
     async def _hard_deleted(
-        self: Any, terms: Terms, pending: Block | None, origin: object = None
+        self: Any, terms: CallerConditions, pending: Block | None, origin: object = None
     ) -> tuple[int, dict[str, int]]:
         """Delete for good; the signals name ``origin``, which is the object itself unless it is given."""
         return await purging.delete(self, terms, pending, origin)
 
     async def _deleted(
-        self: Any, terms: Terms, pending: Block | None, origin: object = None
+        self: Any, terms: CallerConditions, pending: Block | None, origin: object = None
     ) -> tuple[int, dict[str, int]]:
         """Delete as ``delete()`` does."""
         return await self._hard_deleted(terms, pending, origin)  # type: ignore[no-any-return]

@@ -18,7 +18,7 @@ from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.lazy_modules import Later
 from dynamo_single.orm.conditions.terms import Condition
-from dynamo_single.orm.effects.base import NO_TERMS, Terms
+from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions
 from dynamo_single.orm.items.async_safety import makes_objects
 from dynamo_single.orm.model.model import Abstract, Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
@@ -92,7 +92,9 @@ class SoftDeleteModel(Model):
         """
         return run(self._deleted(self._demanding(condition), current()))
 
-    async def _deleted(self, terms: Terms, pending: Block | None, origin: object = None) -> tuple[int, dict[str, int]]:
+    async def _deleted(
+        self, terms: CallerConditions, pending: Block | None, origin: object = None
+    ) -> tuple[int, dict[str, int]]:
         return await trash.delete(self, terms, pending)
 
     def restore(self) -> tuple[int, dict[str, int]]:
@@ -101,16 +103,16 @@ class SoftDeleteModel(Model):
         As many requests as ``delete()``, the object in the last. ``UniqueViolation`` if a unique value was taken since,
         ``ParentInTrash`` if it belongs to an object in the trash, ``DoesNotExist`` if it is gone for good.
         """
-        return run(trash.restore(self, NO_TERMS, current()))
+        return run(trash.restore(self, NO_CONDITIONS, current()))
 
     async def _restored(self, condition: Condition, pending: Block | None) -> tuple[int, dict[str, int]]:
-        return await trash.restore(self, Terms(queried=condition), pending)
+        return await trash.restore(self, CallerConditions(queried=condition), pending)
 
     async def arestore(self) -> tuple[int, dict[str, int]]:
         """``restore()``, awaited unless a project's class has one of its own."""
         if not (are_plain(type(self), ("restore",)) and all(map(makes_objects, involved(type(self))))):
             return await sync_to_async(self.restore)()
-        return await trash.restore(self, NO_TERMS, current())
+        return await trash.restore(self, NO_CONDITIONS, current())
 
     restore.alters_data = arestore.alters_data = True  # type: ignore[attr-defined]  # templates call neither
 

@@ -17,7 +17,7 @@ from django.db.models.signals import post_init, pre_init
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.effects.base import NO_TERMS, Terms
+from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions
 from dynamo_single.orm.items import decode, encode, refresh
 from dynamo_single.orm.items.stored import AttributeValues, StoredItem
 from dynamo_single.orm.model import validation
@@ -266,8 +266,12 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metacla
     hard_delete.alters_data = True  # type: ignore[attr-defined]  # templates do not call it
 
     @classmethod
-    def _demanding(cls, condition: Asked) -> Terms:
-        return NO_TERMS if condition is None else Terms(demanded=declared.read_precondition(cls, condition))
+    def _demanding(cls, condition: Asked) -> CallerConditions:
+        return (
+            NO_CONDITIONS
+            if condition is None
+            else CallerConditions(demanded=declared.read_precondition(cls, condition))
+        )
 
     async def _written_if(
         self, condition: Condition, update_fields: Iterable[str], changes: Sequence[Change], pending: Block | None
@@ -278,7 +282,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metacla
         """
         names = self._update_names(update_fields) or frozenset()
 
-        async def write(terms: Terms) -> bool:
+        async def write(terms: CallerConditions) -> bool:
             await save.save(self, Save(names, tuple(changes), given=names, terms=terms), pending)
             return True
 

@@ -138,7 +138,7 @@ class PynamoDBHooks(_Base):
                 f"PynamoDB's writers put items over others, and the items of {registry.layout_of(model).label} count "
                 f"those who refer to them by references that are checked: {named}. Use save() and delete()."
             )
-        follows = all_effects.tied(model)
+        follows = all_effects.linked_attributes(model)
         if follows:
             raise NotSupported(
                 f"PynamoDB's writers do not keep what depends on {', '.join(follows)} of "

@@ -140,7 +140,7 @@ def _of_rule(obj: DynamoModel, own_key: ItemKey | None, rule: Rule | None, place
         return _known(place, error)
 
     def answer(claim: Item | None) -> ValidationError | None:
-        holder = unique_claims.holder_by(claim)
+        holder = unique_claims.claim_owner(claim)
         return None if holder is None or holder == own_key else _message(obj, rule)
 
     return None if key is None else _Question(place, key, answer)

@@ -21,7 +21,7 @@ from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.conditions.terms import Condition, join
-from dynamo_single.orm.effects.all_effects import depended_on, has_followers
+from dynamo_single.orm.effects.all_effects import changes_extracted, watched_attributes
 from dynamo_single.orm.effects.base import Subject
 from dynamo_single.orm.effects.write import unmet_error
 from dynamo_single.orm.items import decode, version
@@ -408,10 +408,10 @@ def is_left_to_dynamodb(
     ``changed`` are the attributes that get a value in the same write. A write that is ``alone`` is answered with the
     new values, unless other items change with it.
     """
-    depended = depended_on(model)
+    depended = watched_attributes(model)
     if any(change.computed for change in changes) or attribute_names(model, changes) & depended:
         return False
-    if has_followers(model, changes, changed if alone else ()):
+    if changes_extracted(model, changes, changed if alone else ()):
         return False
     return not alone or depended.isdisjoint(changed)
 

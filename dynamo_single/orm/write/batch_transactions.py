@@ -195,7 +195,7 @@ class _Group(Struct, eq=False):
 
     async def send(self) -> None:
         """Send what has joined, as one request; nothing if there is nothing to write."""
-        await send.commit(self.block)
+        await send.send_block(self.block)
 
     def refused(self, error: DynamoSingleError) -> dict[int, DynamoSingleError]:
         """The objects, by their ``id()``, whose actions were refused, or could not be sent, each with its error."""

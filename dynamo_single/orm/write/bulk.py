@@ -25,8 +25,8 @@ from dynamo_single.exceptions import (
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.effects import unique_claims as uniqueness
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import NO_TERMS, Subject, Terms
-from dynamo_single.orm.effects.write import is_gone, stored_instead
+from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions, Subject
+from dynamo_single.orm.effects.write import conflicting_item, is_gone
 from dynamo_single.orm.items import decode, version
 from dynamo_single.orm.items.encode import Values, automatic_names, item_from
 from dynamo_single.orm.items.form import form_of
@@ -163,7 +163,7 @@ class Creation(Struct, frozen=True):
             try:
                 return await self._create(new, pending)
             except AlreadyExists as error:
-                found = stored_instead(error)
+                found = conflicting_item(error)
                 if found is None or names.DELETED_AT in found:
                     raise
                 if await self._change(new.obj, found, pending):
@@ -176,7 +176,7 @@ class Creation(Struct, frozen=True):
         only = _settable(self.model) if self.update_names is None else self.update_names
         given = only - {*automatic_names(self.model)}
 
-        async def write(terms: Terms) -> bool:
+        async def write(terms: CallerConditions) -> bool:
             await save(obj, Save(only=only, given=given, terms=terms, repeat=False), pending)
             return True
 
@@ -284,14 +284,14 @@ async def update(
     await _check_together(model, objects, only)
 
     async def write(obj: DynamoModel, pending: Block | None) -> Mapping[str, int]:
-        async def saved(terms: Terms) -> bool:
+        async def saved(terms: CallerConditions) -> bool:
             await save(obj, Save(only=only, terms=terms), pending)
             return True
 
         try:
             # Another version is not written over.
             versioned = version.attribute_of(model) is not None
-            written = await (saved(NO_TERMS) if versioned else only_if(obj, EVERYTHING, saved, only))
+            written = await (saved(NO_CONDITIONS) if versioned else only_if(obj, EVERYTHING, saved, only))
         except StaleObject as error:
             if not is_gone(error):
                 raise
@@ -366,7 +366,7 @@ def _two_of_one(verb: str, one: _New, other: _New, key: ItemKey) -> Exception:
 
 
 def _violation(new: _New, claim: ItemKey) -> UniqueViolation:
-    error = uniqueness.violation(Subject(new.obj), new.item, Put(item_key(claim)))
+    error = uniqueness.unique_error(Subject(new.obj), new.item, Put(item_key(claim)))
     assert error is not None  # noqa: S101 - the claim is one of the object's own
     return error
 

@@ -20,7 +20,7 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, MAX_MEMBERS, Stored
 from dynamo_single.orm.effects import send, trash_counts
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import NO_TERMS, Terms
+from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions
 from dynamo_single.orm.effects.counters import Sums
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.plan.plan import Visibility
@@ -148,7 +148,7 @@ async def _listed(listings: Sequence[Listing], pks: Sequence[object], *, again: 
 class Step:
     """What is done to one object of several, under which terms: by itself or in a block, or as a part of them all."""
 
-    def __init__(self, obj: DynamoModel, terms: Terms = NO_TERMS) -> None:
+    def __init__(self, obj: DynamoModel, terms: CallerConditions = NO_CONDITIONS) -> None:
         self.obj = obj
         self.terms = terms
 
@@ -217,7 +217,7 @@ class Cascade:
             for guard in self.guards:
                 if not any(action.key in written for action in guard.actions):
                     block.add(_alias(self.steps[0].obj), guard)
-            with trash_counts.read_once(step.obj for step in self.steps):
+            with trash_counts.cached_roots(step.obj for step in self.steps):
                 for step in self.steps:
                     self.done += [step.obj] if await step.send(block) and step.is_told else []
         except BaseException:
@@ -257,7 +257,7 @@ class Cascade:
     ) -> None:
         for group in groups:
             held = [replace(part, entry=part.step.held_to(part.entry, added)) for part in group]
-            await send.commit(self._block(held))
+            await send.send_block(self._block(held))
             _add_up(added, held)
             self.done += [part.step.obj for part in held if part.step.is_told]
             for part in held:
@@ -268,7 +268,7 @@ class Cascade:
 
     async def _composed(self, steps: Sequence[Step], collected: Block) -> list[_Part]:
         parts = []
-        with trash_counts.read_once(step.obj for step in steps):
+        with trash_counts.cached_roots(step.obj for step in steps):
             for step in steps:
                 write = await step.compose(collected)
                 if write is not None:

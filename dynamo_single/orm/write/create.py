@@ -14,7 +14,7 @@ from dynamo_single.orm.effects import recount, send
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import Subject
 from dynamo_single.orm.effects.compose import compose_new
-from dynamo_single.orm.effects.trash_counts import has_number
+from dynamo_single.orm.effects.trash_counts import has_trash_count
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values, item_from, may_wait, set_automatic
 from dynamo_single.orm.items.form import form_of
@@ -59,7 +59,7 @@ async def _send(obj: DynamoModel, item: Item, values: Values, pending: Block | N
     while True:
         write = await compose_new(obj, effects, item, values, pending=pending, absent=absent, lenient=raw)
         try:
-            stored = await send.deliver(obj, write)
+            stored = await send.send_write(obj, write)
         except MissingReference as error:
             absent = without(write, effects, error)
         else:
@@ -104,10 +104,10 @@ async def replace(obj: DynamoModel, pending: Block | None) -> bool:
     """Write an object as it is given, whether or not it exists (fixtures); ``True`` if it did."""
     try:
         await create(obj, pending, raw=True)
-        await recount.catch_up(obj, pending)
+        await recount.count_earlier_children(obj, pending)
         for effect in effects_of(type(obj)):
             await effect.catch_up(obj, pending)
-        if has_number(type(obj)) and pending is None:
+        if has_trash_count(type(obj)) and pending is None:
             await trash.count_loaded(obj)
     except AlreadyExists:
         stored = await decode.reloaded(obj)

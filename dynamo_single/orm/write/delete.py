@@ -17,7 +17,7 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, join
 from dynamo_single.orm.effects import send
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import Conditions, Subject, Terms, Transition
+from dynamo_single.orm.effects.base import CallerConditions, Subject, Transition, WriteConditions
 from dynamo_single.orm.effects.compose import compose_removal
 from dynamo_single.orm.effects.counters import Sums
 from dynamo_single.orm.effects.write import Write, is_gone
@@ -48,7 +48,7 @@ PAUSE = 0.2
 
 
 async def delete(
-    obj: DynamoModel, terms: Terms, pending: Block | None, origin: object = None
+    obj: DynamoModel, terms: CallerConditions, pending: Block | None, origin: object = None
 ) -> tuple[int, dict[str, int]]:
     """Delete the item for good, after the children that go along; the counts are by model.
 
@@ -81,7 +81,9 @@ async def _tell(origin: object, done: Sequence[DynamoModel]) -> None:
         await notify(post_delete, type(each), instance=each, using=None, origin=origin)
 
 
-async def remove(obj: DynamoModel, terms: Terms, pending: Block | None, because: frozenset[str] = frozenset()) -> int:
+async def remove(
+    obj: DynamoModel, terms: CallerConditions, pending: Block | None, because: frozenset[str] = frozenset()
+) -> int:
     """Delete one item for good, with its unique values; the number of items deleted, 0 if there was none.
 
     An object that was read in part is read whole first. ``because`` as in ``compose_removal()``.
@@ -93,7 +95,7 @@ async def remove(obj: DynamoModel, terms: Terms, pending: Block | None, because:
     while True:
         write = await compose_removal(obj, effects, terms, pending=pending, absent=absent, because=because)
         try:
-            await send.deliver(obj, write)
+            await send.send_write(obj, write)
         except MissingReference as error:
             absent = without(write, effects, error)
         except StaleObject as error:
@@ -133,14 +135,16 @@ def _wherever(child: DynamoModel) -> bool:
     return True
 
 
-async def _alone(obj: DynamoModel, terms: Terms, pending: Block | None) -> bool:
+async def _alone(obj: DynamoModel, terms: CallerConditions, pending: Block | None) -> bool:
     if terms.queried == EVERYTHING:
         return bool(await remove(obj, terms, pending))
-    return await only_if(obj, terms.queried, lambda again: remove(obj, Terms(again.queried, terms.demanded), pending))
+    return await only_if(
+        obj, terms.queried, lambda again: remove(obj, CallerConditions(again.queried, terms.demanded), pending)
+    )
 
 
 async def _with_others(
-    obj: DynamoModel, terms: Terms, done: list[DynamoModel], pending: Block | None, origin: object
+    obj: DynamoModel, terms: CallerConditions, done: list[DynamoModel], pending: Block | None, origin: object
 ) -> None:
     announced: set[ItemKey] = set()
     for attempt in range(ATTEMPTS):
@@ -218,7 +222,7 @@ class _Removal(Step):
     counter is what it was, but for those that were deleted before it.
     """
 
-    def __init__(self, obj: DynamoModel, terms: Terms, because: frozenset[str] = frozenset()) -> None:
+    def __init__(self, obj: DynamoModel, terms: CallerConditions, because: frozenset[str] = frozenset()) -> None:
         super().__init__(obj, terms)
         self.because = because
         self.counters = [name for name in _counters(type(obj)) if not isinstance(obj._stored, PartialItem)]
@@ -279,7 +283,7 @@ class _Removal(Step):
 
 def _along(obj: DynamoModel) -> _Removal:
     """The removal of an object that goes along, as long as it refers as it did: an index may show it as it was."""
-    return _Removal(obj, Terms(), taking_along(type(obj)))
+    return _Removal(obj, CallerConditions(), taking_along(type(obj)))
 
 
 def _counters(model: type[DynamoModel]) -> list[str]:
@@ -290,10 +294,10 @@ def _counters(model: type[DynamoModel]) -> list[str]:
     return [*(each.attr_name for each in declared), *(name for name, _ in checked(model))]
 
 
-def _guards(obj: DynamoModel, terms: Terms) -> list[Entry]:
+def _guards(obj: DynamoModel, terms: CallerConditions) -> list[Entry]:
     """The conditions on the object, for the transactions that delete children before it."""
     before = dict(obj._stored)
-    conditions = Conditions(terms, as_read=version.conditions(type(obj), before))
+    conditions = WriteConditions(terms, as_read=version.conditions(type(obj), before))
     if not conditions.as_read and not terms:
         return []
     check = Check(key_of(before), conditions.whole())
@@ -301,7 +305,7 @@ def _guards(obj: DynamoModel, terms: Terms) -> list[Entry]:
     return [cascade.guard(write.transition.subject.name, check, write.explain)]
 
 
-async def _may_go_on(obj: DynamoModel, terms: Terms) -> bool:
+async def _may_go_on(obj: DynamoModel, terms: CallerConditions) -> bool:
     """Bring the object up to its item; whether it is there and meets what is queried."""
     try:
         fresh = await decode.reloaded(obj)

@@ -151,7 +151,7 @@ async def _move(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Bl
     while True:
         write = await compose_move(obj, effects, move.target, move.values, pending=pending, absent=absent)
         try:
-            stored = await send.deliver(obj, write)
+            stored = await send.send_write(obj, write)
         except MissingReference as error:
             absent = without(write, effects, error)
         else:
@@ -188,7 +188,7 @@ class _Move(Step):
     async def send(self, pending: Block | None) -> bool:
         """Send it by itself, or leave it to the block."""
         write = await self.compose(pending)
-        await self.remember(write, await send.deliver(self.obj, write))
+        await self.remember(write, await send.send_write(self.obj, write))
         return True
 
     async def compose(self, pending: Block | None) -> Write:

@@ -19,9 +19,9 @@ from dynamo_single.exceptions import StaleObject
 from dynamo_single.orm.conditions.terms import Stored, join
 from dynamo_single.orm.effects import send
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import Conditions, Effects, Subject, Transition
-from dynamo_single.orm.effects.compose import assigned, compose, compose_move
-from dynamo_single.orm.effects.counters import counters_on
+from dynamo_single.orm.effects.base import Effects, Subject, Transition, WriteConditions
+from dynamo_single.orm.effects.compose import compose, compose_move, draft_of
+from dynamo_single.orm.effects.counters import own_counters
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values, computed_key, is_key_of, key_of_pk, pk_of, twinned
@@ -104,7 +104,7 @@ async def new_item(
 def uncounted(model: type[DynamoModel], item: decode.Item) -> decode.Item:
     """An item whose counts begin at 0: each object that follows it counts itself again."""
     declared = {each.attr_name: {"N": "0"} for each in registry.counters_of(model) if each.attr_name in item}
-    counts = {name for name, _, _ in counters_on(model)}
+    counts = {name for name, _, _ in own_counters(model)}
     return {name: value for name, value in item.items() if name not in counts} | declared if counts else item
 
 
@@ -139,7 +139,7 @@ class Follower(Step):
         write = await self.compose(pending)
         if write is None:
             return False
-        await remember(self.obj, write, await send.deliver(self.obj, write))
+        await remember(self.obj, write, await send.send_write(self.obj, write))
         return True
 
     async def compose(self, pending: Block | None) -> Write | None:
@@ -160,7 +160,7 @@ class Follower(Step):
             values = {**values, **await effect.fill(Subject(obj), given, before, only, pending, lenient=False)}
         attributes = registry.attributes_of(model)
         as_read = [as_stored(before, attributes[name].attr_name) for name in self.values]
-        draft = replace(assigned(obj, values), computed=join(as_read))
+        draft = replace(draft_of(obj, values), computed=join(as_read))
         return await compose(obj, effects, draft, pending=pending, absent=self.absent)
 
     async def remember(self, write: Write, stored: Item) -> None:
@@ -253,7 +253,7 @@ async def mark(obj: Any, marked: Mapping[str, Any]) -> None:
     after = {**before, **marked}
     update = Update(key_of(before), set=dict(marked), condition=ITEM_EXISTS)
     transition = Transition(Subject(obj), before, after, frozenset(marked))
-    await send.deliver(obj, Write(transition, type(obj)._options.alias, (update,), Conditions()))
+    await send.send_write(obj, Write(transition, type(obj)._options.alias, (update,), WriteConditions()))
     obj._stored = after
 
 
@@ -354,23 +354,23 @@ class Following:
     async def _check(self) -> None:
         """Raise what a guard would, before others are read again."""
         block = Block(alias=self.way.model._options.alias, entries=self._guards())
-        await send.commit(block)
+        await send.send_block(block)
 
     async def _finish(self) -> None:
         """Take the mark away: one UpdateItem. Counts are read again, since others have changed them."""
         obj, before = self.obj, self.obj._stored
         after = {name: value for name, value in before.items() if name != names.MOVED_FROM}
-        conditions = Conditions(as_read=(Stored(names.MOVED_FROM, "=", (self.mark,)),))
+        conditions = WriteConditions(as_read=(Stored(names.MOVED_FROM, "=", (self.mark,)),))
         update = Update(self.key, remove=(names.MOVED_FROM,), condition=conditions.whole())
         transition = Transition(Subject(obj), before, after, frozenset({names.MOVED_FROM}))
-        await send.deliver(obj, Write(transition, type(obj)._options.alias, (update,), conditions))
+        await send.send_write(obj, Write(transition, type(obj)._options.alias, (update,), conditions))
         obj._stored = after
         await read_counts(obj)
 
 
 async def read_counts(obj: DynamoModel) -> None:
     """Bring an object's counts up to date, if it has any, which others changed: one GetItem."""
-    if counters_on(type(obj)):
+    if own_counters(type(obj)):
         fresh = await decode.reloaded(obj)
         decode.follow(obj, fresh, ())
 

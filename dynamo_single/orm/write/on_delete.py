@@ -19,7 +19,7 @@ from dynamo_single.orm.conditions.terms import join
 from dynamo_single.orm.effects import send
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import Subject
-from dynamo_single.orm.effects.compose import assigned, compose
+from dynamo_single.orm.effects.compose import compose, draft_of
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values
@@ -226,7 +226,7 @@ class Reset(Step):
         write = await self.compose(pending)
         if write is None:
             return False
-        await remember(self.obj, write, await send.deliver(self.obj, write))
+        await remember(self.obj, write, await send.send_write(self.obj, write))
         return True
 
     async def compose(self, pending: Block | None) -> Write | None:
@@ -238,7 +238,7 @@ class Reset(Step):
             values = {**values, **await effect.fill(Subject(self.obj), given, before, only, pending, lenient=False)}
         attributes = registry.attributes_of(model)
         as_read = [as_stored(before, attributes[name].attr_name) for name in self.values]
-        draft = replace(assigned(self.obj, values), computed=join(as_read))
+        draft = replace(draft_of(self.obj, values), computed=join(as_read))
         return await compose(self.obj, effects, draft, pending=pending, absent=self.absent)
 
     async def remember(self, write: Write, stored: Item) -> None:

@@ -33,7 +33,7 @@ from dynamo_single.orm.conditions.terms import (
 )
 from dynamo_single.orm.effects import unique_claims
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import Subject, Terms
+from dynamo_single.orm.effects.base import CallerConditions, Subject
 from dynamo_single.orm.effects.write import unmet_error
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items import version as items_version
@@ -126,7 +126,7 @@ async def _delete_each(matches: Matches, verb: str, *, for_good: bool) -> tuple[
     condition_of = _own_condition(matches.query)
 
     async def write(obj: DynamoModel, pending: Block | None) -> Mapping[str, int]:
-        terms = Terms(queried=condition_of(obj))
+        terms = CallerConditions(queried=condition_of(obj))
         delete_one = obj._hard_deleted if for_good else obj._deleted
         counts: Mapping[str, int] = (await delete_one(terms, pending, matches.origin))[1]
         return counts

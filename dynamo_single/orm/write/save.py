@@ -17,9 +17,17 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, join
 from dynamo_single.orm.effects import send as effects_send
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import NO_TERMS, Conditions, Effects, Subject, Terms, Transition, is_repeated
-from dynamo_single.orm.effects.compose import Draft, assigned, compose, refuse_unsettled
-from dynamo_single.orm.effects.write import Write, is_gone, stored_instead
+from dynamo_single.orm.effects.base import (
+    NO_CONDITIONS,
+    CallerConditions,
+    Effects,
+    Subject,
+    Transition,
+    WriteConditions,
+    is_repeated,
+)
+from dynamo_single.orm.effects.compose import Draft, compose, draft_of, refuse_upgraded_conditions
+from dynamo_single.orm.effects.write import Write, conflicting_item, is_gone
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values
 from dynamo_single.orm.items.form import form_of
@@ -56,7 +64,7 @@ class Save(Struct, frozen=True):
     only: frozenset[str] | None = None
     changes: tuple[Change, ...] = ()
     given: frozenset[str] = frozenset()
-    terms: Terms = NO_TERMS
+    terms: CallerConditions = NO_CONDITIONS
     raw: bool = False
     force: bool = False
     repeat: bool = True
@@ -171,7 +179,7 @@ class _Saving(Struct, frozen=True, eq=False):
                 await self._send(draft)
                 return
             except StaleObject as error:
-                found = stored_instead(error)
+                found = conflicting_item(error)
                 if found is None or draft.computed is EVERYTHING or attempt == assignments.ATTEMPTS:
                     raise
                 again = assignments.with_operands(model, changes, before, found)
@@ -284,12 +292,14 @@ async def _stored_item(obj: DynamoModel, named: Collection[str]) -> Item:
     return item
 
 
-async def assign(obj: DynamoModel, values: Values, terms: Terms, pending: Block | None) -> None:
+async def assign(obj: DynamoModel, values: Values, terms: CallerConditions, pending: Block | None) -> None:
     """Set attributes of a stored object, with every key and unique value that depends on them: one request."""
-    await send(obj, effects_of(type(obj)), assigned(obj, values), terms, pending)
+    await send(obj, effects_of(type(obj)), draft_of(obj, values), terms, pending)
 
 
-async def send(obj: DynamoModel, effects: Effects, draft: Draft, terms: Terms, pending: Block | None) -> None:
+async def send(
+    obj: DynamoModel, effects: Effects, draft: Draft, terms: CallerConditions, pending: Block | None
+) -> None:
     """Compose a draft's write, send it and remember it; again without a parent that is gone and is not needed."""
     absent: frozenset[ItemKey] = frozenset()
     while True:
@@ -305,7 +315,7 @@ async def send(obj: DynamoModel, effects: Effects, draft: Draft, terms: Terms, p
             _know(obj, draft)
             return
         try:
-            stored = await effects_send.deliver(obj, write)
+            stored = await effects_send.send_write(obj, write)
         except MissingReference as error:
             absent = without(write, effects, error)
         else:
@@ -330,15 +340,15 @@ def _know(obj: DynamoModel, draft: Draft) -> None:
     obj.__dict__.update(draft.shows)
 
 
-async def _check(obj: DynamoModel, before: Item, terms: Terms, pending: Block | None) -> None:
+async def _check(obj: DynamoModel, before: Item, terms: CallerConditions, pending: Block | None) -> None:
     """Ask whether a stored object meets what is demanded, where there is nothing to write: one transaction."""
     if terms.demanded == EVERYTHING:
         return
-    refuse_unsettled(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
+    refuse_upgraded_conditions(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
     check = Check(key_of(before), join((ITEM_EXISTS, terms.demanded)))
     transition = Transition(Subject(obj), before, before, frozenset(), pending)
-    conditions = Conditions(Terms(demanded=terms.demanded))
-    await effects_send.deliver(obj, Write(transition, type(obj)._options.alias, (check,), conditions))
+    conditions = WriteConditions(CallerConditions(demanded=terms.demanded))
+    await effects_send.send_write(obj, Write(transition, type(obj)._options.alias, (check,), conditions))
 
 
 async def remember(obj: DynamoModel, write: Write, stored: Item) -> None:
@@ -353,12 +363,12 @@ async def remember(obj: DynamoModel, write: Write, stored: Item) -> None:
         for name in left - held.keys():
             obj.__dict__.pop(name, None)
         values = {name: held[name] for name in {*values, *left} if name in held}
-    marks = [each.mark for each in write.along if each.mark is not None]
+    marks = [each.mark for each in write.side_writes if each.mark is not None]
     known: dict[str, Any] = {**stored}
     for mark in marks or [_kept_mark(write.transition.before)]:
         known |= mark
     decode.remember(obj, PartialItem(known, stored.names) if isinstance(stored, PartialItem) else known, values)
-    for each in write.along:
+    for each in write.side_writes:
         if each.afterwards is not None:
             await each.afterwards(obj)
 
@@ -370,7 +380,7 @@ def _kept_mark(before: Item | None) -> Item:
 async def only_if(
     obj: DynamoModel,
     condition: Condition,
-    write: Callable[[Terms], Awaitable[object]],
+    write: Callable[[CallerConditions], Awaitable[object]],
     named: frozenset[str] = frozenset(),
 ) -> bool:
     """Write under a queryset's condition on the stored item; ``False`` if the item does not meet it, or is gone.
@@ -380,7 +390,7 @@ async def only_if(
     ``ATTEMPTS`` times in all as long as others write it. If the last is refused too, it is ``StaleObject``, and the
     object is as it was.
     """
-    terms = Terms(queried=condition) if condition != EVERYTHING else NO_TERMS
+    terms = CallerConditions(queried=condition) if condition != EVERYTHING else NO_CONDITIONS
     as_it_was: tuple[Any, Values] | None = None
     read = followed = None
     try:

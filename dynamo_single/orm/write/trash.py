@@ -24,8 +24,8 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored, join
 from dynamo_single.orm.effects import send, trash_counts
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import NO_TERMS, Subject, Terms
-from dynamo_single.orm.effects.compose import assigned, compose
+from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions, Subject
+from dynamo_single.orm.effects.compose import compose, draft_of
 from dynamo_single.orm.effects.counters import Sums
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
@@ -108,7 +108,9 @@ class Batch(Struct, frozen=True):
 class Assignment(Step):
     """Set or remove the trash attributes of one object of several."""
 
-    def __init__(self, obj: DynamoModel, values: Values, terms: Terms = NO_TERMS, held: Item | None = None) -> None:
+    def __init__(
+        self, obj: DynamoModel, values: Values, terms: CallerConditions = NO_CONDITIONS, held: Item | None = None
+    ) -> None:
         super().__init__(obj, terms)
         self.values = values
         #: The item whose counts of checked references the write is conditional on.
@@ -120,12 +122,12 @@ class Assignment(Step):
         if write is None:
             await assign(self.obj, self.values, self.terms, pending)
         else:
-            await remember(self.obj, write, await send.deliver(self.obj, write))
+            await remember(self.obj, write, await send.send_write(self.obj, write))
         return True
 
     async def compose(self, pending: Block | None) -> Write | None:
         """Return the object's write, for a transaction with the other objects."""
-        draft = assigned(self.obj, self.values)
+        draft = draft_of(self.obj, self.values)
         if self.held is not None:
             counts = [as_stored(self.held, name) for name, _ in checked(type(self.obj))]
             draft = replace(draft, computed=join(counts))
@@ -144,7 +146,7 @@ class Return(Assignment):
     object in the trash that another deletion put there in the meantime.
     """
 
-    def __init__(self, obj: DynamoModel, values: Values, terms: Terms) -> None:
+    def __init__(self, obj: DynamoModel, values: Values, terms: CallerConditions) -> None:
         super().__init__(obj, values, terms)
         self.read: Item = obj._stored
 
@@ -161,7 +163,7 @@ class Return(Assignment):
             return False
         condition = cascade.as_counted(self.read, names.DELETED_ALONG, 0)
         write = replace(write, own=tuple(_with(action, key_of(self.read), condition) for action in write.own))
-        await self.remember(write, await send.deliver(self.obj, write))
+        await self.remember(write, await send.send_write(self.obj, write))
         return True
 
     async def remember(self, write: Write, stored: Item) -> None:
@@ -206,7 +208,7 @@ ATTEMPTS = 3
 PAUSE = 0.2
 
 
-async def delete(obj: DynamoModel, terms: Terms, pending: Block | None) -> tuple[int, dict[str, int]]:
+async def delete(obj: DynamoModel, terms: CallerConditions, pending: Block | None) -> tuple[int, dict[str, int]]:
     """Move an object to the trash with the children that go along; what is there already is left alone.
 
     For an object that is in the trash this completes a deletion that was interrupted. Where the stored item does not
@@ -226,7 +228,7 @@ async def delete(obj: DynamoModel, terms: Terms, pending: Block | None) -> tuple
     return cascade.counts(type(obj), done)
 
 
-async def restore(obj: DynamoModel, terms: Terms, pending: Block | None) -> tuple[int, dict[str, int]]:
+async def restore(obj: DynamoModel, terms: CallerConditions, pending: Block | None) -> tuple[int, dict[str, int]]:
     """Bring an object back from the trash with what went there along with it; a live one is left alone.
 
     Raises the model's ``DoesNotExist`` if it is gone for good, ``UniqueViolation`` if a value of it or of a child was
@@ -291,7 +293,7 @@ def _check_stored(obj: DynamoModel, done: str) -> None:
 
 
 async def _carry_out(
-    obj: DynamoModel, terms: Terms, done: list[DynamoModel], pending: Block | None, *, into_trash: bool
+    obj: DynamoModel, terms: CallerConditions, done: list[DynamoModel], pending: Block | None, *, into_trash: bool
 ) -> None:
     """Do what there is to do, and again if another writer was faster; ``done`` takes in what is written.
 
@@ -337,7 +339,7 @@ async def _look_again(obj: DynamoModel, first: Cascade, done: list[DynamoModel])
     """Once more for what came to refer to the objects by ``on_delete`` while they went to the trash: a Query for each
     such reference."""
     if any(map(on_delete.takes_along, {type(step.obj) for step in first.steps})):
-        work = await _deletion(obj, NO_TERMS, again=True)
+        work = await _deletion(obj, NO_CONDITIONS, again=True)
         try:
             await work.send(None)
         finally:
@@ -345,7 +347,7 @@ async def _look_again(obj: DynamoModel, first: Cascade, done: list[DynamoModel])
     await on_delete.report_protected([step.obj for step in first.steps], live)
 
 
-async def _deletion(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
+async def _deletion(obj: DynamoModel, terms: CallerConditions, *, again: bool) -> Cascade:
     """The object first, so that an interrupted deletion says so, then its children."""
     interrupted = is_in_trash(obj)
     batch = Batch.of(obj) if interrupted else Batch.begun_with(obj)
@@ -376,10 +378,10 @@ class _Deletion(Cascade):
     async def send(self, pending: Block | None) -> None:
         """See ``Cascade``."""
         await super().send(pending)
-        trash_counts.know(self.root, [step.obj for step in self.steps])
+        trash_counts.add_known_count(self.root, [step.obj for step in self.steps])
 
 
-async def _restoration(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
+async def _restoration(obj: DynamoModel, terms: CallerConditions, *, again: bool) -> Cascade:
     """The children first, so that what is not restored yet still belongs to an object in the trash."""
     if not is_in_trash(obj):
         return Cascade(())
@@ -387,8 +389,8 @@ async def _restoration(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascad
         raise type(obj).DoesNotExist(f"{Subject(obj).name} is past the time until which the trash keeps it.")
     children = await _returning(obj, again=again)
     steps = [*(Assignment(child, restored(child)) for child in reversed(children))]
-    own = Return if trash_counts.has_number(type(obj)) else Assignment
-    return Cascade([*steps, own(obj, restored(obj), Terms(terms.queried))], _guards(obj), ask_first=True)
+    own = Return if trash_counts.has_trash_count(type(obj)) else Assignment
+    return Cascade([*steps, own(obj, restored(obj), CallerConditions(terms.queried))], _guards(obj), ask_first=True)
 
 
 async def _returning(obj: DynamoModel, *, again: bool) -> list[DynamoModel]:
@@ -402,7 +404,7 @@ async def _returning(obj: DynamoModel, *, again: bool) -> list[DynamoModel]:
         listings_of = partial(_marked_anywhere, batch) if attempt else batch.listings
         found = await cascade.below(obj, listings_of, again=again or attempt > 0)
         found = [child for child in found if is_in_trash(child)]
-        if trash_counts.shows_all(obj._stored, found):
+        if trash_counts.is_complete(obj._stored, found):
             return found
         if attempt < ATTEMPTS - 1:
             await pause(PAUSE)
@@ -410,7 +412,7 @@ async def _returning(obj: DynamoModel, *, again: bool) -> list[DynamoModel]:
             await _read_again(obj)
             if not is_in_trash(obj):
                 return []  # its own write says so
-    number = trash_counts.number_of(obj._stored)
+    number = trash_counts.trash_count(obj._stored)
     raise StaleObject(
         f"Cannot restore {Subject(obj).name}: {number} objects went to the trash with it and are still there, and "
         "their index does not show all of them yet. Nothing was written. Restore it again. If the error remains, run "

@@ -38,10 +38,10 @@ ENDS = examples(8, 1000)
 
 def lower_limits(patch: pytest.MonkeyPatch) -> None:
     """Let deletions, restorations and copies go on in another transaction after ``ROOM`` actions."""
-    along = copy_updates.MAX_ACTIONS - copy_updates.MAX_ALONG
+    along = copy_updates.MAX_ACTIONS - copy_updates.MAX_COPY_ACTIONS
     patch.setattr(cascade, "MAX_ACTIONS", ROOM)
     patch.setattr(copy_updates, "MAX_ACTIONS", ROOM)
-    patch.setattr(copy_updates, "MAX_ALONG", ROOM - along)
+    patch.setattr(copy_updates, "MAX_COPY_ACTIONS", ROOM - along)
 
 
 def ends_of(requests: int) -> list[int]:

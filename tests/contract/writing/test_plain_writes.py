@@ -60,7 +60,7 @@ def test_the_effects_of_a_model_are_what_it_declares() -> None:
     """Each kind that a model has to do with, once."""
     kinds = {model: [type(each).__name__ for each in effects_of(model)] for model in (Aisle, Volume, Company, Person)}
     assert kinds == {
-        Aisle: ["Claims", "Spreading"],
+        Aisle: ["Claims", "CopyUpdates"],
         Volume: ["Claims", "Copies", "Counters"],
         Company: [],
         Person: ["Claims"],

@@ -236,12 +236,12 @@ def test_a_process_asks_again_in_time(table: Table, clock: Any, monkeypatch: pyt
 
 def test_it_asks_at_least_so_often_as_an_entry_takes_to_begin() -> None:
     """Two clocks that are five minutes wrong, a block that was held back, and the time that may lie ahead."""
-    assert knowledge.SHARDS_REFRESH + 2 * 300 + derived.HELD_BACK + knowledge.AHEAD <= knowledge.LEAD
+    assert knowledge.SHARDS_REFRESH + 2 * 300 + derived.MAX_DELAY + knowledge.AHEAD <= knowledge.LEAD
 
 
 def test_a_creation_that_was_held_back_is_refused(clock: Any, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """More shards may have begun since."""
-    monkeypatch.setattr(derived, "HELD_BACK", -1.0)
+    monkeypatch.setattr(derived, "MAX_DELAY", -1.0)
     with pytest.raises(Conflict, match="took too long"), transactions.atomic():
         Visit.objects.create(visit_id="a", at=NOON)
     assert keys(table) == []
