@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
+from django.contrib.admin.sites import AdminSite
 from django.contrib.admin.utils import quote
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
@@ -20,10 +21,8 @@ from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.admin import history
-from dynamo_single.admin.table.guarded import Wrong, guarded
-from dynamo_single.admin.table.permissions import TableSite, sees_whole_table
-from dynamo_single.admin.table.wording import in_words
-from dynamo_single.admin.viewing.rules import model_of, visible_entries
+from dynamo_single.admin.viewing.pages import Wrong, guarded, in_words
+from dynamo_single.admin.viewing.rules import model_of, sees_whole_table, visible_entries
 from dynamo_single.costs import measure_requests
 
 #: Who may see the page: Django's own permission to view the log's model.
@@ -45,14 +44,14 @@ class _Asked(Struct, frozen=True):
         return f"?{urlencode({name: str(value) for name, value in given.items() if value})}"
 
 
-def urls(site: TableSite) -> list[URLPattern]:
+def urls(site: AdminSite) -> list[URLPattern]:
     """The address of the page, where the log is in DynamoDB."""
     if not history.is_in_dynamodb():
         return []
     return [path("dynamodb/log/", guarded(site, PERMISSION, log_page), name="dynamodb_log")]
 
 
-def log_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
+def log_page(site: AdminSite, request: HttpRequest) -> HttpResponseBase:
     """Fifty entries: a Query, for a user's name another one and a GetItem, and a batch for the users.
 
     Entries of objects that the user may not view are left out; if that depends on the object, a BatchGetItem for each
@@ -126,7 +125,7 @@ def _neighbour(asked: _Asked, days: int) -> str:
         return ""
 
 
-def _address(site: TableSite, entry: Any) -> str:
+def _address(site: AdminSite, entry: Any) -> str:
     """The page of the object; empty for one that is gone for good, or has none."""
     model = model_of(entry)
     if model is None or not site.is_registered(model) or entry.is_deletion():

@@ -26,7 +26,7 @@ from dynamo_single.admin.batch_actions.left import logged_if_deleted
 from dynamo_single.admin.display import hide_in_form
 from dynamo_single.admin.editing import saving
 from dynamo_single.admin.editing.merging import HasRows, MergesEdits
-from dynamo_single.admin.editing.saving import LandsSomewhere, SavesAtOnce, ShowsUnknown
+from dynamo_single.admin.editing.saving import LandsSomewhere, LeadsToItem, SavesAtOnce, ShowsUnknown
 from dynamo_single.admin.errors import REFUSALS, answered_by, in_words
 from dynamo_single.admin.forms import PermissionsFilter, ShowsBinary, in_lists_order, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
@@ -37,7 +37,6 @@ from dynamo_single.admin.lists.filters import shows_trash
 from dynamo_single.admin.lists.stepwise import KeyPaginator
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.secrets import HidesSecrets, also_of, without_secrets
-from dynamo_single.admin.table.objects import LeadsToItem
 from dynamo_single.admin.trash_page import ShowsTrash
 from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField, UnreadableItem
 from dynamo_single.orm.schema.fields.base import IdentityField

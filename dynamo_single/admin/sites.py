@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.admin import ModelAdmin
+from django.contrib.admin.sites import AdminSite
 from django.contrib.auth.decorators import login_not_required
 from django.db import models, router
 from django.http import Http404, HttpRequest, HttpResponseBadRequest
@@ -24,15 +25,14 @@ from dynamo_single.admin.errors import or_unavailable
 from dynamo_single.admin.history import LoggedModelAdmin, entries, is_in_dynamodb
 from dynamo_single.admin.lists import in_memory
 from dynamo_single.admin.secrets import HidesSecrets
-from dynamo_single.admin.table import pages as tables
-from dynamo_single.admin.table.costs import with_panel
-from dynamo_single.admin.table.permissions import TableSite
+from dynamo_single.admin.viewing.pages import Listed, index_entries
 from dynamo_single.admin.viewing.rules import VisibleEntries
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.exceptions import InvalidValue, UnknownField
 from dynamo_single.lazy_modules import Later
 from dynamo_single.orm.schema.keys.secret_values import hide
+from dynamo_single.orm.schema.types import DynamoModel
 
 if TYPE_CHECKING:
     from dynamo_single.admin.batch_actions import views as jobs
@@ -40,10 +40,13 @@ else:
     # They have a model, and this module is imported before models can be.
     jobs = Later("dynamo_single.admin.batch_actions.views")
 
+#: The one place where the core reaches this folder, which is above the admin.
+table_admin = Later("dynamo_single.contrib.table_admin")
+
 logger = logging.getLogger("dynamo_single.admin")
 
 
-class DynamoAdminSite(TableSite):
+class DynamoAdminSite(AdminSite):
     """Django's site, with its log where the users are, and a page of its own while DynamoDB cannot be reached."""
 
     #: The form for one's own password. One that has ``takes_request`` is given the request by that name.
@@ -67,6 +70,13 @@ class DynamoAdminSite(TableSite):
         entries = context.get("log_entries")
         return context if entries is None else {**context, "log_entries": VisibleEntries(self, request, entries)}
 
+    def is_secret(self, model: type[DynamoModel], name: str) -> bool:
+        """Return whether the site adds an attribute, by either of its names, to those that are secrets already.
+
+        The model is ``None`` for an item of no known type. No site can remove a secret.
+        """
+        return False
+
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[object]:
         """The models that can be stored and are of use.
 
@@ -78,12 +88,12 @@ class DynamoAdminSite(TableSite):
         found = [app for app in apps if app["models"]]
         if app_label:
             return found
-        more: list[tuple[str, str, str | None]] = []
+        pages: list[Listed] = table_admin.listed()
         if is_in_dynamodb():
-            more.append((_("Log"), "dynamodb_log", log_page.PERMISSION))
+            pages.append((_("Log"), "dynamodb_log", log_page.PERMISSION))
         if jobs.may_have_jobs(self, request):
-            more.append((_("Jobs"), "dynamodb_jobs", None))
-        return [*found, *tables.entries(self, request, more)]
+            pages.append((_("Jobs"), "dynamodb_jobs", None))
+        return [*found, *index_entries(self, request, pages)]
 
     def password_change(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         """One's own password; ``password_change_form`` is an attribute of Django's site since 6.0."""
@@ -109,7 +119,12 @@ class DynamoAdminSite(TableSite):
         for each in urls:
             if getattr(each, "name", None) == "view_on_site":
                 each.callback = _or_missing(self, each.callback)
-        return [*tables.urls(self), *log_page.urls(self), *jobs.urls(self), *urls]
+        return [*table_admin.urls(self), *log_page.urls(self), *jobs.urls(self), *urls]
+
+    def _item_url(self, request: HttpRequest, obj: DynamoModel) -> str:
+        """The address of the page of an object's item; empty if the user may not see it."""
+        address: str = table_admin.item_url_of(self, request, obj)
+        return address
 
     def autocomplete_view(self, request: HttpRequest) -> Any:
         """What a field's search finds, as in a list; where no key answers it, what has the key that is typed.
@@ -135,7 +150,8 @@ class DynamoAdminSite(TableSite):
         shown = view if model is None or _is_stored(model) else _missing
         if isinstance(owner, ModelAdmin) and not isinstance(owner, HidesSecrets):
             shown = hiding(owner, shown)
-        return with_panel(self, or_unavailable(super().admin_view(shown, cacheable)))
+        panel: Any = table_admin.with_panel
+        return panel(self, or_unavailable(super().admin_view(shown, cacheable)))
 
     @method_decorator(login_not_required)  # overriding drops the mark, and LoginRequiredMiddleware asks for it
     def login(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
@@ -143,7 +159,7 @@ class DynamoAdminSite(TableSite):
         return or_unavailable(super().login)(request, extra_context)
 
 
-def _or_missing(site: TableSite, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+def _or_missing(site: AdminSite, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     @functools.wraps(view)
     def guarded(request: HttpRequest, content_type_id: str, object_id: str) -> HttpResponseBase:
         from django.contrib.contenttypes.models import ContentType

@@ -1,6 +1,6 @@
-"""Look at a whole table: whether its items fit together, what it holds, and what is not as it should be.
+"""Look at a whole table: whether its items fit together, and which queries its keys answer.
 
-Secrets are masked before anything leaves this folder. Only repairs write.
+Only repairs write. ``secrets`` masks what people are shown of items.
 """
 
 from dynamo_single.doctor.findings import Finding

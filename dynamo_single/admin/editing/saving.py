@@ -7,7 +7,7 @@ written where anything of it is refused.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -286,6 +286,26 @@ _OWN: Final = frozenset(
         names.DELETED_ALONG,
     }
 )
+
+
+_STOCK: Final = "admin/change_form.html"
+_OURS: Final = "dynamo_single/admin/change_form.html"
+
+
+class LeadsToItem(ExtendsForm):
+    """Has "Show in table" on an object's page, for those who may see the table; a template of the project's wins."""
+
+    def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
+        super()._prepare_form(request, context, obj)
+        site: Any = self.admin_site
+        if obj is not None and hasattr(site, "_item_url"):
+            context["dynamo_item_url"] = site._item_url(request, obj)
+
+    def _finish_form(self, request: HttpRequest, response: Any, obj: DynamoModel | None) -> None:
+        super()._finish_form(request, response, obj)
+        templates = getattr(response, "template_name", None)
+        if isinstance(templates, Sequence) and not isinstance(templates, str):
+            response.template_name = [_OURS if name == _STOCK else name for name in templates]
 
 
 class ShowsUnknown(ExtendsForm):

@@ -23,6 +23,7 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Nothing
 from dynamo_single.orm.items import refresh
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.query.state import state_of
+from dynamo_single.orm.schema.registry import all_models
 
 logger = logging.getLogger("dynamo_single.admin")
 
@@ -95,6 +96,12 @@ def is_narrowed(site: AdminSite, request: HttpRequest, alias: str) -> bool:
         is_stored_in_dynamodb(model) and model._options.alias == alias and not _rule_of(site, request, model).is_for_all
         for model in cast("dict[Any, object]", site._registry)
     )
+
+
+def sees_whole_table(site: AdminSite, request: HttpRequest, alias: str) -> bool:
+    """Return whether a user sees every object of a table, so that figures of a reading tell nothing about others."""
+    seen = (sees_all(site, request, model) for model in all_models() if model._options.alias == alias)
+    return not is_narrowed(site, request, alias) and all(seen)
 
 
 def narrowed(site: AdminSite, request: HttpRequest, model: Any) -> Any:

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 from django.contrib.auth import get_user_model
 
-from dynamo_single.doctor import health
+from dynamo_single.contrib.table_admin import health
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, SchemaVersionError
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.rollout import knowledge

@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 from django.core.cache import caches
 from django.test import override_settings
 
-from dynamo_single.doctor import reading
+from dynamo_single.contrib.table_admin import table_reads
 from dynamo_single.sessions import key_hash
 from dynamo_single.table import Request, Table
 from project.directory.models import Company, Person
@@ -158,7 +158,7 @@ def test_copies_and_counters_lead_to_no_model_that_the_user_may_not_view(staff: 
 
 def test_a_partition_of_many_items_comes_page_by_page(pages: Pages, acme: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each one Query; the last has no next."""
-    monkeypatch.setattr(reading, "PAGE", 2)
+    monkeypatch.setattr(table_reads, "PAGE", 2)
     first = page_of(pages, pk="COMPANY#acme")
     second = pages.get(f"dynamodb/table/{first.context['next_url']}", sends=["Query"])
     keys = [row.item.key[1] for shown in (first, second) for row in shown.context["rows"]]
@@ -170,8 +170,8 @@ def test_a_search_of_partition_keys_reads_no_more_than_its_budget(
     pages: Pages, acme: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It goes on from there when it is asked to."""
-    monkeypatch.setattr(reading, "BUDGET", 2)
-    monkeypatch.setattr(reading, "_STEP", 1)
+    monkeypatch.setattr(table_reads, "BUDGET", 2)
+    monkeypatch.setattr(table_reads, "_STEP", 1)
     shown = pages.get("dynamodb/table/?begins=COMPANY", sends=["Scan", "Scan"])
     assert shown.context["page"].read == 2
     found = [row.item.key for row in shown.context["rows"]]
@@ -320,7 +320,7 @@ def test_what_no_page_of_ours_asks_is_refused(pages: Pages, query: str, status: 
 
 def test_a_place_in_one_list_is_none_in_another(pages: Pages, acme: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """It names where to go on, which would be another partition."""
-    monkeypatch.setattr(reading, "PAGE", 1)
+    monkeypatch.setattr(table_reads, "PAGE", 1)
     after = page_of(pages, pk="COMPANY#acme").context["page"].after
     assert page_of(pages, pk="COMPANY#other", after=after).status_code == 400
 

@@ -12,7 +12,7 @@ from django.contrib.auth import authenticate, get_user_model
 from django.core.management import call_command
 from django.test import Client
 
-from dynamo_single.doctor import health
+from dynamo_single.contrib.table_admin import health
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.rollout import knowledge, states
 from dynamo_single.table import Request, Table

@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.admin.sites import AdminSite
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
+from dynamo_single.admin.viewing.pages import Wrong
 from dynamo_single.admin.viewing.rules import is_narrowed, may_view, may_view_model, sees_all
-from dynamo_single.doctor.view import model_shown
+from dynamo_single.conf import aliases
+from dynamo_single.contrib.table_admin.item_view import model_shown
 from dynamo_single.exceptions import InvalidValue, UnexpectedItem
 from dynamo_single.orm.items.decode import instance
 from dynamo_single.orm.requests.actions import Item
-from dynamo_single.orm.schema.registry import all_models, model_of_type
-from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.schema.registry import model_of_type
 from dynamo_single.table import names
 
 #: The permissions of the pages; ``dynamo_single.permissions`` has their names.
 TABLE, PATTERNS, HEALTH, COSTS = (
     f"dynamo_single.view_{page}" for page in ("table", "access_patterns", "health", "costs")
 )
-
-
-class TableSite(AdminSite):
-    """A site that has these pages."""
-
-    def is_secret(self, model: type[DynamoModel], name: str) -> bool:
-        """Return whether the site adds an attribute, by either of its names, to those that are secrets already.
-
-        The model is ``None`` for an item of no known type. No site can remove a secret.
-        """
-        return False
-
-
-def allows(request: HttpRequest, permission: str) -> bool:
-    """Whether the user has the permission of a page."""
-    user: Any = request.user
-    return bool(user.is_active and user.has_perm(permission))
-
-
-def demand(request: HttpRequest, permission: str) -> None:
-    """Raise ``PermissionDenied`` for a user who has not the permission of a page."""
-    if not allows(request, permission):
-        raise PermissionDenied
 
 
 def may_view_item(site: AdminSite, request: HttpRequest, alias: str, item: Item) -> bool:
@@ -65,7 +41,9 @@ def may_view_item(site: AdminSite, request: HttpRequest, alias: str, item: Item)
         return False
 
 
-def sees_whole_table(site: AdminSite, request: HttpRequest, alias: str) -> bool:
-    """Return whether a user sees every object of a table, so that figures of a reading tell nothing about others."""
-    seen = (sees_all(site, request, model) for model in all_models() if model._options.alias == alias)
-    return not is_narrowed(site, request, alias) and all(seen)
+def alias_of(request: HttpRequest) -> str:
+    """The alias of the table that the address asks for; raises ``Wrong`` for one that is not declared."""
+    name = request.GET.get("alias", "default")
+    if name not in aliases():
+        raise Wrong(_("There is no table of this alias."))
+    return name

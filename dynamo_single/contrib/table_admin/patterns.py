@@ -8,22 +8,23 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin.table import permissions
-from dynamo_single.admin.table.guarded import alias_of, guarded
-from dynamo_single.admin.table.permissions import TableSite
+from dynamo_single.admin.sites import DynamoAdminSite
+from dynamo_single.admin.viewing.pages import guarded
 from dynamo_single.conf import aliases
+from dynamo_single.contrib.table_admin import visible_items
+from dynamo_single.contrib.table_admin.visible_items import alias_of
 from dynamo_single.doctor.patterns import by_index, number_of, patterns, picture
 
 
-def urls(site: TableSite) -> list[URLPattern]:
+def urls(site: DynamoAdminSite) -> list[URLPattern]:
     """The addresses of the pages."""
     return [
-        path("dynamodb/patterns/", guarded(site, permissions.PATTERNS, page), name="dynamodb_patterns"),
-        path("dynamodb/patterns.svg", guarded(site, permissions.PATTERNS, image), name="dynamodb_patterns_svg"),
+        path("dynamodb/patterns/", guarded(site, visible_items.PATTERNS, page), name="dynamodb_patterns"),
+        path("dynamodb/patterns.svg", guarded(site, visible_items.PATTERNS, image), name="dynamodb_patterns_svg"),
     ]
 
 
-def page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
+def page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
     """The list and the picture."""
     alias = alias_of(request)
     found = patterns(alias)
@@ -38,6 +39,6 @@ def page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
     return TemplateResponse(request, "dynamo_single/admin/table/patterns.html", context)
 
 
-def image(site: TableSite, request: HttpRequest) -> HttpResponseBase:
+def image(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
     """The picture by itself, to be printed or kept."""
     return HttpResponse(picture(by_index(patterns(alias_of(request)))), content_type="image/svg+xml")

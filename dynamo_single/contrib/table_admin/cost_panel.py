@@ -14,13 +14,13 @@ from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.template.response import SimpleTemplateResponse
 
-from dynamo_single.admin.table import permissions
-from dynamo_single.admin.table.permissions import TableSite
-from dynamo_single.admin.table.wording import in_words
+from dynamo_single.admin.sites import DynamoAdminSite
+from dynamo_single.admin.viewing.pages import allows, in_words
 from dynamo_single.admin.viewing.rules import is_narrowed
 from dynamo_single.conf import aliases, cost_settings
+from dynamo_single.contrib.table_admin import visible_items
+from dynamo_single.contrib.table_admin.table_reads import ShownRequest, shown_request
 from dynamo_single.costs import Cost, Costs
-from dynamo_single.doctor.reading import ShownRequest, shown_request
 from dynamo_single.doctor.secrets import Masks
 from dynamo_single.table.redirects import SentRequest, listening
 
@@ -32,7 +32,7 @@ _END: Final = b"</body>"
 class _Watch:
     """What a page sends."""
 
-    def __init__(self, site: TableSite) -> None:
+    def __init__(self, site: DynamoAdminSite) -> None:
         self.masks = Masks(site.is_secret)
         self.costs = Costs()
         self.requests: list[ShownRequest] = []
@@ -44,7 +44,7 @@ class _Watch:
             self.requests.append(shown_request("default", sent, self.masks, with_keys=self.with_keys))
 
 
-def with_panel(site: TableSite, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+def with_panel(site: DynamoAdminSite, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     """A view whose pages end with the panel, for those who have the permission; as it is where settings have it off."""
 
     @functools.wraps(view)
@@ -65,9 +65,9 @@ def with_panel(site: TableSite, view: Callable[..., HttpResponseBase]) -> Callab
     return measured
 
 
-def _may_see(site: TableSite, request: HttpRequest) -> bool:
+def _may_see(site: DynamoAdminSite, request: HttpRequest) -> bool:
     """Return whether the user has the permission, and the project's admins do not hide objects from the user."""
-    if not permissions.allows(request, permissions.COSTS):
+    if not allows(request, visible_items.COSTS):
         return False
     return not any(is_narrowed(site, request, alias) for alias in aliases())
 

@@ -11,14 +11,25 @@ from typing import Any, Final, Literal
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from msgspec import Struct
 
+from dynamo_single.admin.sites import DynamoAdminSite
+from dynamo_single.admin.viewing.pages import allows, guarded, in_words
+from dynamo_single.admin.viewing.rules import sees_all, sees_whole_table
+from dynamo_single.conf import aliases
+from dynamo_single.contrib.table_admin import views, visible_items
+from dynamo_single.contrib.table_admin.item_view import keys_of, model_shown
+from dynamo_single.contrib.table_admin.table_reads import Place
+from dynamo_single.contrib.table_admin.visible_items import alias_of
+from dynamo_single.costs import measure_requests
 from dynamo_single.doctor.findings import Finding, Kind
-from dynamo_single.doctor.reading import Place
 from dynamo_single.doctor.secrets import Masks
-from dynamo_single.doctor.view import keys_of, model_shown
 from dynamo_single.doctor.walk import examine
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.requests.actions import Item, ItemKey
@@ -26,7 +37,7 @@ from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.table import schema
 from dynamo_single.table.flow import run
-from dynamo_single.table.table import Table
+from dynamo_single.table.table import Table, get_table
 
 #: Items that one page of the check reads.
 PAGE: Final = 500
@@ -134,7 +145,7 @@ class Checked(Struct, frozen=True):
 
 
 def checked(table: Table, after: str, masks: Masks) -> Checked:
-    """What is wrong with the next ``PAGE`` items: see ``verification.walk.examine()``."""
+    """What is wrong with the next ``PAGE`` items: see ``doctor.walk.examine()``."""
     asked = ("health", table.settings.alias)
     found = examine(table, limit=PAGE, after=Place.of(after, asked).key if after else None)
     alias = table.settings.alias
@@ -153,3 +164,38 @@ def _shown(alias: str, finding: Finding, item: Item | None, masks: Masks) -> Sho
 
 def _open(phases: Mapping[str, str]) -> Iterator[str]:
     return (name for name, phase in phases.items() if phase == "open")
+
+
+# The health of a table: what is wrong with it as a whole, and a check of its items, part by part.
+
+
+def urls(site: DynamoAdminSite) -> list[URLPattern]:
+    """The address of the page."""
+    return [path("dynamodb/health/", guarded(site, visible_items.HEALTH, health_page), name="dynamodb_health")]
+
+
+def health_page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
+    """What is wrong with the table; with ``check`` in the address also a part of its items, by 500 at a time."""
+    alias = alias_of(request)
+    table = get_table(alias)
+    context: dict[str, Any] = {**site.each_context(request), "title": _("Health"), "alias": alias, "aliases": aliases()}
+    found: Checked | None = None
+    with measure_requests() as costs:
+        if "check" in request.GET:
+            found = checked(table, request.GET["check"], views.masks_of(site))
+            visible = [each for each in found.findings if sees_all(site, request, each.model)]
+            context |= {
+                "checked": found,
+                "findings": [(each, _item_url(site, request, alias, each)) for each in visible],
+            }
+        else:
+            context["troubles"] = list(troubles(table))
+    if sees_whole_table(site, request, alias):
+        context |= {"costs": in_words(costs), "read": found.read if found else None}
+    return TemplateResponse(request, "dynamo_single/admin/table/health.html", context)
+
+
+def _item_url(site: DynamoAdminSite, request: HttpRequest, alias: str, finding: ShownFinding) -> str:
+    if finding.key is None or not allows(request, visible_items.TABLE):
+        return ""
+    return views.item_url(site, alias, finding.key)

@@ -15,16 +15,15 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
-from dynamo_single.admin.table import permissions
-from dynamo_single.admin.table.guarded import Wrong, alias_of, guarded
-from dynamo_single.admin.table.permissions import TableSite
-from dynamo_single.admin.table.wording import in_words
-from dynamo_single.admin.viewing.rules import may_view_model, sees_all
+from dynamo_single.admin.sites import DynamoAdminSite
+from dynamo_single.admin.viewing.pages import Wrong, allows, guarded, in_words
+from dynamo_single.admin.viewing.rules import may_view_model, sees_all, sees_whole_table
 from dynamo_single.conf import aliases, table_settings
+from dynamo_single.contrib.table_admin import table_reads, visible_items
+from dynamo_single.contrib.table_admin.item_view import Link, ShownItem, links_of, places_of, shown
+from dynamo_single.contrib.table_admin.visible_items import alias_of
 from dynamo_single.costs import Costs, measure_requests
-from dynamo_single.doctor import reading
 from dynamo_single.doctor.secrets import Masks, asks_for_secret, masked_text
-from dynamo_single.doctor.view import Link, ShownItem, links_of, places_of, shown
 from dynamo_single.orm.items.encode import stored_key
 from dynamo_single.orm.reading.single import get_items
 from dynamo_single.orm.requests.actions import Item
@@ -77,15 +76,15 @@ class Row(Struct, frozen=True):
     object_url: str
 
 
-def urls(site: TableSite) -> list[URLPattern]:
+def urls(site: DynamoAdminSite) -> list[URLPattern]:
     """The addresses of the pages."""
     return [
-        path("dynamodb/table/", guarded(site, permissions.TABLE, table_page), name="dynamodb_table"),
-        path("dynamodb/item/", guarded(site, permissions.TABLE, item_page), name="dynamodb_item"),
+        path("dynamodb/table/", guarded(site, visible_items.TABLE, table_page), name="dynamodb_table"),
+        path("dynamodb/item/", guarded(site, visible_items.TABLE, item_page), name="dynamodb_item"),
     ]
 
 
-def table_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
+def table_page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
     """A partition, or what begins with a text, or where one may begin. One Query; Scans of 2,000 items at the most."""
     asked = Asked.of(request)
     masks = masks_of(site)
@@ -96,9 +95,9 @@ def table_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
     page = None
     with measure_requests() as costs:
         if asked.partition:
-            page = reading.partition(table, asked.index, asked.partition, after=asked.after, newest=asked.newest)
+            page = table_reads.partition(table, asked.index, asked.partition, after=asked.after, newest=asked.newest)
         elif asked.prefix:
-            page = reading.beginning_with(table, asked.index, asked.prefix, after=asked.after)
+            page = table_reads.beginning_with(table, asked.index, asked.prefix, after=asked.after)
     rows = [] if page is None else _rows(site, request, asked.alias, page.items)
     context = {
         **site.each_context(request),
@@ -110,7 +109,7 @@ def table_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
         "rows": rows,
         "costs": _costs(site, request, asked.alias, costs),
         "begin": () if page is not None else list(beginnings(site, request, asked.alias)),
-        "budget": reading.BUDGET,
+        "budget": table_reads.BUDGET,
         "next_url": "" if page is None or page.after is None else f"?{asked.query(after=page.after)}",
         "first_url": f"?{asked.query()}" if asked.after else "",
         "turned_url": f"?{asked.query(order='' if asked.newest else 'newest')}" if asked.partition else "",
@@ -119,7 +118,7 @@ def table_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
     return TemplateResponse(request, "dynamo_single/admin/table/partition.html", context)
 
 
-def item_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
+def item_page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
     """One item with its keys, its JSON and what it has to do with: one GetItem."""
     alias = alias_of(request)
     key = request.GET.get("pk", ""), request.GET.get("sk", "")
@@ -128,9 +127,9 @@ def item_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
     if not all(key):
         raise Wrong(_("An item has a partition key and a sort key."))
     with measure_requests() as costs:
-        item = reading.item_at(get_table(alias), key)
+        item = table_reads.item_at(get_table(alias), key)
     # What somebody may not see is not there for them: its existence is no one's business either.
-    if item is None or not permissions.may_view_item(site, request, alias, item):
+    if item is None or not visible_items.may_view_item(site, request, alias, item):
         raise Http404(_("No item has this key."))
     masks = masks_of(site)
     found = shown(alias, item, indexes(alias), masks)
@@ -160,7 +159,7 @@ def item_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
     return TemplateResponse(request, "dynamo_single/admin/table/item.html", context)
 
 
-def masks_of(site: TableSite) -> Masks:
+def masks_of(site: DynamoAdminSite) -> Masks:
     """What a site masks."""
     return Masks(site.is_secret)
 
@@ -177,7 +176,7 @@ def indexes(alias: str) -> list[str]:
     return sorted({*table_settings(alias).indexes, *named})
 
 
-def beginnings(site: TableSite, request: HttpRequest, alias: str) -> Iterator[tuple[str, str, str, str]]:
+def beginnings(site: DynamoAdminSite, request: HttpRequest, alias: str) -> Iterator[tuple[str, str, str, str]]:
     """Where one may begin: for each model that the user sees its keys, with an address for those of one partition.
 
     Each has the model's name, the index, the key's templates and the address.
@@ -196,13 +195,13 @@ def beginnings(site: TableSite, request: HttpRequest, alias: str) -> Iterator[tu
             )
 
 
-def item_url(site: TableSite, alias: str, key: tuple[str, str]) -> str:
+def item_url(site: DynamoAdminSite, alias: str, key: tuple[str, str]) -> str:
     """The address of an item's page."""
     given = {"pk": key[0], "sk": key[1], **({} if alias == "default" else {"alias": alias})}
     return f"{reverse('admin:dynamodb_item', current_app=site.name)}?{urlencode(given)}"
 
 
-def object_url(site: TableSite, request: HttpRequest, item: ShownItem) -> str:
+def object_url(site: DynamoAdminSite, request: HttpRequest, item: ShownItem) -> str:
     """The address of an item's object in the admin; empty if there is none."""
     if item.pk is None or item.model is None or not site.is_registered(item.model):
         return ""
@@ -226,12 +225,12 @@ _LINKED: dict[str, Callable[[], str]] = {
 }
 
 
-def _rows(site: TableSite, request: HttpRequest, alias: str, items: Iterable[Item]) -> list[Row]:
+def _rows(site: DynamoAdminSite, request: HttpRequest, alias: str, items: Iterable[Item]) -> list[Row]:
     """The items that the user may see."""
     masks, names = masks_of(site), indexes(alias)
     rows = []
     for item in items:
-        if not permissions.may_view_item(site, request, alias, item):
+        if not visible_items.may_view_item(site, request, alias, item):
             continue
         found = shown(alias, item, names, masks)
         url = "" if found.key is None else item_url(site, alias, found.key)
@@ -239,31 +238,31 @@ def _rows(site: TableSite, request: HttpRequest, alias: str, items: Iterable[Ite
     return rows
 
 
-def _visible(site: TableSite, request: HttpRequest, alias: str, links: Iterable[Link]) -> list[Link]:
+def _visible(site: DynamoAdminSite, request: HttpRequest, alias: str, links: Iterable[Link]) -> list[Link]:
     """The links to items that the user may see: a BatchGetItem, unless the user sees every object of their models."""
     found = [link for link in links if may_view_model(site, request, link.model)]
     asked = {link.key for link in found if not sees_all(site, request, link.model)}
     items = run(get_items(get_table(alias), asked)) if asked else {}
-    seen = {key for key, item in items.items() if permissions.may_view_item(site, request, alias, item)}
+    seen = {key for key, item in items.items() if visible_items.may_view_item(site, request, alias, item)}
     return [link for link in found if link.key not in asked or link.key in seen]
 
 
-def _costs(site: TableSite, request: HttpRequest, alias: str, costs: Costs) -> str:
+def _costs(site: DynamoAdminSite, request: HttpRequest, alias: str, costs: Costs) -> str:
     """What a page cost; nothing if that would tell a user about items that are not shown."""
-    return in_words(costs) if permissions.sees_whole_table(site, request, alias) else ""
+    return in_words(costs) if sees_whole_table(site, request, alias) else ""
 
 
-def item_url_of(site: TableSite, request: HttpRequest, obj: Any) -> str:
+def item_url_of(site: DynamoAdminSite, request: HttpRequest, obj: Any) -> str:
     """The address of an object's item; empty for who may not see the table, and where a secret is in the key."""
     layout = registry.layout_of(type(obj)._meta.concrete_model)
-    if not permissions.allows(request, permissions.TABLE):
+    if not allows(request, visible_items.TABLE):
         return ""
     if not masks_of(site).attributes(type(obj)._meta.concrete_model).isdisjoint(layout.identity):
         return ""
     return item_url(site, layout.alias, stored_key(obj))
 
 
-def _place(site: TableSite, alias: str, index: str | None, partition: str | None) -> str:
+def _place(site: DynamoAdminSite, alias: str, index: str | None, partition: str | None) -> str:
     if partition is None:
         return ""
     page = reverse("admin:dynamodb_table", current_app=site.name)

@@ -1,1 +1,0 @@
-"""Pages of the admin that show the table itself, and not the objects of one model. All of them only read."""

@@ -1,0 +1,25 @@
+"""The pages about the table: their addresses, and what the admin's index lists of them."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern
+from django.utils.translation import gettext as _
+
+from dynamo_single.admin.sites import DynamoAdminSite
+from dynamo_single.admin.viewing.pages import Listed
+from dynamo_single.contrib.table_admin import health, patterns, views
+from dynamo_single.contrib.table_admin.visible_items import HEALTH, PATTERNS, TABLE
+
+
+def urls(site: DynamoAdminSite) -> list[URLPattern]:
+    """The addresses of all pages."""
+    return [*views.urls(site), *patterns.urls(site), *health.urls(site)]
+
+
+def listed() -> list[Listed]:
+    """The pages that the admin's index lists, each with its permission."""
+    return [
+        (_("Table"), "dynamodb_table", TABLE),
+        (_("Access patterns"), "dynamodb_patterns", PATTERNS),
+        (_("Health"), "dynamodb_health", HEALTH),
+    ]
