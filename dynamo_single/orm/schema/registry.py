@@ -24,7 +24,6 @@ from dynamo_single.orm.schema.attributes import (
     VersionAttribute,
 )
 from dynamo_single.orm.schema.attributes.computed import FollowingAttribute
-from dynamo_single.orm.schema.fields.base import DynamoField, IdentityField
 from dynamo_single.orm.schema.keys.shards import Sharding, Shards
 from dynamo_single.orm.schema.keys.template import Codec, IndexKey, Key, KeyPart, Template, codec_for, sharding_of
 from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, ModelLayout
@@ -96,11 +95,8 @@ def attributes_of(model: type[DynamoModel]) -> dict[str, Attribute]:
 
 @cache
 def _attributes_of(model: type[DynamoModel]) -> dict[str, Attribute]:
-    return {
-        field.attname: field.attribute
-        for field in model._meta.concrete_fields
-        if isinstance(field, DynamoField) and not isinstance(field, IdentityField)
-    }
+    declared = ((field.attname, getattr(field, "attribute", None)) for field in model._meta.concrete_fields)
+    return {name: attribute for name, attribute in declared if isinstance(attribute, Attribute)}
 
 
 def has_soft_delete(model: type[DynamoModel]) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from datetime import timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
 
 from django.db import models
 from django.db.models import Field
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
     from django.utils.datastructures import MultiValueDict
 
-__all__ = ["Asked", "Defaults", "DynamoModel", "M", "ModelField", "Options", "SentData", "SentFiles"]
+__all__ = ["Asked", "Defaults", "DynamoModel", "M", "ModelField", "Options", "SentData", "SentFiles", "StoredAttribute"]
 
 #: A condition that a caller gives along with a write.
 Asked = models.Q | Condition | None
@@ -46,6 +46,27 @@ class Options(Struct, frozen=True):
     schema_version: int | None = None
     upgrades: Mapping[int, Upgrade] = {}
     shards: Shards | None = None
+
+
+class StoredAttribute(Protocol):
+    """An attribute as fields and lookups see it; ``Attribute`` makes fields, so that its module is above theirs."""
+
+    rounds: ClassVar[bool]
+    attr_name: str
+    attr_type: str
+    canonical: bool
+    field: Any
+    key_kind: str | None
+
+    def __set_name__(self, owner: type, name: str) -> None: ...
+    def check_whole(self, value: object) -> None: ...
+    def copy(self) -> Self: ...
+    def from_attribute_value(self, stored: dict[str, object]) -> object: ...
+    def from_text(self, text: str) -> object: ...
+    def is_secret(self) -> bool: ...
+    def lookup_value(self, value: object) -> object: ...
+    def prepare(self, value: object) -> Any: ...
+    def to_text(self, value: object) -> str: ...
 
 
 if TYPE_CHECKING:

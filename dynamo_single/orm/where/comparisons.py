@@ -216,7 +216,8 @@ def _rounded(field: DynamoField, operator: str, value: Any) -> Condition:
         if low == Compare(field.attname, "gte", value[0]) and high == Compare(field.attname, "lte", value[1]):
             return Compare(field.attname, "range", value)
         return And((low, high))
-    floor = field.attribute.floor
+    attribute: Any = field.attribute  # one that rounds has a floor
+    floor = attribute.floor
     if operator == "in":
         return Compare(field.attname, "in", tuple(each for each in value if floor(each) == each))
     if floor(value) == value:

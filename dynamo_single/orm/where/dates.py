@@ -281,9 +281,10 @@ def _on_days(field: object, days: Spans[int]) -> Iterator[Condition]:
 
 
 def _in_time(field: DynamoField, days: Spans[int], zone: datetime.tzinfo) -> Iterator[Condition]:
+    attribute: Any = field.attribute  # one that rounds has a floor
     for first, end in moments(days, zone):
         # The last moment that can be stored: with both bounds in it, a key condition expresses the whole of it.
-        last = None if end is None else field.attribute.floor(end - datetime.timedelta(microseconds=1))
+        last = None if end is None else attribute.floor(end - datetime.timedelta(microseconds=1))
         yield _between(field, first, last)
 
 

@@ -24,7 +24,7 @@ from dynamo_single.orm.schema.fields.base import DynamoField
 from dynamo_single.orm.schema.fields.fetching import LeftOut, fetch
 from dynamo_single.orm.schema.keys.secret_values import MASK, Path, is_secret_name
 from dynamo_single.orm.schema.keys.values import expecting, gettext_noop, shown
-from dynamo_single.orm.schema.types import DynamoModel, ModelField
+from dynamo_single.orm.schema.types import DynamoModel, ModelField, StoredAttribute
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
@@ -181,7 +181,8 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
             follows = self.origin or "other attributes" if self.computed else "every write (auto_now_add=True does not)"
             raise ConfigurationError(f"{cls.__name__}.{name} follows {follows}, so it cannot be immutable.")
         field: Any = self.make_field()
-        field.attribute = self
+        stored: StoredAttribute = self  # which a type checker compares with what fields ask for
+        field.attribute = stored
         cls.add_to_class(name, field)
 
     def __set_name__(self, owner: type, name: str) -> None:  # a model, or the class of a map's schema

@@ -208,8 +208,8 @@ class ReferenceAttribute(StandIn[M, Nullable]):
         field: Any = self.field.target_field
         if isinstance(field, base.IdentityField):
             target: Attribute = UnicodeAttribute()
-        elif isinstance(field, base.DynamoField):
-            target = field.attribute
+        elif isinstance(attribute := getattr(field, "attribute", None), Attribute):
+            target = attribute
         elif field.get_internal_type() in SQL_KEYS:
             target = SQL_KEYS[field.get_internal_type()]()
         else:

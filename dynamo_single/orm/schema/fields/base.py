@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.core.checks import CheckMessage
 from django.core.exceptions import ValidationError
@@ -46,11 +46,7 @@ from dynamo_single.orm.schema.fields.forms import (
 from dynamo_single.orm.schema.fields.references import ReverseDescriptor
 from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.keys.template import join_identity, split_identity
-from dynamo_single.orm.schema.types import ModelField
-
-if TYPE_CHECKING:
-    from dynamo_single.orm.schema.attributes import Attribute
-
+from dynamo_single.orm.schema.types import ModelField, StoredAttribute
 
 # What SQL models that refer to ours have: a column that holds the ``pk``, and relations that Django knows of.
 #
@@ -116,7 +112,7 @@ def column_of(field: Any, **options: Any) -> ModelField | None:
 class DynamoField(HidingField):
     """What every field here has in common: its attribute, and the model's primary key in the place of ``id``."""
 
-    attribute: Attribute
+    attribute: StoredAttribute
 
     def descriptor_class(self, field: ModelField) -> object:  # type: ignore[override]  # Django calls it; any callable will do
         """The attribute, under its Python name; Django's own in the models of a migration's state, which have none."""
@@ -419,7 +415,7 @@ class IdentityField(TextField):
         return None if value is None else str(value)
 
     @cached_property
-    def attributes(self) -> tuple[Attribute, ...]:
+    def attributes(self) -> tuple[StoredAttribute, ...]:
         """The attributes that it is made of, in the key's order."""
         meta: Any = self.model._meta
         return tuple(meta.get_field(name).attribute for name in self.names)

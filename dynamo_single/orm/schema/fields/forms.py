@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Hashable
 from decimal import Decimal
 from functools import lru_cache, partial, wraps
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.schema.fields.documents import document_of, document_text
 from dynamo_single.orm.schema.keys.secret_values import MASK
-from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel, StoredAttribute
 from dynamo_single.table.request import MAX_EXPONENT
 
 
@@ -216,10 +216,6 @@ _VALUES = {"value", "pk"}
 _NAMES = {"model", "field"}
 
 
-class _Attribute(Protocol):
-    def is_secret(self) -> bool: ...
-
-
 class HiddenError(ValidationError):
     """The error of a secret's value: neither its messages nor their parameters contain the value."""
 
@@ -307,7 +303,7 @@ def _hiding_form_field(form_field: Hashable) -> Any:
 
 
 def _is_secret(field: Any) -> bool:
-    attribute: _Attribute | None = getattr(field, "attribute", None)
+    attribute: StoredAttribute | None = getattr(field, "attribute", None)
     return isinstance(field, _HidingFormField) or (attribute is not None and attribute.is_secret())
 
 
