@@ -18,7 +18,6 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin import log_page
 from dynamo_single.admin.autocomplete import ChoicesView
 from dynamo_single.admin.display import hiding
 from dynamo_single.admin.errors import or_unavailable
@@ -40,7 +39,8 @@ else:
     # They have a model, and this module is imported before models can be.
     jobs = Later("dynamo_single.admin.batch_actions.views")
 
-#: The one place where the core reaches this folder, which is above the admin.
+#: The one place where the core reaches these folders, which are above the admin.
+logbook = Later("dynamo_single.contrib.logbook")
 table_admin = Later("dynamo_single.contrib.table_admin")
 
 logger = logging.getLogger("dynamo_single.admin")
@@ -88,9 +88,7 @@ class DynamoAdminSite(AdminSite):
         found = [app for app in apps if app["models"]]
         if app_label:
             return found
-        pages: list[Listed] = table_admin.listed()
-        if is_in_dynamodb():
-            pages.append((_("Log"), "dynamodb_log", log_page.PERMISSION))
+        pages: list[Listed] = [*table_admin.listed(), *logbook.listed()]
         if jobs.may_have_jobs(self, request):
             pages.append((_("Jobs"), "dynamodb_jobs", None))
         return [*found, *index_entries(self, request, pages)]
@@ -119,7 +117,7 @@ class DynamoAdminSite(AdminSite):
         for each in urls:
             if getattr(each, "name", None) == "view_on_site":
                 each.callback = _or_missing(self, each.callback)
-        return [*table_admin.urls(self), *log_page.urls(self), *jobs.urls(self), *urls]
+        return [*table_admin.urls(self), *logbook.urls(self), *jobs.urls(self), *urls]
 
     def _item_url(self, request: HttpRequest, obj: DynamoModel) -> str:
         """The address of the page of an object's item; empty if the user may not see it."""

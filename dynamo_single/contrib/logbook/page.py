@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.admin import history
-from dynamo_single.admin.viewing.pages import Wrong, guarded, in_words
+from dynamo_single.admin.viewing.pages import Listed, Wrong, guarded, in_words
 from dynamo_single.admin.viewing.rules import model_of, sees_whole_table, visible_entries
 from dynamo_single.costs import measure_requests
 
@@ -49,6 +49,11 @@ def urls(site: AdminSite) -> list[URLPattern]:
     if not history.is_in_dynamodb():
         return []
     return [path("dynamodb/log/", guarded(site, PERMISSION, log_page), name="dynamodb_log")]
+
+
+def listed() -> list[Listed]:
+    """What the admin's index lists, where the log is in DynamoDB."""
+    return [(_("Log"), "dynamodb_log", PERMISSION)] if history.is_in_dynamodb() else []
 
 
 def log_page(site: AdminSite, request: HttpRequest) -> HttpResponseBase:
