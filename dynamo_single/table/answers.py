@@ -143,15 +143,15 @@ class PageForm:
     one is not decoded by this form.
     """
 
-    __slots__ = ("_decode", "_is_raw", "_others", "member")
+    __slots__ = ("_decode", "_is_raw", "_members", "member")
 
     def __init__(self, item: Any, *, is_raw: bool, batch: bool = False) -> None:
         #: The member that holds the items.
         self.member = "Responses" if batch else "Items"
-        self._others = ("UnprocessedKeys",) if batch else ("Count", "ScannedCount", "LastEvaluatedKey")
-        self._others = (*self._others, "ConsumedCapacity")
+        names = ("UnprocessedKeys",) if batch else ("Count", "ScannedCount", "LastEvaluatedKey")
+        self._members = (self.member, *names, "ConsumedCapacity")
         held = (self.member, dict[str, list[item]] if batch else list[item])
-        others = [(name, Any, msgspec.UNSET) for name in self._others]
+        others = [(name, Any, msgspec.UNSET) for name in self._members[1:]]
         self._decode = msgspec.json.Decoder(msgspec.defstruct("Page", [held, *others])).decode
         self._is_raw = is_raw
 
@@ -166,8 +166,11 @@ class PageForm:
                 body.decode()
         except (ValueError, RecursionError):
             return None
-        members = ((name, getattr(page, name)) for name in (self.member, *self._others))
-        return {name: value for name, value in members if value is not msgspec.UNSET}
+        members: dict[str, object] = {}
+        for name in self._members:
+            if (value := getattr(page, name)) is not msgspec.UNSET:
+                members[name] = value
+        return members
 
 
 class TypedAnswer(dict[str, Any]):
@@ -304,6 +307,10 @@ OPERATIONS: Mapping[str, Members] = MappingProxyType(
     }
 )
 
+#: The operations whose usual answer is looked at by itself, with the one member that it may have.
+_USUAL = {"DeleteItem": "Attributes", "GetItem": "Item", "PutItem": "Attributes", "UpdateItem": "Attributes"}
+_NOTHING: dict[str, object] = {}
+
 
 def read(
     operation: str,
@@ -322,8 +329,11 @@ def read(
     With a ``form`` it is a ``TypedAnswer``, if the page is of that form.
     """
     _check_head(status, headers, body)
-    found = None if form is None else form.decoded(body)
-    if form is None or found is None:
+    if form is None:
+        answer = _usual(operation, params, body) if capacity and operation in _USUAL else None
+        return _content(operation, params, body, capacity=capacity) if answer is None else answer
+    found = form.decoded(body)
+    if found is None:
         return _content(operation, params, body, capacity=capacity)
     typed = found.pop(form.member)
     # Of the other members only keys could hold binary values, which are few.
@@ -331,6 +341,27 @@ def read(
     found[form.member] = typed
     _check_asked_for(operation, params, found, body)
     return TypedAnswer(found, form.member, partial(_content, operation, params, body, capacity=capacity))
+
+
+def _usual(operation: str, params: Parameters, body: bytes) -> dict[str, object] | None:
+    """The content of a usual answer: one member besides what it consumed, of the right type, without binary values.
+
+    ``None`` for every other answer, which ``_content()`` reads: it has the rules, and the words for what breaks them.
+    """
+    if _BEGINNING in body:
+        return None
+    try:
+        answer = _decode(body)
+    except (ValueError, RecursionError):
+        return None
+    member = _USUAL[operation]
+    try:
+        units, fits = answer["ConsumedCapacity"]["CapacityUnits"], type(answer.get(member, _NOTHING)) is dict
+    except (AttributeError, KeyError, TypeError):
+        return None
+    if not fits or type(units) not in NUMBER.types or units < 0:
+        return None
+    return None if member not in answer and params.get("ReturnValues") == "ALL_NEW" else answer
 
 
 def _content(operation: str, params: Parameters, body: bytes, *, capacity: bool) -> dict[str, object]:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from math import inf
 from time import monotonic
 
@@ -108,10 +109,16 @@ def charged(seconds: float) -> float:
     return most
 
 
+@lru_cache(maxsize=64)
+def total_reason(seconds: float) -> str:
+    """Return the setting that limits one request, and its value, for messages."""
+    return f"TOTAL_TIMEOUT is {seconds:g} seconds"
+
+
 def deadline_of(settings: TableSettings, spent: Budget | None) -> Deadline:
     """Return the deadline of a request that starts now; raise ``BudgetSpent`` if the budget is used up."""
     now = monotonic()
-    at, reason = now + settings.total_timeout, f"TOTAL_TIMEOUT is {settings.total_timeout:g} seconds"
+    at, reason = now + settings.total_timeout, total_reason(settings.total_timeout)
     if spent is None:
         return Deadline(at, reason)
     if spent.left <= 0:

@@ -105,24 +105,25 @@ class _Mode(threading.local):
     depth = 0
 
 
-_mode = _Mode()
+#: The mode of this thread. Where requests are sent, its ``depth`` is looked at; others ask ``is_run()``.
+mode = _Mode()
 
 
 def is_run() -> bool:
     """Whether what asks is carried out by ``run()``, and not awaited in an event loop."""
-    return _mode.depth > 0
+    return mode.depth > 0
 
 
 def run(flow: Flow[T]) -> T:
     """Carry a coroutine of ours out in this thread, and give its result."""
-    _mode.depth += 1
+    mode.depth += 1
     try:
         flow.send(None)
     except StopIteration as end:
         result: T = end.value
         return result
     finally:
-        _mode.depth -= 1
+        mode.depth -= 1
     flow.close()
     raise AssertionError("A coroutine that run() carries out has awaited something that is not of this module.")
 
@@ -132,28 +133,28 @@ async def local(work: Callable[[], T]) -> T:
 
     What it calls may run coroutines of its own, or a loop.
     """
-    return apart(work) if _mode.depth else await sync_to_async(work)()
+    return apart(work) if mode.depth else await sync_to_async(work)()
 
 
 def apart(work: Callable[[], T]) -> T:
     """Do, within a ``run()`` or not, what may run coroutines of its own, or a loop."""
-    depth, _mode.depth = _mode.depth, 0
+    depth, mode.depth = mode.depth, 0
     try:
         return work()
     finally:
-        _mode.depth = depth
+        mode.depth = depth
 
 
 async def twin(owner: object, name: str, /, *args: object, **options: object) -> Any:
     """What a method that sends gives; in an event loop its twin, with an ``a`` before its name."""
-    if _mode.depth:
+    if mode.depth:
         return apart(partial(getattr(owner, name), *args, **options))
     return await getattr(owner, f"a{name}")(*args, **options)
 
 
 async def pause(seconds: float) -> None:
     """Wait."""
-    if _mode.depth:
+    if mode.depth:
         time.sleep(seconds)
     else:
         await asyncio.sleep(seconds)
@@ -223,7 +224,7 @@ async def in_order(
     In an event loop they are tasks, and what nobody waits for any more is cancelled; with ``finishes``, as writes need
     it, it is waited for as in threads, unless what waits for it is cancelled itself.
     """
-    if _mode.depth:
+    if mode.depth:
         given = each(arguments) if isinstance(arguments, AsyncGenerator) else arguments
         with closing(each_in_order(lambda argument: run(work(argument)), given, at_once=at_once)) as results:
             for result in results:

@@ -74,7 +74,7 @@ class Table:
     def _params(self, request: Request) -> dict[str, object]:
         params = dict(request.params)
         if request.operation not in _UNNAMED:
-            params["TableName"] = self.name
+            params["TableName"] = self.settings.table_name
         return params
 
     def send_patiently(self, request: Request) -> Response:
@@ -103,7 +103,7 @@ class Table:
         A request that is cancelled there is broken off, and nobody knows whether it is carried out: the
         ``CancelledError`` of a write says so in a note, and the log in a warning.
         """
-        return self.send(request, form) if flow.is_run() else await self._asend(request, form)
+        return self.send(request, form) if flow.mode.depth else await self._asend(request, form)
 
     async def _asend(self, request: Request, form: PageForm | None) -> dict[str, object]:
         params = self._params(request)

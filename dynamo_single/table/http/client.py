@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Protocol
@@ -42,6 +42,10 @@ Received = tuple[int, Mapping[str, str], bytes]
 class CredentialSource(Protocol):
     """What gives the credentials of the moment."""
 
+    #: Has botocore renew those that are due; the object that it gives is another one once they are others. ``None`` if
+    #: they never change.
+    renewed: Callable[[], object] | None
+
     def current(self) -> Credentials | None:
         """Those to sign with; ``None`` if there are none."""
 
@@ -52,7 +56,7 @@ class CredentialSource(Protocol):
 class DirectClient:
     """Sends operations to one endpoint.
 
-    ``credentials`` is asked before each attempt, since those of a role change; ``None`` means that there are none.
+    ``credentials`` is asked for those to sign with, which are kept until botocore has others, as of a role.
     """
 
     def __init__(
@@ -70,6 +74,8 @@ class DirectClient:
         self._signer = Signer(endpoint.authority, region, target=endpoint.target)
         self._first_line = f"POST {endpoint.target} HTTP/1.1\r\n"
         self._credentials = credentials
+        #: What botocore had when credentials were asked for, and the credentials.
+        self._held: tuple[object, Credentials | None] = (None, None)
         self.max_attempts = max_attempts
         self.quota = RetryQuota()
         self._headers = {"content-type": "application/x-amz-json-1.0"}
@@ -86,9 +92,9 @@ class DirectClient:
         """
         attempts = _Attempts(self, operation, params, deadline)
         exchange = self._pool.exchange
-        with attempts.doubt:
+        try:
             while True:
-                request = attempts.request(self._credentials.current())
+                request = attempts.request(self._current())
                 try:
                     pause = attempts.answered(exchange(request, deadline))
                 except _UNANSWERED as error:
@@ -96,16 +102,20 @@ class DirectClient:
                 if pause is None:
                     return attempts.received()
                 time.sleep(pause)
+        except Exception as error:
+            attempts.settle(error)
+            raise
 
     async def asend(self, operation: str, params: Parameters, deadline: Deadline) -> Received:
         """``send()`` in an event loop, over connections of the loop's own. A request that is cancelled may be sent."""
         attempts = _Attempts(self, operation, params, deadline)
         exchange = self._loop_pools.current().exchange
-        find, may_wait = self._credentials.current, self._credentials.may_wait
-        with attempts.doubt:
+        changes = self._credentials.renewed is not None
+        try:
             while True:
                 # Renewing credentials waits for a process or another server.
-                request = attempts.request(await asyncio.to_thread(find) if may_wait() else find())
+                waits = changes and self._credentials.may_wait()
+                request = attempts.request(await asyncio.to_thread(self._current) if waits else self._current())
                 try:
                     pause = attempts.answered(await exchange(request, deadline))
                 except _UNANSWERED as error:
@@ -113,6 +123,18 @@ class DirectClient:
                 if pause is None:
                     return attempts.received()
                 await asyncio.sleep(pause)
+        except Exception as error:
+            attempts.settle(error)
+            raise
+
+    def _current(self) -> Credentials | None:
+        """The credentials to sign with, which are asked for again once botocore has others."""
+        source = self._credentials
+        state = source.renewed() if source.renewed is not None else None
+        held = self._held
+        if held[1] is None or held[0] is not state:
+            held = self._held = state, source.current()
+        return held[1]
 
     def close(self) -> None:
         """Close the connections that wait."""
@@ -147,7 +169,7 @@ class DirectClient:
 class _Attempts:
     """The attempts of one request: what is sent next, and whether it is sent again. It neither sends nor waits."""
 
-    __slots__ = ("_answer", "_body", "_deadline", "_error", "_number", "_operation", "_sender", "_spent", "doubt")
+    __slots__ = ("_answer", "_body", "_deadline", "_doubt", "_error", "_number", "_operation", "_sender", "_spent")
 
     def __init__(self, client: DirectClient, operation: str, params: Parameters, deadline: Deadline) -> None:
         self._sender, self._operation, self._deadline = client, operation, deadline
@@ -156,7 +178,8 @@ class _Attempts:
         self._spent = 0
         self._answer: Answer | None = None
         self._error: Exception | None = None
-        self.doubt = Doubt(operation)
+        #: Made by the first failure.
+        self._doubt: Doubt | None = None
 
     def request(self, credentials: Credentials | None) -> bytes:
         """The bytes of the next attempt."""
@@ -166,11 +189,13 @@ class _Attempts:
     def answered(self, answer: Answer) -> float | None:
         """An answer came: the seconds to wait before the next attempt, or ``None`` if this was the last one."""
         self._answer, self._error = answer, None
-        if not retries.is_whole(answer):
+        if not answer.is_whole:
             return self._again(Failure())
         if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
             return self._again(retries.failure_of(answer))
-        self._sender.quota.earn(self._spent)
+        quota = self._sender.quota
+        if quota.left != quota.CAPACITY:
+            quota.earn(self._spent)
         return None
 
     def failed(self, error: Exception) -> float | None:
@@ -187,14 +212,20 @@ class _Attempts:
             error = retries.error_of(self._operation, answer, retries=self._number - 1)
         raise error or AssertionError("an attempt without an answer has failed")
 
+    def settle(self, error: Exception) -> None:
+        """Raise, in the place of an error that the request ended with, that of an attempt that may have written."""
+        if self._doubt is not None:
+            self._doubt.settle(error)
+
     def _again(self, failure: Failure) -> float | None:
         client, is_last = self._sender, self._number >= self._sender.max_attempts
         if client.sets_the_clock(failure, self._answer) and not is_last:
             return 0.0
+        doubt = self._doubt = self._doubt or Doubt(self._operation)
         if self._answer is not None:
-            self.doubt.refused(self._answer)
+            doubt.refused(self._answer)
         elif self._error is not None:
-            self.doubt.unanswered(self._error)
+            doubt.unanswered(self._error)
         if not failure.passing or is_last or not (spent := client.quota.spend(failure)):
             return None
         self._spent = spent

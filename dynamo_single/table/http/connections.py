@@ -13,9 +13,11 @@ from collections import deque
 from collections.abc import Mapping
 from http import HTTPStatus
 from queue import Empty, SimpleQueue
+from time import monotonic
 from types import TracebackType
 from typing import ClassVar
 from weakref import ref
+from zlib import crc32
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -66,18 +68,26 @@ class Answer(Struct, frozen=True):
     headers: Mapping[str, str]
     body: bytes
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the body matches its checksum, if there is one; DynamoDB also sends it with errors."""
+        checksum = self.headers.get("x-amz-crc32")
+        return checksum is None or checksum == str(crc32(self.body))
+
 
 class AnswerParser:
     """Puts an answer together from the bytes of a connection, as they come."""
 
     def __init__(self) -> None:
-        self._parser = HttpResponseParser(self)
-        self._headers: dict[str, str] = {}
+        #: The headers as they came, the last one of a name. The parser puts them there by itself.
+        self._headers: dict[bytes, bytes] = {}
+        self.on_header = self._headers.__setitem__
         self._body: list[bytes] = []
         self._size = 0
         self._status = 0
         self.complete = False
         self.keep_alive = False
+        self._parser = HttpResponseParser(self)
 
     def close(self) -> None:
         """Let go of what was read: the parser refers to this object, and both would wait for the garbage collector."""
@@ -97,7 +107,8 @@ class AnswerParser:
 
     def answer(self) -> Answer:
         """The answer, once it is ``complete``."""
-        return Answer(self._status, self._headers, b"".join(self._body))
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in self._headers.items()}
+        return Answer(self._status, headers, b"".join(self._body))
 
     # What the parser calls.
 
@@ -106,10 +117,6 @@ class AnswerParser:
         if self.complete:
             raise ValueError("bytes after the end of the answer")
         self._headers.clear()
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header."""
-        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_body(self, body: bytes) -> None:
         """Keep a part of the body."""
@@ -199,17 +206,22 @@ class Connection:
     def exchange(self, request: bytes, deadline: Deadline) -> tuple[Answer, bool]:
         """Send a request and read its answer; and whether the connection stays open. Anything raised has closed it."""
         patience, own = self._endpoint.read_timeout, self._socket
-        with Connecting(self._endpoint, deadline, own):
-            own.settimeout(deadline.within(patience))
+        # Until then the deadline is further away than the timeout.
+        ample = deadline.at - patience
         parser = AnswerParser()
+        using: type[_Using] = Connecting
         try:
-            with Exchanging(self._endpoint, deadline, own):
-                own.sendall(request)
-                while not parser.complete:
-                    # Of each piece: an answer that drips would else never end.
-                    own.settimeout(deadline.within(patience))
-                    parser.feed(part_of_answer(self._endpoint, own.recv(CHUNK)))
-                return parser.answer(), parser.keep_alive
+            own.settimeout(patience if monotonic() < ample else deadline.within(patience))
+            using = Exchanging
+            own.sendall(request)
+            while not parser.complete:
+                # Of each piece: an answer that drips would else never end.
+                own.settimeout(patience if monotonic() < ample else deadline.within(patience))
+                parser.feed(part_of_answer(self._endpoint, own.recv(CHUNK)))
+            return parser.answer(), parser.keep_alive
+        except BaseException:
+            with using(self._endpoint, deadline, own):
+                raise
         finally:
             parser.close()
 
@@ -248,9 +260,9 @@ class Pool:
     def exchange(self, request: bytes, deadline: Deadline) -> Answer:
         """Send a request over a connection of the pool, and give its answer."""
         try:
-            place = self._places.get(timeout=max(0.0, min(self._endpoint.read_timeout, deadline.left)))
+            place = self._places.get_nowait()
         except Empty:
-            raise no_place(self._endpoint) from None
+            place = self._place(deadline)
         try:
             connection = self._connection(deadline)
             answer, stays = connection.exchange(request, deadline)
@@ -266,6 +278,12 @@ class Pool:
         """Close the connections that wait."""
         while self._waiting:
             self._waiting.pop().close()
+
+    def _place(self, deadline: Deadline) -> Place:
+        try:
+            return self._places.get(timeout=max(0.0, min(self._endpoint.read_timeout, deadline.left)))
+        except Empty:
+            raise no_place(self._endpoint) from None
 
     def _connection(self, deadline: Deadline) -> Connection:
         while True:

@@ -175,6 +175,8 @@ def bundle_of(session: Session) -> str | None:
 class _Unchanging:
     """Credentials that mean nothing."""
 
+    renewed: Callable[[], object] | None = None
+
     def current(self) -> Credentials:
         return Credentials("local", "local")
 
@@ -189,6 +191,7 @@ class _Found:
         self._found = found
         # Those of a role, a process or a login expire; botocore renews them as they are asked for.
         self._due: Callable[[], bool] | None = getattr(found, "refresh_needed", None)
+        self.renewed: Callable[[], object] | None = None if self._due is None else found.get_frozen_credentials
 
     def current(self) -> Credentials | None:
         if self._found is None:

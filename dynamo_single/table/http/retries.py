@@ -13,7 +13,6 @@ import threading
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
-from zlib import crc32
 
 import msgspec
 from botocore.exceptions import ClientError, HTTPClientError
@@ -84,29 +83,23 @@ class RetryQuota:
     COST_THROTTLED = 5
 
     def __init__(self) -> None:
-        self._left = self.CAPACITY
+        #: The units that are left.
+        self.left = self.CAPACITY
         self._lock = threading.Lock()
-
-    @property
-    def left(self) -> int:
-        """The units that are left."""
-        return self._left
 
     def spend(self, failure: Failure) -> int:
         """The units that another attempt costs, taken now; 0 if there are not enough left."""
         cost = self.COST_THROTTLED if failure.throttled else self.COST
         with self._lock:
-            if cost > self._left:
+            if cost > self.left:
                 return 0
-            self._left -= cost
+            self.left -= cost
             return cost
 
     def earn(self, spent: int) -> None:
         """Give back what a request that succeeded had spent last, or one unit if it had spent nothing."""
-        if self._left == self.CAPACITY:
-            return
         with self._lock:
-            self._left = min(self.CAPACITY, self._left + (spent or 1))
+            self.left = min(self.CAPACITY, self.left + (spent or 1))
 
 
 def pause_after(failure: Failure, attempt: int) -> float:
@@ -125,12 +118,6 @@ def pause_after(failure: Failure, attempt: int) -> float:
 #: Milliseconds in a second, the unit of ``x-amz-retry-after``.
 _MILLISECONDS = 1000
 _WISH = re.compile("[0-9]{1,9}")
-
-
-def is_whole(answer: Answer) -> bool:
-    """Return whether the body matches its checksum, if there is one; DynamoDB also sends it with errors."""
-    checksum = answer.headers.get("x-amz-crc32")
-    return checksum is None or checksum == str(crc32(answer.body))
 
 
 def failure_of(answer: Answer) -> Failure:
@@ -194,7 +181,7 @@ def _reasons(value: object) -> list[dict[str, object]] | None:
 
 def _content(answer: Answer) -> Mapping[str, object]:
     try:
-        content = msgspec.json.decode(answer.body) if is_whole(answer) else None
+        content = msgspec.json.decode(answer.body) if answer.is_whole else None
     except (ValueError, RecursionError):
         content = None
     return content if isinstance(content, dict) else {"message": answer.body.decode("utf-8", "replace")}
@@ -233,7 +220,7 @@ class Doubt:
 
     def refused(self, answer: Answer) -> None:
         """Record a response that was damaged, or has a status of 300 or more."""
-        if not is_whole(answer):
+        if not answer.is_whole:
             self._record(HTTPClientError(error="the response was damaged in transit"))
             return
         code = failure_of(answer).code
@@ -247,10 +234,14 @@ class Doubt:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if isinstance(error, Exception):
+            self.settle(error)
+
+    def settle(self, error: Exception) -> None:
+        """Raise the error of the recorded attempt in the place of the one that the request ended with, if it counts."""
         doubt = self._error
-        if doubt is None or doubt is error or not isinstance(error, Exception) or _is_of_condition(error):
-            return
-        raise doubt from error
+        if doubt is not None and doubt is not error and not _is_of_condition(error):
+            raise doubt from error
 
     def _record(self, error: Exception) -> None:
         if self._error is None and not only_reads(self._operation):

@@ -172,3 +172,16 @@ def test_handler_that_only_listens_is_no_stand_in(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(table_transport, "BUILTIN_HANDLERS", handlers.BUILTIN_HANDLERS)
     assert not table_transport.is_active()
     assert os.environ.get("AWS_ACCESS_KEY_ID") != "FOOBARKEY"
+
+
+def test_stand_in_of_later_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library may be imported after the first request of a process."""
+    from botocore import handlers
+
+    known: list[Any] = [each for each in handlers.BUILTIN_HANDLERS if not hasattr(each[1], "enabled")]
+    monkeypatch.setattr(table_transport, "BUILTIN_HANDLERS", known)
+    with override_settings(DYNAMO_SINGLE={"default": {**AWS, "READ_TIMEOUT": 4323}}):
+        settings = get_table().settings
+        assert not table_transport._clients.get(settings).is_stand_in
+        known.append(("before-send", mock.Mock(enabled=True)))
+        assert table_transport._clients.get(settings).is_stand_in

@@ -1,0 +1,58 @@
+"""The short look at a usual answer takes only what the careful way takes, and gives the same content."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+from dynamo_single.table import answers
+from dynamo_single.table.answers import NoAnswer
+
+UNITS = {"CapacityUnits": 1.0}
+ITEM = {"pk": {"S": "a"}, "n": {"N": "1"}}
+#: Bodies that are usual, rare or damaged, in JSON or as they are.
+CONTENTS: list[object] = [
+    *({"ConsumedCapacity": UNITS, **more} for more in ({}, {"Item": ITEM}, {"Attributes": ITEM}, {"Other": 1})),
+    *({"ConsumedCapacity": units} for units in (None, [], [UNITS], {}, 1, "1", {"CapacityUnits": None})),
+    *({"ConsumedCapacity": {"CapacityUnits": units}} for units in (0, 2, -1, -0.5, True, "1", [], 1e300)),
+    *({"ConsumedCapacity": UNITS, name: wrong} for name in ("Item", "Attributes") for wrong in (None, [], 1, "x", {})),
+    *({"ConsumedCapacity": UNITS, name: {"b": {"B": text}}} for name in ("Item", "Attributes") for text in ("YQ==", 1)),
+    {"ConsumedCapacity": UNITS, "Item": {"B": {"S": "named as a type"}}},
+    {"Item": ITEM},
+    {},
+    [],
+    None,
+    "text",
+]
+BODIES = [json.dumps(content).encode() for content in CONTENTS]
+BODIES += [b"", b"{", BODIES[1][:-1], BODIES[1] + b"}", b'{"ConsumedCapacity": "\xff"}', b"[" * 100_000]
+
+
+def told(read: Any) -> tuple[str, object]:
+    """What an answer is read as, or the words by which it is refused."""
+    try:
+        return "read", read()
+    except NoAnswer as error:
+        return "refused", str(error)
+
+
+@pytest.mark.parametrize("wanted", [{}, {"ReturnValues": "ALL_NEW"}], ids=["nothing", "ALL_NEW"])
+@pytest.mark.parametrize("operation", sorted(answers._USUAL))
+def test_short_look_reads_as_the_careful_way(operation: str, wanted: dict[str, str]) -> None:
+    """Every content, and every refusal in the same words."""
+    for body in BODIES:
+        head = {"content-type": answers.CONTENT_TYPE + "0", "x-amz-crc32": str(crc32(body))}
+        short = told(lambda body=body, head=head: answers.read(operation, wanted, 200, head, body))
+        careful = told(lambda body=body: answers._content(operation, wanted, body, capacity=True))
+        assert short == careful, body
+
+
+@pytest.mark.parametrize("operation", sorted(answers._USUAL))
+def test_short_look_is_enough_for_usual_answers(operation: str) -> None:
+    """With the member and without it."""
+    for more in ({}, {answers._USUAL[operation]: ITEM}):
+        content = {"ConsumedCapacity": UNITS, **more}
+        assert answers._usual(operation, {}, json.dumps(content).encode()) == content
