@@ -25,7 +25,7 @@ from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import delete as purging
 from dynamo_single.orm.write import on_delete, trash
-from dynamo_single.orm.write.trash import Batch
+from dynamo_single.orm.write.trash import DeletionBatch
 from dynamo_single.table.flow import run
 
 #: What only objects in the trash have.
@@ -55,7 +55,7 @@ def is_deleted(obj: object) -> bool:
 
 def went_along(queryset: QuerySet[DynamoModel], obj: DynamoModel) -> QuerySet[DynamoModel]:
     """Of a queryset of children, those that went to the trash with an object that is there."""
-    batch = Batch.of(obj)
+    batch = DeletionBatch.of(obj)
     return queryset.with_visibility("deleted").filter(deleted_with=batch.mark, deleted_at=batch.moment)
 
 
@@ -96,13 +96,17 @@ def _goes_to_trash(obj: DynamoModel) -> bool:
 
 
 def _along_with(obj: DynamoModel) -> list[DynamoModel]:
-    along_with = trash.along_with if _goes_to_trash(obj) else purging.along_with
+    along_with = trash.dependents if _goes_to_trash(obj) else purging.dependents
     return run(along_with(obj))
 
 
 def _kept_by(objects: list[DynamoModel]) -> list[DynamoModel]:
     """What refers to objects by ``on_delete=PROTECT``: to those that go to the trash, or are deleted for good."""
-    return run(on_delete.kept_by(objects, trash.live if _goes_to_trash(objects[0]) else purging.listings))
+    return run(
+        on_delete.protecting_objects(
+            objects, trash.live_queries if _goes_to_trash(objects[0]) else purging.child_queries
+        )
+    )
 
 
 def responsible_for(modeladmin: DynamoModelAdmin, obj: DynamoModel) -> Any:

@@ -24,7 +24,7 @@ from dynamo_single.admin.types import DynamoModelAdmin
 from dynamo_single.admin.viewing.rules import may_view
 from dynamo_single.orm.schema.registry import model_of_type
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.write.trash import coming_back_with
+from dynamo_single.orm.write.trash import restorable_dependents
 from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def described(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: Any) -> I
     Sends a Query for each model of cascading children, a Query of the log and a GetItem of the user. If the object was
     deleted with another one, sends a GetItem for that one, which the page names with the user who deleted it.
     """
-    found = run(coming_back_with(obj))
+    found = run(restorable_dependents(obj))
     seen = [each for each in found if may_view(modeladmin.admin_site, request, each)]
     named = tuple(trash.shown(modeladmin, each) for each in seen[:_NAMED])
     name_what_took(modeladmin, request, [obj])

@@ -383,7 +383,9 @@ class MembersManager(RelatedManager):
 
         # One after the other: all of them lie in the group's partition, and transactions get in each other's way.
         verb = "add" if change is set.union else "remove"
-        await batch_transactions.Job(verb, self.model, current(), len(objs), several=False).write_each(objs, write)
+        await batch_transactions.BulkWrite(verb, self.model, current(), len(objs), several=False).write_each(
+            objs, write
+        )
 
 
 # Templates call nothing that writes.

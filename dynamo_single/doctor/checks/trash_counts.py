@@ -29,14 +29,14 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
     if number is None or names.DELETED_AT not in subject.item or not trash_counts.has_trash_count(subject.model):
         return
     obj = decode.instance(subject.model, {name: dict(value) for name, value in subject.item.items()})
-    found = run(trash.counted_with(obj))
+    found = run(trash.count_batch(obj))
     if found == number:
         return
     run(pause(0.0 if table.settings.is_local else LAG))
     again = decode.reload(obj)
     if again._stored.get(names.DELETED_ALONG) != subject.item[names.DELETED_ALONG]:
         return
-    if run(trash.counted_with(obj)) != found:
+    if run(trash.count_batch(obj)) != found:
         return
     said = sentence(
         _("%(name)s is %(held)s, but the trash contains %(number)s items that were deleted with it."),

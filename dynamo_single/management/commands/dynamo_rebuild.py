@@ -93,7 +93,7 @@ def _completed(table: Table, finding: Finding) -> bool:
         obj = decode.instance(model, item)
         for effect in effects_of(model):
             run(effect.complete(obj))
-        run(move_references.complete(obj))
+        run(move_references.finish_move(obj))
     except StaleObject:
         return False
     return True

@@ -24,8 +24,8 @@ from dynamo_single.orm.requests.atomic_block import Block, current
 from dynamo_single.orm.schema.types import DynamoModel, are_plain
 from dynamo_single.orm.write import create, save
 from dynamo_single.orm.write import delete as purging
-from dynamo_single.orm.write.on_delete import involved
-from dynamo_single.orm.write.save import Save
+from dynamo_single.orm.write.on_delete import involved_models
+from dynamo_single.orm.write.save import SaveOptions
 from dynamo_single.table.flow import local
 
 _TO_SAVE = ("save", "save_base", "_save_table", "get_deferred_fields")
@@ -75,7 +75,7 @@ class Awaited:
             return False
         names = None if update_fields is None else frozenset(update_fields)
         terms = NO_CONDITIONS if condition == EVERYTHING else CallerConditions(demanded=condition)
-        await save.save(self, Save(names, terms=terms, force=force_update and names is None), current())
+        await save.save(self, SaveOptions(names, terms=terms, force=force_update and names is None), current())
         return True
 
     async def _hard_deleted(
@@ -127,7 +127,7 @@ def _is_native(obj: DynamoModel, names: tuple[str, ...]) -> bool:
 
 
 def _deletes_natively(obj: DynamoModel) -> bool:
-    return are_plain(obj.__class__, _TO_DELETE) and all(map(async_safety.makes_objects, involved(type(obj))))
+    return are_plain(obj.__class__, _TO_DELETE) and all(map(async_safety.makes_objects, involved_models(type(obj))))
 
 
 def _condition_of(*, using: str | None = None, keep_parents: bool = False, condition: object = None) -> object:

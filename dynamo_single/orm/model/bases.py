@@ -33,7 +33,7 @@ from dynamo_single.orm.schema.attributes import (
 )
 from dynamo_single.orm.schema.keys.template import IndexKey, Key
 from dynamo_single.orm.schema.types import Asked, DynamoModel, are_plain
-from dynamo_single.orm.write.on_delete import involved
+from dynamo_single.orm.write.on_delete import involved_models
 from dynamo_single.table import id_tables, names
 from dynamo_single.table.flow import run
 
@@ -110,7 +110,7 @@ class SoftDeleteModel(Model):
 
     async def arestore(self) -> tuple[int, dict[str, int]]:
         """``restore()``, awaited unless a project's class has one of its own."""
-        if not (are_plain(type(self), ("restore",)) and all(map(makes_objects, involved(type(self))))):
+        if not (are_plain(type(self), ("restore",)) and all(map(makes_objects, involved_models(type(self))))):
             return await sync_to_async(self.restore)()
         return await trash.restore(self, NO_CONDITIONS, current())
 

@@ -35,7 +35,7 @@ from dynamo_single.orm.schema.types import Asked, DynamoModel
 from dynamo_single.orm.where import declared
 from dynamo_single.orm.write import save
 from dynamo_single.orm.write.move import Movable
-from dynamo_single.orm.write.save import Save
+from dynamo_single.orm.write.save import SaveOptions
 from dynamo_single.table import names as physical
 from dynamo_single.table.flow import run
 from dynamo_single.table.request import NewItem
@@ -283,10 +283,10 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metacla
         names = self._update_names(update_fields) or frozenset()
 
         async def write(terms: CallerConditions) -> bool:
-            await save.save(self, Save(names, tuple(changes), given=names, terms=terms), pending)
+            await save.save(self, SaveOptions(names, tuple(changes), given=names, terms=terms), pending)
             return True
 
-        return await save.only_if(self, condition, write, names)
+        return await save.write_if(self, condition, write, names)
 
     def derived_objects(self) -> Iterable[Model]:
         """The objects of other models that follow from this one's ``derived_from`` attributes, and from nothing else.

@@ -19,7 +19,7 @@ Q = TypeVar("Q", bound=QuerySet[Any])
 if TYPE_CHECKING:
     from dynamo_single.orm.results.pages import Page
     from dynamo_single.orm.write.batch_transactions import Progress
-    from dynamo_single.orm.write.bulk import Created
+    from dynamo_single.orm.write.bulk import CreatedList
 
     # What from_queryset() makes, spelled out for checkers: Django's stubs know only Django's queryset.
     class _Base(models.Manager[M]):
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
             unique_fields: Iterable[str] | None = None,
             *,
             in_transactions: bool = False,
-        ) -> Created[M]: ...
+        ) -> CreatedList[M]: ...
         def in_transactions(self) -> QuerySet[M]: ...
         def on_progress(self, callback: Progress | None) -> QuerySet[M]: ...
         def cursor_for(self, obj: DynamoModel, *, before: bool = False) -> str: ...

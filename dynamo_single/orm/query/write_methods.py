@@ -22,14 +22,14 @@ from dynamo_single.orm.results import objects
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import Defaults, DynamoModel, M, are_plain
-from dynamo_single.orm.write.on_delete import involved
+from dynamo_single.orm.write.on_delete import involved_models
 from dynamo_single.table.flow import Flow, local, run
 from dynamo_single.table.request import MAX_ACTIONS
 
 if TYPE_CHECKING:
     from dynamo_single.orm.write import bulk, queryset_update
     from dynamo_single.orm.write.batch_transactions import Progress
-    from dynamo_single.orm.write.bulk import Created
+    from dynamo_single.orm.write.bulk import CreatedList
 else:
     bulk = Later("dynamo_single.orm.write.bulk")
     queryset_update = Later("dynamo_single.orm.write.queryset_update")
@@ -99,7 +99,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         self._check_rows()
         # Before anything is read, and where the queryset is not even planned.
         await knowledge.ask(registry.layout_of(self.model))
-        assigned = queryset_update.read(self.model, given)
+        assigned = queryset_update.read_assignments(self.model, given)
         if not assigned:
             return 0
         return await self._written(partial(queryset_update.update, assigned=assigned), pending)
@@ -114,7 +114,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         unique_fields: Iterable[str] | None = None,
         *,
         in_transactions: bool = False,
-    ) -> Created[M]:
+    ) -> CreatedList[M]:
         """Create objects without signals: one request or transaction each, up to eight at once, none over an item.
 
         What two of them cannot both have is found before anything is sent. ``ignore_conflicts`` leaves out what exists;
@@ -134,7 +134,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         unique_fields: Iterable[str] | None = None,
         *,
         in_transactions: bool = False,
-    ) -> Created[M]:
+    ) -> CreatedList[M]:
         """``bulk_create()``, awaited."""
         given = (batch_size, ignore_conflicts, update_conflicts, update_fields, unique_fields)
         if not self._writes_natively("bulk_create"):
@@ -151,8 +151,8 @@ class WritingQuerySet(PlannedQuerySet[M]):
         unique_fields: Iterable[str] | None,
         in_transactions: bool,
         pending: Block | None,
-    ) -> Created[M]:
-        creation = bulk.creation(
+    ) -> CreatedList[M]:
+        creation = bulk.read_arguments(
             self.model,
             pending,
             batch_size=batch_size,
@@ -185,7 +185,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         self, objs: Iterable[DynamoModel], fields: Iterable[str], batch_size: int | None, pending: Block | None
     ) -> int:
         self._result_cache = None
-        return await bulk.update(self.model, objs, fields, batch_size, self._progress, self._together, pending)
+        return await bulk.bulk_update(self.model, objs, fields, batch_size, self._progress, self._together, pending)
 
     def on_progress(self, callback: Progress | None) -> Self:
         """Let ``callback(done, total)`` be called after each object that a bulk operation is done with.
@@ -222,16 +222,16 @@ class WritingQuerySet(PlannedQuerySet[M]):
 
     def _writes_natively(self, name: str) -> bool:
         """Whether an event loop may write by itself what a method writes."""
-        models = involved(self.model) if name in _DELETING else {self.model}
+        models = involved_models(self.model) if name in _DELETING else {self.model}
         return self._is_native() and are_plain(type(self), (name,)) and all(map(makes_objects, models))
 
-    async def _written(self, write: Callable[[queryset_update.Matches], Flow[T]], pending: Block | None) -> T:
+    async def _written(self, write: Callable[[queryset_update.QuerysetWrite], Flow[T]], pending: Block | None) -> T:
         # As in Django, no order counts: each object is written by itself.
         source = replace((await self._state()).source().unordered(), reversed=False)
         query = source.query()
         try:
             return await write(
-                queryset_update.Matches(
+                queryset_update.QuerysetWrite(
                     self.model,
                     query,
                     partial(objects.opened, source),

@@ -1,7 +1,8 @@
-"""What a save or ``update()`` sets attributes to: values as they are stored, and changes that DynamoDB makes itself.
+"""Turn the values of a save or ``update()`` into stored values and changes that DynamoDB makes.
 
-It reads Django's expressions (``F()``, ``Now()``) and our operations. What DynamoDB cannot compute is refused by name.
-This module must not know how items are written.
+It reads Django's expressions (``F()``, ``Now()``) and the app's operations, and raises ``NotSupported`` for those that
+DynamoDB cannot compute. The app computes changes that keys, claims or other items depend on. This module does not
+depend on how items are written.
 """
 
 from __future__ import annotations
@@ -59,13 +60,13 @@ from dynamo_single.orm.schema.keys.values import (
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.names import SCHEMA_VERSION
 
-#: After this, an expression would ask DynamoDB for more than it does.
+#: The maximum number of operands of a sum that DynamoDB computes.
 MAX_OPERANDS = 2
-_WAY_OUT = "Read the object, compute in Python, and save it under a condition: save(condition=Q(...))"
+_ALTERNATIVE = "Read the object, compute in Python, and save it under a condition: save(condition=Q(...))"
 
 
 class Target(Struct, frozen=True):
-    """What is set: an attribute, or a place in it; ``said`` is its name as it was given."""
+    """The target of an assignment: an attribute, or a path in it; ``said`` is its name as it was given."""
 
     model: Any
     attribute: Attribute
@@ -74,7 +75,7 @@ class Target(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """What errors call it."""
+        """Its name in error messages."""
         return f"{self.model._meta.label}.{self.said}"
 
     def shown(self, value: object) -> str:
@@ -88,25 +89,26 @@ class Target(Struct, frozen=True):
 
 
 class _Linear(Struct, frozen=True):
-    """An expression as a sum: places with their signs, and a constant."""
+    """An expression as a sum of paths with their signs, and a constant."""
 
     terms: tuple[tuple[Target, int], ...] = ()
     constant: Any = None
 
 
-def is_asked(value: object) -> bool:
-    """Whether a value asks for a change, or has to be worked out first."""
+def is_expression(value: object) -> bool:
+    """Return whether a value is an expression or an operation, which has to be resolved first."""
     return isinstance(value, Operation) or hasattr(value, "resolve_expression")
 
 
-def of_object(obj: DynamoModel, only: Collection[str] | None = None) -> tuple[Change, ...]:
-    """The changes that an object's attributes were set to; what is known already, such as ``Now()``, is put there."""
+def changes_of(obj: DynamoModel, only: Collection[str] | None = None) -> tuple[Change, ...]:
+    """Return the changes that an object's attributes are set to, and replace values that are known already, such as
+    ``Now()``."""
     found = []
     for name, attribute in registry.attributes_of(type(obj)).items():
         value = obj.__dict__.get(name)
-        if is_asked(value) and (only is None or name in only):
+        if is_expression(value) and (only is None or name in only):
             target = Target(type(obj), attribute, Place(stored_name(type(obj), name)), name)
-            result = settled(target, value)
+            result = resolve(target, value)
             if isinstance(result, Change):
                 found.append(result)
             else:
@@ -115,16 +117,16 @@ def of_object(obj: DynamoModel, only: Collection[str] | None = None) -> tuple[Ch
 
 
 def refuse_changes(obj: DynamoModel, why: str) -> None:
-    """Raise for what only an update can set an object to; put in place what is known already."""
-    changes = of_object(obj)
+    """Raise ``InvalidValue`` for attributes that are set to changes, and replace values that are known already."""
+    changes = changes_of(obj)
     if changes:
         said = ", ".join(change.said for change in changes)
         raise InvalidValue(f"{obj._meta.label}: {said} changes a stored value. {why}")
 
 
-def settled(target: Target, value: object) -> object:
-    """A ``Change``, or the value itself as Python has it; a change of a place is held to what was declared of it."""
-    result = _settled(target, value)
+def resolve(target: Target, value: object) -> object:
+    """Return a ``Change``, or the Python value; the change of a path is validated against the declared shape."""
+    result = _resolve(target, value)
     shape: Shape | Elements | None = getattr(target.attribute, "shape", None)
     if shape is None or not isinstance(result, Change):
         return result
@@ -146,14 +148,14 @@ def settled(target: Target, value: object) -> object:
     return result if member is None or leaves_right else replace(result, computed=True)
 
 
-def _settled(target: Target, value: object) -> object:
+def _resolve(target: Target, value: object) -> object:
     is_hidden = target.attribute.hides(target.place.path)
-    said = f"{target.said}={value if is_asked(value) and not is_hidden else target.shown(value)}"
+    said = f"{target.said}={value if is_expression(value) and not is_hidden else target.shown(value)}"
     if isinstance(value, Removal):
         return None if not target.place.path else Change(target.place, "remove", said=said)
     if isinstance(value, Operation):
         return replace(_operation(target, value), said=said)
-    if not is_asked(value):
+    if not is_expression(value):
         return value if not target.place.path else _set(target, value, said)
     linear = _linear(target, value)
     if not linear.terms:
@@ -221,15 +223,15 @@ def _linear(target: Target, value: object) -> _Linear:
         if _Linear() in (left, right):
             raise InvalidValue(f"{target.label} cannot be set to {target.shown(value)}: None is no number.")
         terms = (*left.terms, *((source, sign * its_sign) for source, its_sign in right.terms))
-        return _Linear(terms, _added(target, value, left.constant, right.constant, sign))
+        return _Linear(terms, _combined_constant(target, value, left.constant, right.constant, sign))
     what = f"{value.connector}" if isinstance(value, CombinedExpression) else f"{type(value).__name__}()"
     raise NotSupported(
         f"{target.label} cannot be set to {target.shown(value)}: DynamoDB adds and subtracts numbers, it has no "
-        f"{what}. {_WAY_OUT}."
+        f"{what}. {_ALTERNATIVE}."
     )
 
 
-def _added(target: Target, value: object, left: object, right: object, sign: int) -> object:
+def _combined_constant(target: Target, value: object, left: object, right: object, sign: int) -> object:
     if right is None:
         return left
     if left is None and sign > 0:
@@ -242,7 +244,7 @@ def _added(target: Target, value: object, left: object, right: object, sign: int
     if isinstance(right, datetime.timedelta) and isinstance(left, datetime.datetime):
         return left + sign * right
     raise NotSupported(
-        f"{target.label} cannot be set to {target.shown(value)}: only numbers and moments are added to. {_WAY_OUT}."
+        f"{target.label} cannot be set to {target.shown(value)}: only numbers and moments are added to. {_ALTERNATIVE}."
     )
 
 
@@ -266,27 +268,29 @@ def _sum(target: Target, linear: _Linear) -> Change:
     (first, sign), *more = linear.terms
     if not more and sign > 0 and linear.constant is None:
         _check_copy(target, first)
-        return Change(target.place, "copy", places=places, computed=not _keeps_places(target, linear))
+        return Change(target.place, "copy", places=places, computed=not _needs_no_rounding(target, linear))
     constant = _constant(target, linear)
     signs = [sign for _, sign in linear.terms]
     if len(signs) + (constant is not None) > MAX_OPERANDS or signs == [-1, -1]:
         raise NotSupported(
             f"{target.label} cannot be set to a sum of more than {MAX_OPERANDS} parts: DynamoDB adds or subtracts two. "
-            f"{_WAY_OUT}."
+            f"{_ALTERNATIVE}."
         )
     whole = isinstance(target.attribute, IntegerAttribute) and not target.place.path
-    computed = (whole and not all(_is_whole(source) for source, _ in linear.terms)) or not _keeps_places(target, linear)
+    computed = (whole and not all(_is_integer(source) for source, _ in linear.terms)) or not _needs_no_rounding(
+        target, linear
+    )
     return Change(target.place, "sum", constant, places, computed=computed)
 
 
-def _keeps_places(target: Target, linear: _Linear) -> bool:
-    """Whether a sum or a copy needs no rounding to the places of a decimal number: DynamoDB does not round."""
+def _needs_no_rounding(target: Target, linear: _Linear) -> bool:
+    """Return whether a sum or a copy needs no rounding to decimal places: DynamoDB does not round."""
     attribute = target.attribute
     if target.place.path or not isinstance(attribute, DecimalAttribute) or attribute.quantum is None:
         return True
     if linear.constant is not None and not attribute.keeps(_decimal(linear.constant)):
         return False
-    return all(_is_whole(source) or _is_as_coarse(source, attribute.quantum) for source, _ in linear.terms)
+    return all(_is_integer(source) or _is_as_coarse(source, attribute.quantum) for source, _ in linear.terms)
 
 
 def _is_as_coarse(source: Target, quantum: Decimal) -> bool:
@@ -295,12 +299,12 @@ def _is_as_coarse(source: Target, quantum: Decimal) -> bool:
     return known and attribute.quantum >= quantum
 
 
-def _is_whole(source: Target) -> bool:
+def _is_integer(source: Target) -> bool:
     return isinstance(source.attribute, IntegerAttribute) and not source.place.path
 
 
 def _constant(target: Target, linear: _Linear) -> Any:
-    """The constant of a sum as it is stored; the places have to be numbers of the same kind."""
+    """Return the constant of a sum as a stored value; all operands have to be numbers of the same kind."""
     attribute, constant = target.attribute, linear.constant
     of_time = isinstance(attribute, TimestampAttribute) and not target.place.path
     for source, _ in linear.terms:
@@ -308,14 +312,14 @@ def _constant(target: Target, linear: _Linear) -> Any:
         if not fits:
             raise NotSupported(
                 f"{target.label} cannot be computed from {source.said}, a {type(source.attribute).__name__}: DynamoDB "
-                f"adds {'times to moments of the same kind' if of_time else 'numbers only'}. {_WAY_OUT}."
+                f"adds {'times to moments of the same kind' if of_time else 'numbers only'}. {_ALTERNATIVE}."
             )
     if isinstance(attribute, TimestampAttribute) and of_time:
         if len(linear.terms) > 1 or linear.terms[0][1] < 0 or not isinstance(constant, datetime.timedelta):
-            raise NotSupported(f"{target.label} is a moment: only a timedelta is added to it. {_WAY_OUT}.")
+            raise NotSupported(f"{target.label} is a moment: only a timedelta is added to it. {_ALTERNATIVE}.")
         return {"N": str(constant // attribute.unit)}
     if not _is_number_place(target):
-        raise NotSupported(f"{target.label} is a {type(attribute).__name__}, and a sum is a number. {_WAY_OUT}.")
+        raise NotSupported(f"{target.label} is a {type(attribute).__name__}, and a sum is a number. {_ALTERNATIVE}.")
     if constant is None:
         return None
     if not _is_number(constant):
@@ -331,16 +335,16 @@ def _is_number_place(target: Target) -> bool:
 
 
 def _check_copy(target: Target, source: Target) -> None:
-    if target.place.path or (not source.place.path and _is_alike(target.attribute, source.attribute)):
+    if target.place.path or (not source.place.path and _is_same_kind(target.attribute, source.attribute)):
         return
     what = "what a document holds" if source.place.path else f"a {type(source.attribute).__name__}"
     raise NotSupported(
         f"{target.label} cannot be set to {source.said}: {what} need not be stored as a "
-        f"{type(target.attribute).__name__} is. {_WAY_OUT}."
+        f"{type(target.attribute).__name__} is. {_ALTERNATIVE}."
     )
 
 
-def _is_alike(one: Attribute, other: Attribute) -> bool:
+def _is_same_kind(one: Attribute, other: Attribute) -> bool:
     if one.field.is_relation or other.field.is_relation:
         return bool(one.field.related_model is other.field.related_model)
     if one.attr_type == "N" and one.key_kind == other.key_kind == "number":
@@ -352,7 +356,7 @@ def _is_alike(one: Attribute, other: Attribute) -> bool:
 
 
 def target_of(model: type[DynamoModel], name: str) -> Target:
-    """The attribute, or the place in a map or list, that a name means; raises ``UnknownField``."""
+    """Return the attribute, or the path in a map or list, of a name; raises ``UnknownField``."""
     fields = {key: field for field in model._meta.concrete_fields for key in (field.name, field.attname)}
     field = model._meta.pk if name == "pk" else fields.get(name)
     if field is not None and hasattr(field, "attribute"):
@@ -384,29 +388,27 @@ def _path(model: type[DynamoModel], attribute: Attribute, steps: Iterable[str]) 
     return path
 
 
-# Changes that DynamoDB cannot make by itself: they are computed here of what was read, and written if it still holds.
-#
-# They are computed here where keys, unique values or other items depend on an attribute. This module must not know
-# how items are written.
+# Changes that DynamoDB cannot make: the app computes them from the item that was read, and the write is conditional on
+# the operands.
 
-#: How often a change is computed again because another writer was faster.
+#: How often a change is computed again because another process changed its operands.
 ATTEMPTS = 8
 
 
 def attribute_names(model: type[DynamoModel], changes: Collection[Change]) -> frozenset[str]:
-    """The attributes that the changes change."""
+    """Return the names of the attributes that the changes write."""
     changed = {change.place.name for change in changes}
     stored = form_of(model).stored if changed else {}
     return frozenset(name for name, each in stored.items() if each in changed)
 
 
-def is_left_to_dynamodb(
+def is_computed_by_dynamodb(
     model: type[DynamoModel], changes: Collection[Change], changed: Collection[str], *, alone: bool
 ) -> bool:
-    """Whether DynamoDB can make the changes itself.
+    """Return whether DynamoDB can make the changes.
 
-    ``changed`` are the attributes that get a value in the same write. A write that is ``alone`` is answered with the
-    new values, unless other items change with it.
+    ``changed`` contains the attributes that the same write sets. A write that is ``alone`` gets the new values in its
+    response, unless other items change with it.
     """
     depended = watched_attributes(model)
     if any(change.computed for change in changes) or attribute_names(model, changes) & depended:
@@ -417,9 +419,9 @@ def is_left_to_dynamodb(
 
 
 def compute(subject: Subject, changes: Sequence[Change], before: Item) -> tuple[Values, Condition]:
-    """What the changes make of what was read, by attribute, and the condition that their operands are so still.
+    """Compute the changes: return the values by attribute, and the condition that the operands are unchanged.
 
-    Raises ``InvalidValue`` for a change that means nothing for the item.
+    Raises ``InvalidValue`` if the item has no value that a change needs.
     """
     missing = unmet(changes, before)
     if missing is not None:
@@ -439,11 +441,14 @@ def _value(attribute: Attribute, stored: Mapping[str, Any] | None) -> object:
     return attribute.prepare(text_to_number(stored["N"])) if is_sum else attribute.from_attribute_value(dict(stored))
 
 
-def with_operands(model: type[DynamoModel], changes: Sequence[Change], before: Item, found: Item) -> Item | None:
-    """What was read with the operands that were found in the table, to compute again; ``None`` if that must not be.
+def with_current_operands(
+    model: type[DynamoModel], changes: Sequence[Change], before: Item, found: Item
+) -> Item | None:
+    """Return the item that was read with the operands of the ``found`` one, or ``None`` if the change must not be
+    repeated.
 
-    An operand has to be what changed, and nobody else's version may be written over. The index keys go along with the
-    operands: what another writer stored there is not what was read.
+    It must not be if no operand changed, or if it would overwrite another version. The index keys are taken from
+    ``found`` too.
     """
     operands = operand_names(changes)
     if before.get(SCHEMA_VERSION) != found.get(SCHEMA_VERSION):
@@ -458,7 +463,7 @@ def with_operands(model: type[DynamoModel], changes: Sequence[Change], before: I
 
 
 def operand_values(obj: DynamoModel, changes: Sequence[Change], read: Item, item: Item) -> Values:
-    """What the operands are in an item, by attribute, for those that an object shows as they were ``read``."""
+    """Return the operands' values in an item, by attribute, except those that were set in the object."""
     operands, set_here = operand_names(changes), touched(obj, decode.values_of(type(obj), read))
     held = decode.values_of(type(obj), item)
     names = {name for name, each in form_of(type(obj)).stored.items() if each in operands} - set_here

@@ -1,6 +1,8 @@
-"""Writing many objects in transactions: as many together as one takes, and each of these wholly or not at all.
+"""Write many objects: each by itself, several in parallel, or packed into transactions.
 
-An object joins a transaction by the same function that writes it by itself. This module must not know what is written.
+An object joins a transaction by the same function that writes it by itself. The first one is written alone, so that no
+others are started if writing is impossible. After a failure no more are started, and those in progress are completed. A
+cancelled operation keeps what it has written. This module does not depend on how an object is written.
 """
 
 from __future__ import annotations
@@ -38,17 +40,17 @@ from dynamo_single.table.flow import Flow, in_order, local, streamed
 from dynamo_single.table.request import MAX_ACTIONS, MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table, patience
 
-#: Writes one object, or leaves it to a block; tells how many objects of which model were written.
-Write = Callable[[Any, Block | None], Flow[Mapping[str, int]]]
+#: Writes one object, or adds it to a block; returns the number of written objects by model.
+ObjectWrite = Callable[[Any, Block | None], Flow[Mapping[str, int]]]
 
-#: Refusals by what another writer did meanwhile: by itself, an object knows how to go on.
-_AGAIN = (StaleObject, SourceChanged, MissingReference)
+#: Errors caused by another process: an object that is written by itself handles them.
+_RETRIED_ERRORS = (StaleObject, SourceChanged, MissingReference)
 
 
 class Outcome(Struct, frozen=True):
-    """What became of one object: how many were written of which model, or the error.
+    """The result of writing one object: the number of written objects by model, or the error.
 
-    One that was not ``tried`` was to be written together with another one that could not be.
+    An object that was not ``tried`` was in a transaction with one that failed.
     """
 
     pk: Any
@@ -57,26 +59,27 @@ class Outcome(Struct, frozen=True):
     tried: bool = True
 
 
-class Writing(Struct):
-    """How objects are written: by ``write``, which sends one's write or leaves it to the block that it is given.
+class ObjectWriter(Struct):
+    """How to write objects.
 
-    ``leaves_out`` tells of an object, and the error of its refused action, whether the others go on without it.
-    ``room`` is how many probably fit into one transaction, by the last one that was put together.
+    - ``write`` sends the write of one object or adds it to a block.
+    - ``is_skipped`` returns whether the others continue without an object, given the error of its refused action.
+    - ``room`` is the number of objects that probably fit into one transaction, estimated from the last one.
     """
 
-    write: Write
+    write: ObjectWrite
     pk: Callable[[Any], Any]
-    leaves_out: Callable[[Any, DynamoSingleError], bool] = lambda unit, error: False
+    is_skipped: Callable[[Any, DynamoSingleError], bool] = lambda unit, error: False
     room: int = MAX_ACTIONS
 
-    async def alone(self, unit: object, block: Block | None = None) -> Outcome:
-        """Write one object by itself, or leave it to a block."""
+    async def write_alone(self, unit: object, block: Block | None = None) -> Outcome:
+        """Write one object by itself, or add it to a block."""
         try:
             return Outcome(self.pk(unit), await self.write(unit, block))
         except DynamoSingleError as error:
             return Outcome(self.pk(unit), {}, error)
 
-    async def together(self, units: Sequence[object]) -> list[Outcome]:
+    async def write_together(self, units: Sequence[object]) -> list[Outcome]:
         """Write objects in as few transactions as they fit into, one after the other; after a failure no more.
 
         What cannot join others, since it depends on what is not sent yet, begins another transaction; what cannot join
@@ -90,12 +93,12 @@ class Writing(Struct):
             if group.joined:
                 outcomes += await self._sent(group, rest)
             else:
-                outcomes.append(await self.alone(rest.popleft()))
+                outcomes.append(await self.write_alone(rest.popleft()))
         return [*outcomes, *(Outcome(self.pk(unit), {}, tried=False) for unit in rest)]
 
-    async def _group(self, rest: deque[object]) -> _Group:
+    async def _group(self, rest: deque[object]) -> _Transaction:
         """The first of some objects that can be written together: they are taken off."""
-        group = _Group()
+        group = _Transaction()
         while rest:
             try:
                 if not await group.join(rest[0], self.write):
@@ -106,7 +109,7 @@ class Writing(Struct):
             rest.popleft()
         return group
 
-    async def _sent(self, group: _Group, rest: deque[Any]) -> list[Outcome]:
+    async def _sent(self, group: _Transaction, rest: deque[Any]) -> list[Outcome]:
         """What became of a transaction's objects; those that can be tried again without others are put back."""
         try:
             await group.send()
@@ -118,7 +121,7 @@ class Writing(Struct):
 
     async def _refused(
         self,
-        group: _Group,
+        group: _Transaction,
         refused: Mapping[int, DynamoSingleError],
         error: DynamoSingleError,
         rest: deque[object],
@@ -133,20 +136,20 @@ class Writing(Struct):
             found = refused.get(id(each))
             if found is None:
                 continue
-            if isinstance(found, _AGAIN):
+            if isinstance(found, _RETRIED_ERRORS):
                 again.append(each.unit)
-            elif self.leaves_out(each.unit, found):
+            elif self.is_skipped(each.unit, found):
                 outcomes.append(Outcome(self.pk(each.unit), {}))
             else:
                 outcomes.append(Outcome(self.pk(each.unit), {}, found))
         while again and all(outcome.error is None for outcome in outcomes):
-            outcomes.append(await self.alone(again.pop(0)))
+            outcomes.append(await self.write_alone(again.pop(0)))
         rest.extendleft(reversed([*again, *others]))
         return outcomes
 
 
-class _Joined(Struct, frozen=True, eq=False):
-    """An object of a transaction: what it added to it, and what is to be done when that is sent."""
+class _Member(Struct, frozen=True, eq=False):
+    """An object in a transaction: its entries, and the callbacks to run after it is sent."""
 
     unit: Any
     counts: Mapping[str, int]
@@ -154,7 +157,7 @@ class _Joined(Struct, frozen=True, eq=False):
     callbacks: Sequence[Callable[[], Coroutine[Any, Any, None]]]
 
     async def finish(self) -> DynamoSingleError | None:
-        """Do what follows its write; what went wrong with that."""
+        """Run the callbacks; return the error if one fails."""
         try:
             for callback in self.callbacks:
                 await callback()
@@ -163,14 +166,14 @@ class _Joined(Struct, frozen=True, eq=False):
         return None
 
 
-class _Group(Struct, eq=False):
+class _Transaction(Struct, eq=False):
     """The objects of one transaction."""
 
     block: Block = field(default_factory=Block)
-    joined: list[_Joined] = field(default_factory=list)
+    joined: list[_Member] = field(default_factory=list)
 
-    async def join(self, unit: object, write: Write) -> bool:
-        """Let an object's write join; ``False`` if there is no room. Unless it is ``True``, nothing has joined."""
+    async def join(self, unit: object, write: ObjectWrite) -> bool:
+        """Add an object's write; return ``False`` if there is no room. If it fails, nothing was added."""
         block, before, called = self.block, len(self.block.entries), len(self.block.callbacks)
         # What is read meanwhile meets what is pending.
         token = pending.enter(block)
@@ -184,17 +187,17 @@ class _Group(Struct, eq=False):
                 block.discard(before)
                 block.drop_callbacks(called)
         if fits:
-            self.joined.append(_Joined(unit, counts, block.entries[before:], block.callbacks[called:]))
+            self.joined.append(_Member(unit, counts, block.entries[before:], block.callbacks[called:]))
         return fits
 
     @property
     def room(self) -> int:
-        """How many objects such as these fit into one transaction."""
+        """How many objects of this kind fit into one transaction."""
         count, actions, size = len(self.joined), len(self.block.actions()), self.block.size
         return max(1, min(count * MAX_ACTIONS // max(actions, 1), count * MAX_TRANSACTION_SIZE // max(size, 1)))
 
     async def send(self) -> None:
-        """Send what has joined, as one request; nothing if there is nothing to write."""
+        """Send everything as one request; an empty transaction sends none."""
         await send.send_block(self.block)
 
     def refused(self, error: DynamoSingleError) -> dict[int, DynamoSingleError]:
@@ -223,10 +226,10 @@ class _Group(Struct, eq=False):
         return found
 
 
-async def chunks(
-    units: AsyncGenerator[object, None], writing: Writing, most: int
+async def transaction_chunks(
+    units: AsyncGenerator[object, None], writing: ObjectWriter, most: int
 ) -> AsyncGenerator[list[object], None]:
-    """As many at a time as there is room for, and ``most`` at most; those before an error come before it."""
+    """Yield as many objects as fit into a transaction, ``most`` at most; those before an error are yielded first."""
     while True:
         size = min(writing.room, most)
         found: list[Any] = []
@@ -245,25 +248,21 @@ async def chunks(
             return
 
 
-# Writing many objects, each by itself: several at once, with progress, and a report of what is not written.
-#
-# The first is written alone, so that where nothing can be written nothing else is begun. After a failure nothing more
-# is begun; what is under way is waited for. What sends is a coroutine, and one that is cancelled is as a process that
-# was killed: what it has written stays. This module must not know how an object is written.
+# The operation on many objects: parallel writes, progress, and the report of failures.
 
-#: Told after each object how many are done, and of how many if that is known.
+#: Called after each object with the number done, and the total if it is known.
 Progress = Callable[[int, int | None], object]
 
-#: How many of the failures a message tells.
-TOLD = 3
+#: The maximum number of failures in an error message.
+MAX_REPORTED = 3
 
 
-class Job(Struct):
-    """One operation on many objects, and what came of it so far.
+class BulkWrite(Struct):
+    """An operation on many objects, and its results so far.
 
-    ``total`` is ``None`` while the objects are still being read. Without ``several`` one object is written after the
-    other, in synchronous code in the caller's own thread. ``together`` is how many objects are put into one transaction
-    at most; ``None`` for each by itself. ``pending`` is the ``atomic()`` block that everything joins.
+    ``total`` is ``None`` while objects are still being read. Unless ``several`` is set, objects are written
+    sequentially, in synchronous code in the thread of the caller. ``together`` is the maximum number of objects in one
+    transaction; ``None`` writes each by itself. ``pending`` is the ``atomic()`` block that all writes join.
     """
 
     verb: str
@@ -277,31 +276,31 @@ class Job(Struct):
     written: list[Any] = field(default_factory=list)
     failed: dict[Any, DynamoSingleError] = field(default_factory=dict)
     not_read: DynamoSingleError | None = None
-    held_back: list[Any] = field(default_factory=list)
+    untried_pks: list[Any] = field(default_factory=list)
     done: int = 0
 
     async def write_each(
-        self, objects: Iterable[object] | AsyncGenerator[object, None], write: Write
+        self, objects: Iterable[object] | AsyncGenerator[object, None], write: ObjectWrite
     ) -> dict[str, int]:
-        """Write each object by itself, or several in one transaction; see ``carry_out``."""
-        return await self.carry_out(objects, Writing(write, attrgetter("pk")))
+        """Write each object by itself, or several in one transaction; see ``write_units``."""
+        return await self.write_units(objects, ObjectWriter(write, attrgetter("pk")))
 
-    async def carry_out(
-        self, units: Iterable[object] | AsyncGenerator[object, None], writing: Writing
+    async def write_units(
+        self, units: Iterable[object] | AsyncGenerator[object, None], writing: ObjectWriter
     ) -> dict[str, int]:
-        """Write each unit's object; how many were written, by model. Raises ``BulkError``, or a lone error.
+        """Write the objects of units; return the number written by model. Raises ``BulkError``, or a single error.
 
-        Within an ``atomic()`` block everything joins that.
+        Within an ``atomic()`` block all writes join the block.
         """
         stream = units if isinstance(units, AsyncGenerator) else streamed(units)
         async with aclosing(stream):
             if self.together is None or self.pending is not None:
                 return await self.run(stream, partial(self._alone, writing), lambda unit: [writing.pk(unit)])
-            async with aclosing(chunks(stream, writing, self.together)) as groups:
-                return await self.run(groups, writing.together, lambda group: [*map(writing.pk, group)])
+            async with aclosing(transaction_chunks(stream, writing, self.together)) as groups:
+                return await self.run(groups, writing.write_together, lambda group: [*map(writing.pk, group)])
 
-    async def _alone(self, writing: Writing, unit: object) -> Sequence[Outcome]:
-        return [await writing.alone(unit, self.pending)]
+    async def _alone(self, writing: ObjectWriter, unit: object) -> Sequence[Outcome]:
+        return [await writing.write_alone(unit, self.pending)]
 
     async def run(
         self,
@@ -309,7 +308,7 @@ class Job(Struct):
         work: Callable[[Any], Flow[Sequence[Outcome]]],
         pks: Callable[[Any], Iterable[Any]],
     ) -> dict[str, int]:
-        """Do some work on each unit of one or more objects; ``pks`` gives those of a unit that was not begun."""
+        """Run ``work`` on each unit of objects; ``pks`` returns the objects of a unit that was not started."""
         block = self.pending
         begun = (0, 0) if block is None else (len(block.entries), len(block.callbacks))
         try:
@@ -326,7 +325,7 @@ class Job(Struct):
                 raise self._errors()[0]
             # Of what is still being read nothing more is asked for.
             not_begun = [] if self.total is None else [pk async for unit in rest for pk in pks(unit)]
-            raise self._error((*self.held_back, *not_begun))
+            raise self._error((*self.untried_pks, *not_begun))
         return self.counts
 
     async def _run(self, rest: AsyncGenerator[object, None], work: Callable[[object], Flow[Sequence[Outcome]]]) -> None:
@@ -348,14 +347,14 @@ class Job(Struct):
             yield unit
 
     def _at_once(self) -> int:
-        """How many are written at the same time."""
+        """Return how many units are written in parallel."""
         if not self.several or not self.done or self.pending is not None:
             return 1
         return min(flow.MAX_THREADS, get_table(self.model._options.alias).settings.max_pool_connections)
 
     async def _note(self, outcome: Outcome) -> None:
         if not outcome.tried:
-            self.held_back.append(outcome.pk)
+            self.untried_pks.append(outcome.pk)
             return
         self.done += 1
         if outcome.error is not None:
@@ -382,8 +381,10 @@ class Job(Struct):
         errors = self._errors()
         if len(errors) == 1 and not self.written:
             return errors[0]
-        told = [f"pk {secrecy.shown(self.model, pk)}: {error}" for pk, error in list(self.failed.items())[:TOLD]]
-        told += [f"{len(self.failed) - TOLD} more"] if len(self.failed) > TOLD else []
+        told = [
+            f"pk {secrecy.shown(self.model, pk)}: {error}" for pk, error in list(self.failed.items())[:MAX_REPORTED]
+        ]
+        told += [f"{len(self.failed) - MAX_REPORTED} more"] if len(self.failed) > MAX_REPORTED else []
         told += [] if self.not_read is None else [f"the rest could not be read: {self.not_read}"]
         kind = BulkIntegrityError if all(isinstance(error, IntegrityError) for error in errors) else BulkError
         number = str(len(self.written)) if self.total is None else f"{len(self.written)} of {self.total}"
@@ -399,13 +400,13 @@ class Job(Struct):
         return error
 
 
-async def each_once(
+async def distinct_objects(
     found: AsyncGenerator[Iterable[DynamoModel], None], pending: Block | None
 ) -> AsyncGenerator[DynamoModel, None]:
-    """The objects that match, page by page while they are written, and each only once.
+    """Yield each matching object once, page by page while they are written.
 
-    An update may move an object within the index that is being read, to where it is met again. Within a block
-    everything is read first: what is pending cannot be read.
+    An update may move an object within the index that is being read, so that it is returned again. Within a block all
+    objects are read first, since pending writes cannot be read.
     """
     seen: set[Any] = set()
     async with aclosing(found):

@@ -1,7 +1,7 @@
-"""``bulk_create()`` and ``bulk_update()``: many objects that the caller has, checked together before anything is sent.
+"""``bulk_create()`` and ``bulk_update()``: check all objects together, then write each under its own conditions.
 
-Each is written by itself under its own conditions; nothing is overwritten unless that was asked for. What sends is a
-coroutine. This module must not know how many are written at once.
+Existing items are overwritten only if the caller asks for it. This module does not depend on how many objects are
+written in parallel.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from dynamo_single.orm.schema.keys.values import named, shown
 from dynamo_single.orm.schema.references import checked
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments
-from dynamo_single.orm.write.batch_transactions import Job, Outcome, Progress, Writing
+from dynamo_single.orm.write.batch_transactions import BulkWrite, ObjectWriter, Outcome, Progress
 from dynamo_single.orm.write.create import create, new_item
-from dynamo_single.orm.write.save import Save, only_if, save
+from dynamo_single.orm.write.save import SaveOptions, save, write_if
 from dynamo_single.table import batches, names
 from dynamo_single.table.flow import streamed
 from dynamo_single.table.request import MAX_BATCH_WRITES
@@ -51,12 +51,12 @@ from dynamo_single.table.table import get_table
 
 T = TypeVar("T")
 
-#: How often an object is created or updated again because another writer deleted or made it meanwhile.
+#: How often an object is created or updated again because another process deleted or created it in the meantime.
 ATTEMPTS = 3
 
 
-class _New(Struct, frozen=True, eq=False):
-    """An object to create, with what is to be written of it."""
+class _NewObject(Struct, frozen=True, eq=False):
+    """An object to create, with its item and values."""
 
     obj: Any
     item: Item
@@ -64,14 +64,14 @@ class _New(Struct, frozen=True, eq=False):
 
     @property
     def claims(self) -> set[ItemKey]:
-        """The claims that it takes."""
+        """The keys of its claims."""
         return {*uniqueness.claims_of(type(self.obj), self.item)}
 
 
-class Created(list[T]):
-    """What ``bulk_create()`` gives: the objects that it was given, in their order.
+class CreatedList(list[T]):
+    """The result of ``bulk_create()``: the objects that it was given, in their order.
 
-    ``skipped`` are those that were not written: with ``ignore_conflicts`` because there is such an object already, with
+    ``skipped`` contains those that were not written: with ``ignore_conflicts`` because the object exists already, with
     ``update_conflicts`` because a later one of the list has the same primary key.
     """
 
@@ -80,8 +80,8 @@ class Created(list[T]):
         self.skipped: list[T] = []
 
 
-class Creation(Struct, frozen=True):
-    """How ``bulk_create()`` was asked to create."""
+class BulkCreate(Struct, frozen=True):
+    """The validated arguments of ``bulk_create()``."""
 
     model: Any
     batch_size: int | None = None
@@ -94,53 +94,53 @@ class Creation(Struct, frozen=True):
     together: int | None = None
     written: set[int] = field(default_factory=set)
 
-    async def create(self, objects: Sequence[DynamoModel], pending: Block | None) -> Created[Any]:
+    async def create(self, objects: Sequence[DynamoModel], pending: Block | None) -> CreatedList[Any]:
         """Create the objects; nothing is sent if one of them is wrong, or two of them cannot both be stored."""
-        result = Created(objects)
+        result = CreatedList(objects)
         new = [await self._prepared(obj, pending) for obj in objects]
         kept = self._distinct(new)
-        job = Job("bulk_create", self.model, pending, len(kept), self.progress, together=self.together)
-        if self.update and self.update_names is None and _stands_alone(self.model):
+        job = BulkWrite("bulk_create", self.model, pending, len(kept), self.progress, together=self.together)
+        if self.update and self.update_names is None and _is_independent(self.model):
             await self._put_over(kept, job)
         else:
-            await job.carry_out(kept, Writing(self._write, attrgetter("obj.pk"), self._leaves_out))
+            await job.write_units(kept, ObjectWriter(self._write, attrgetter("obj.pk"), self._is_skipped))
         result.skipped = [obj for obj in objects if id(obj) not in self.written]
         return result
 
-    async def _write(self, new: _New, pending: Block | None) -> Mapping[str, int]:
+    async def _write(self, new: _NewObject, pending: Block | None) -> Mapping[str, int]:
         write = self._upsert if self.update else self._create_if_new if self.ignore else self._create
         return {new.obj._meta.label: await write(new, pending)}
 
-    def _leaves_out(self, new: _New, error: DynamoSingleError) -> bool:
+    def _is_skipped(self, new: _NewObject, error: DynamoSingleError) -> bool:
         """Whether a refused object is one that exists already, and is to be left out."""
         self.written.discard(id(new.obj))
         return self.ignore and isinstance(error, AlreadyExists | UniqueViolation)
 
-    async def _prepared(self, obj: DynamoModel, pending: Block | None) -> _New:
+    async def _prepared(self, obj: DynamoModel, pending: Block | None) -> _NewObject:
         if not isinstance(obj, self.model._meta.concrete_model):
             raise TypeError(
                 f"bulk_create() of {self.model._meta.label} got {shown(obj)}. It takes objects: "
                 f"{self.model.__name__}(...) makes one."
             )
         obj._prepare_related_fields_for_save(operation_name="bulk_create")
-        return _New(obj, *await new_item(obj, pending))
+        return _NewObject(obj, *await new_item(obj, pending))
 
-    def _note(self, new: _New) -> int:
+    def _note(self, new: _NewObject) -> int:
         new.obj._state.adding = False
         self.written.add(id(new.obj))
         return 1
 
-    def _distinct(self, new: Sequence[_New]) -> list[_New]:
+    def _distinct(self, new: Sequence[_NewObject]) -> list[_NewObject]:
         """The objects that can be stored together: of several with one primary key the first, or the last to update."""
         if self.update:
             new = [*{key_of(each.item): each for each in new}.values()]
-        owners: dict[ItemKey, _New] = {}
+        owners: dict[ItemKey, _NewObject] = {}
         kept = []
         for each in new:
             wanted = {key_of(each.item), *each.claims}
             taken = sorted(wanted & owners.keys())
             if taken and not self.ignore:
-                raise _two_of_one("bulk_create", owners[taken[0]], each, taken[0])
+                raise _duplicate_error("bulk_create", owners[taken[0]], each, taken[0])
             if not taken:
                 owners |= dict.fromkeys(wanted, each)
                 kept.append(each)
@@ -148,17 +148,17 @@ class Creation(Struct, frozen=True):
 
     # ways to create
 
-    async def _create(self, new: _New, pending: Block | None) -> int:
+    async def _create(self, new: _NewObject, pending: Block | None) -> int:
         await create(new.obj, pending, new=(new.item, new.values))
         return self._note(new)
 
-    async def _create_if_new(self, new: _New, pending: Block | None) -> int:
+    async def _create_if_new(self, new: _NewObject, pending: Block | None) -> int:
         try:
             return await self._create(new, pending)
         except (AlreadyExists, UniqueViolation):
             return 0
 
-    async def _upsert(self, new: _New, pending: Block | None) -> int:
+    async def _upsert(self, new: _NewObject, pending: Block | None) -> int:
         for _ in range(ATTEMPTS):
             try:
                 return await self._create(new, pending)
@@ -173,34 +173,34 @@ class Creation(Struct, frozen=True):
 
     async def _change(self, obj: DynamoModel, found: Item, pending: Block | None) -> bool:
         """Set the attributes of an object that exists; ``False`` if it is gone by now."""
-        only = _settable(self.model) if self.update_names is None else self.update_names
+        only = _updatable_names(self.model) if self.update_names is None else self.update_names
         given = only - {*automatic_names(self.model)}
 
         async def write(terms: CallerConditions) -> bool:
-            await save(obj, Save(only=only, given=given, terms=terms, repeat=False), pending)
+            await save(obj, SaveOptions(only=only, given=given, terms=terms, repeat=False), pending)
             return True
 
         as_it_was, written = obj._stored, False
         obj._stored = {name: dict(value) for name, value in found.items()}
         try:
-            written = await only_if(obj, EVERYTHING, write, only)
+            written = await write_if(obj, EVERYTHING, write, only)
         finally:
             if not written:
                 obj._stored = as_it_was
         if written:
             # When it was made, and by whom, is as it was.
             held = decode.values_of(self.model, obj._stored)
-            obj.__dict__.update({name: held[name] for name in held.keys() - _settable(self.model)})
+            obj.__dict__.update({name: held[name] for name in held.keys() - _updatable_names(self.model)})
         return written
 
-    async def _put_over(self, kept: Sequence[_New], job: Job) -> None:
+    async def _put_over(self, kept: Sequence[_NewObject], job: BulkWrite) -> None:
         """Write whole items without conditions: one BatchWriteItem for each 25."""
         table = get_table(self.model._options.alias)
         size = min(self.batch_size or MAX_BATCH_WRITES, MAX_BATCH_WRITES)
         # Compiled before anything is sent: an item may be too large.
         puts = {id(each): {"PutRequest": {"Item": compile_action(Put(each.item)).params["Item"]}} for each in kept}
 
-        async def work(unit: Sequence[_New]) -> list[Outcome]:
+        async def work(unit: Sequence[_NewObject]) -> list[Outcome]:
             rest = await batches.write_batch(table, [puts[id(each)] for each in unit], patient=True)
             left = set() if rest is None else {key_of(write["PutRequest"]["Item"]) for write in rest.writes}
             outcomes = []
@@ -217,7 +217,7 @@ class Creation(Struct, frozen=True):
             await job.run(stream, work, lambda unit: [each.obj.pk for each in unit])
 
 
-def creation(
+def read_arguments(
     model: type[DynamoModel],
     pending: Block | None,
     *,
@@ -228,9 +228,9 @@ def creation(
     unique_fields: Iterable[str] | None,
     progress: Progress | None,
     together: int | None = None,
-) -> Creation:
-    """What the arguments of ``bulk_create()`` ask for; raises for what they cannot."""
-    together = _together(together, batch_size)
+) -> BulkCreate:
+    """Validate the arguments of ``bulk_create()``; raises an error for combinations that are not supported."""
+    together = _transaction_size(together, batch_size)
     if ignore_conflicts and update_conflicts:
         raise ValueError("ignore_conflicts and update_conflicts are mutually exclusive.")
     if not update_conflicts and (update_fields is not None or unique_fields is not None):
@@ -254,10 +254,10 @@ def creation(
     if update_names is not None and not update_names:
         raise ValueError("update_fields names nothing: name attributes, or leave it out to replace whole objects.")
     form_of(model).refuse_naming(update_names or ())
-    return Creation(model, batch_size, ignore_conflicts, update_conflicts, update_names, progress, together)
+    return BulkCreate(model, batch_size, ignore_conflicts, update_conflicts, update_names, progress, together)
 
 
-async def update(
+async def bulk_update(
     model: Any,
     objs: Iterable[DynamoModel],
     fields: Iterable[str],
@@ -266,8 +266,8 @@ async def update(
     together: int | None,
     pending: Block | None,
 ) -> int:
-    """Save some attributes of each object, without signals; the number of those that were there to be written."""
-    together = _together(together, batch_size)
+    """Save some attributes of each object, without signals; return the number of objects that existed."""
+    together = _transaction_size(together, batch_size)
     only = model._update_names(fields)
     if not only:
         raise ValueError("Field names must be given to bulk_update().")
@@ -281,17 +281,17 @@ async def update(
         obj._prepare_related_fields_for_save(
             operation_name="bulk_update", fields=[f for f in model._meta.concrete_fields if f.attname in only]
         )
-    await _check_together(model, objects, only)
+    await _check_objects(model, objects, only)
 
     async def write(obj: DynamoModel, pending: Block | None) -> Mapping[str, int]:
         async def saved(terms: CallerConditions) -> bool:
-            await save(obj, Save(only=only, terms=terms), pending)
+            await save(obj, SaveOptions(only=only, terms=terms), pending)
             return True
 
         try:
             # Another version is not written over.
             versioned = version.attribute_of(model) is not None
-            written = await (saved(NO_CONDITIONS) if versioned else only_if(obj, EVERYTHING, saved, only))
+            written = await (saved(NO_CONDITIONS) if versioned else write_if(obj, EVERYTHING, saved, only))
         except StaleObject as error:
             if not is_gone(error):
                 raise
@@ -300,37 +300,37 @@ async def update(
             obj._state.adding = False
         return {model._meta.label: int(written)}
 
-    job = Job("bulk_update", model, pending, len(objects), progress, together=together)
+    job = BulkWrite("bulk_update", model, pending, len(objects), progress, together=together)
     return sum((await job.write_each(objects, write)).values())
 
 
-async def _check_together(model: type[DynamoModel], objects: Sequence[DynamoModel], only: frozenset[str]) -> None:
-    """Raise for values that are wrong, for one object given twice, and for unique values that two of them need."""
+async def _check_objects(model: type[DynamoModel], objects: Sequence[DynamoModel], only: frozenset[str]) -> None:
+    """Raise an error for invalid values, an object given twice, and unique values that two objects need."""
     known: dict[Any, Any] = {}
-    takers: dict[ItemKey, _New] = {}
+    takers: dict[ItemKey, _NewObject] = {}
     holders: dict[ItemKey, Any] = {}
     decides = uniqueness.unique_attributes(model).keys() & only
     for obj in objects:
         if known.setdefault(obj.pk, obj) is not obj:
             raise InvalidValue(f"bulk_update() got two objects with pk {Subject(obj).shown_pk}: give only one of them.")
-        if not await _is_read(obj, only):
+        if not await _read_missing(obj, only):
             continue
-        asked = {name for name in only if assignments.is_asked(obj.__dict__.get(name))}
+        asked = {name for name in only if assignments.is_expression(obj.__dict__.get(name))}
         values = form_of(model).prepared(obj.__dict__, obj._stored, only, asked)
         form_of(model).check_whole(values)
         if not decides or decides & asked or obj._stored is None:
             continue
         held = {**decode.values_of(model, obj._stored), **values}
-        new = _New(obj, item_from(model, held), held)
+        new = _NewObject(obj, item_from(model, held), held)
         for claim in sorted(new.claims):
             if claim in takers:
-                raise _two_of_one("bulk_update", takers[claim], new, claim)
+                raise _duplicate_error("bulk_update", takers[claim], new, claim)
             takers[claim] = new
         holders |= dict.fromkeys(uniqueness.claims_of(model, obj._stored), obj)
     for claim in sorted(takers.keys() & holders.keys()):
         taker, holder = takers[claim], holders[claim]
         if taker.obj is not holder:
-            violation = _violation(taker, claim)
+            violation = _unique_error(taker, claim)
             value = secrecy.shown(model, violation.value, *violation.fields)
             raise NotSupported(
                 f"bulk_update() cannot give {violation.field} {value} of the {Subject(holder).name} to the one with pk "
@@ -339,8 +339,8 @@ async def _check_together(model: type[DynamoModel], objects: Sequence[DynamoMode
             )
 
 
-async def _is_read(obj: DynamoModel, only: frozenset[str]) -> bool:
-    """Read the rest of an object that was read in part, if that is needed; whether it is there."""
+async def _read_missing(obj: DynamoModel, only: frozenset[str]) -> bool:
+    """Read the missing attributes of an object if they are needed; return whether it exists."""
     try:
         if only & missing(obj) or uniqueness.unique_attributes(type(obj)).keys() & only:
             await completed(obj, only - missing(obj))
@@ -349,12 +349,12 @@ async def _is_read(obj: DynamoModel, only: frozenset[str]) -> bool:
     return True
 
 
-def _two_of_one(verb: str, one: _New, other: _New, key: ItemKey) -> Exception:
-    """The error for two objects that need one key: their primary key, or the claim on a unique value."""
+def _duplicate_error(verb: str, one: _NewObject, other: _NewObject, key: ItemKey) -> Exception:
+    """The error for two objects that need one key: their primary key, or the claim of a unique value."""
     label, pk, other_pk = one.obj._meta.label, Subject(one.obj).shown_pk, Subject(other.obj).shown_pk
     if key == key_of(other.item):
         return AlreadyExists(f"{verb}() got two {label} objects with pk {pk}; nothing was written.")
-    found = _violation(other, key)
+    found = _unique_error(other, key)
     value = secrecy.shown(type(one.obj), found.value, *found.fields)
     return UniqueViolation(
         f"{verb}() got two {label} objects with {found.field} {value}: pk {pk} and {other_pk}; nothing was written.",
@@ -365,33 +365,33 @@ def _two_of_one(verb: str, one: _New, other: _New, key: ItemKey) -> Exception:
     )
 
 
-def _violation(new: _New, claim: ItemKey) -> UniqueViolation:
+def _unique_error(new: _NewObject, claim: ItemKey) -> UniqueViolation:
     error = uniqueness.unique_error(Subject(new.obj), new.item, Put(item_key(claim)))
     assert error is not None  # noqa: S101 - the claim is one of the object's own
     return error
 
 
-def _settable(model: Any) -> frozenset[str]:
-    """The attributes that a later write of an object may set: not its identity, nor what was set when it was made."""
+def _updatable_names(model: Any) -> frozenset[str]:
+    """Return the attributes that a later write may set: not the identity, nor those set on creation only."""
     attributes = registry.attributes_of(model)
-    fixed = {name for name, each in attributes.items() if each.computed or _is_of_creation(each)}
+    fixed = {name for name, each in attributes.items() if each.computed or _is_set_on_create(each)}
     return frozenset(attributes.keys() - fixed - {*model._identity} - {*automatic_names(model)})
 
 
-def _is_of_creation(attribute: Attribute) -> bool:
+def _is_set_on_create(attribute: Attribute) -> bool:
     return bool(attribute.settled or attribute.immutable or attribute.field_options.get("auto_now_add"))
 
 
-def _stands_alone(model: type[DynamoModel]) -> bool:
-    """Whether a model's items can be written over blindly: nothing follows from them, and nothing of them is kept."""
+def _is_independent(model: type[DynamoModel]) -> bool:
+    """Return whether items can be overwritten without conditions: nothing depends on them or has to be kept."""
     layout, found = registry.layout_of(model), registry.attributes_of(model).values()
-    kept = (_is_of_creation(each) or (each.computed and not isinstance(each, FollowingAttribute)) for each in found)
+    kept = (_is_set_on_create(each) or (each.computed and not isinstance(each, FollowingAttribute)) for each in found)
     is_tied = effects_of(model) or checked(model) or layout.soft_delete or layout.schema is not None
     return not (is_tied or any(kept))
 
 
-def _together(together: int | None, batch_size: int | None) -> int | None:
-    """How many objects one transaction may have; raises for a size that is none."""
+def _transaction_size(together: int | None, batch_size: int | None) -> int | None:
+    """Return the maximum number of objects in one transaction; raises ``ValueError`` for an invalid size."""
     if batch_size is not None and batch_size <= 0:
         raise ValueError("Batch size must be a positive integer.")
     return None if together is None else min(together, batch_size or together)

@@ -1,7 +1,7 @@
-"""What goes along with an object that is deleted or restored, and sending it: at once where it fits, else in order.
+"""Find the children that are deleted or restored with an object, and send several objects' writes as one operation.
 
-Which children go along says ``Children(cascade=...)``, or the ``on_delete`` of their reference. This module must not
-know what is done to an object, nor which signals follow.
+``Children(cascade=...)``, or the ``on_delete`` of their reference, selects the children. The writes are one transaction
+if they fit, else several in order. This module does not depend on what is done to an object, or which signals follow.
 """
 
 from __future__ import annotations
@@ -31,17 +31,19 @@ from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.references import Children, cascading
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.write.save import without
+from dynamo_single.orm.write.save import absent_parents
 from dynamo_single.table.batches import Wanted, get_batches
 from dynamo_single.table.request import MAX_ACTIONS, MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
 
-#: How many parents' children are asked for at once: DynamoDB compares with up to 100 values (AWS API reference, Query).
+#: The number of parents in one query of their children: DynamoDB compares with up to 100 values (AWS API reference,
+#: Query).
 PARENTS_AT_ONCE = 100
 
 
-class Listing(Struct, frozen=True):
-    """Which children are meant. ``still`` says of a child that an index gave whether it is one, as it is stored."""
+class ChildQuery(Struct, frozen=True):
+    """A query of children. ``still`` returns whether a child that an index returned belongs to it, given its stored
+    item."""
 
     children: Any  # of the class Children, which a checker takes for a descriptor here
     visibility: Visibility
@@ -49,14 +51,15 @@ class Listing(Struct, frozen=True):
     still: Callable[[Any], bool] | None = None
 
     def queryset(self, pks: Sequence[object]) -> Any:
-        """Those of some parents: from the table, consistently, if their key is there, else from an index."""
+        """Return the queryset of some parents' children: a consistent read of the table if that has their key, else an
+        index."""
         name = self.children.field.attname
         given = {name: pks[0]} if len(pks) == 1 else {f"{name}__in": list(pks)}
         found = self._everything().with_visibility(self.visibility).filter(**given, **self.conditions)
         return found.using_index("primary").consistent() if self.children.is_by_table else found
 
     async def again(self, found: Sequence[DynamoModel], pks: Sequence[object]) -> list[DynamoModel]:
-        """What an index gave, looked up in the table, since an index may be behind."""
+        """Read the children that an index returned from the table, since an index may be behind."""
         name = self.children.field.attname
         fresh: list[Any] = []
         for start in range(0, len(found), MAX_MEMBERS):
@@ -69,46 +72,46 @@ class Listing(Struct, frozen=True):
         return self.children.model._base_manager.order_by()
 
 
-ListingsOf = Callable[[Children], Iterable[Listing]]
+ChildQueries = Callable[[Children], Iterable[ChildQuery]]
 
 
-def followers(model: type[DynamoModel], *, for_good: bool = False) -> tuple[Children, ...]:
-    """The children that go along: into the trash those that have one, ``for_good`` all that cascade."""
-    return _followers(model, for_good, registry.generation)
+def cascade_children(model: type[DynamoModel], *, for_good: bool = False) -> tuple[Children, ...]:
+    """Return the children that are deleted with objects of a model: with ``for_good`` all, else those with a trash."""
+    return _cascade_children(model, for_good, registry.generation)
 
 
 @lru_cache(maxsize=1024)
-def _followers(model: type[DynamoModel], for_good: bool, generation: int) -> tuple[Children, ...]:
+def _cascade_children(model: type[DynamoModel], for_good: bool, generation: int) -> tuple[Children, ...]:
     return tuple(children for children in cascading(model) if for_good or registry.has_soft_delete(children.model))
 
 
-def taken_along(model: type[DynamoModel]) -> list[type[DynamoModel]]:
-    """A model, and those whose objects may go along when one of its objects is deleted for good."""
+def cascade_models(model: type[DynamoModel]) -> list[type[DynamoModel]]:
+    """Return a model and the models whose objects may be deleted permanently with it."""
     found = [model]
     for each in found:
-        found += [child.model for child in followers(each, for_good=True) if child.model not in found]
+        found += [child.model for child in cascade_children(each, for_good=True) if child.model not in found]
     return found
 
 
-def parents(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
-    """The models whose deletion takes objects of this model along, each with the reference that leads there."""
+def cascade_parents(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
+    """Yield the models whose deletion cascades to objects of this model, each with the reference."""
     for parent in registry.all_models():
         if registry.has_soft_delete(parent):
-            yield from ((parent, each.field) for each in followers(parent) if each.model is model)
+            yield from ((parent, each.field) for each in cascade_children(parent) if each.model is model)
 
 
-async def below(
+async def descendants(
     root: DynamoModel,
-    listings_of: ListingsOf,
+    listings_of: ChildQueries,
     *,
     again: bool = False,
     for_good: bool = False,
     also: Sequence[DynamoModel] = (),
 ) -> list[DynamoModel]:
-    """All that goes along with an object, and with those ``also`` given, parents before their children, each once.
+    """Return all children below an object and those in ``also``, parents before their children, each once.
 
-    Kinds of children that lie beside each other in a partition are read by one Query, and each other kind by its own.
-    ``again``: what an index gives is looked up in the table.
+    Kinds of children that are adjacent in a partition are read by one Query, each other kind by a separate one. With
+    ``again`` children that an index returns are read from the table.
     """
     level = [root, *also]
     seen = {key_of(obj._stored) for obj in level}
@@ -117,9 +120,11 @@ async def below(
         following: list[Any] = []
         for model, group in groupby(level, key=type):
             pks = [obj.pk for obj in group]
-            listings = [each for children in followers(model, for_good=for_good) for each in listings_of(children)]
+            listings = [
+                each for children in cascade_children(model, for_good=for_good) for each in listings_of(children)
+            ]
             for start in range(0, len(pks), PARENTS_AT_ONCE):
-                following += await _listed(listings, pks[start : start + PARENTS_AT_ONCE], again=again)
+                following += await _children_of(listings, pks[start : start + PARENTS_AT_ONCE], again=again)
         level = []
         for obj in following:
             key = key_of(obj._stored)
@@ -130,8 +135,8 @@ async def below(
     return found
 
 
-async def _listed(listings: Sequence[Listing], pks: Sequence[object], *, again: bool) -> list[DynamoModel]:
-    """The children of some parents."""
+async def _children_of(listings: Sequence[ChildQuery], pks: Sequence[object], *, again: bool) -> list[DynamoModel]:
+    """Read the children of some parents."""
     querysets = [each.queryset(pks) for each in listings]
     by_table = [queryset for each, queryset in zip(listings, querysets, strict=True) if each.children.is_by_table]
     if len(by_table) > 1:
@@ -146,38 +151,39 @@ async def _listed(listings: Sequence[Listing], pks: Sequence[object], *, again: 
 
 
 class Step:
-    """What is done to one object of several, under which terms: by itself or in a block, or as a part of them all."""
+    """The write of one object in an operation on several: sent by itself, in a block, or as a part of a cascade."""
 
     def __init__(self, obj: DynamoModel, terms: CallerConditions = NO_CONDITIONS) -> None:
         self.obj = obj
         self.terms = terms
 
     async def send(self, pending: Block | None) -> bool:
-        """Do it by itself, or leave it to the block; whether there was anything to do."""
+        """Send the write by itself, or add it to the block; return whether there was anything to write."""
         raise NotImplementedError
 
     async def compose(self, pending: Block) -> Write | None:
-        """Its write; ``pending`` has those of the steps before. ``None`` if there is nothing to do."""
+        """Return the write; ``pending`` contains those of earlier steps. ``None`` if there is nothing to write."""
         raise NotImplementedError
 
     async def remember(self, write: Write, stored: Item) -> None:
-        """Let the object know that its write was carried out."""
+        """Update the object after its write."""
         raise NotImplementedError
 
-    #: The keys of objects that count this one and are known to be gone.
+    #: The keys of objects that count this one and do not exist any more.
     absent: frozenset[ItemKey] = frozenset()
-    #: Whether its write depends on the counters of its item, which the steps before it change.
+    #: Whether its write depends on the counters of its item, which earlier steps change.
     counts: bool = False
-    #: Whether the object is one of those that are reported, and that signals are sent of.
-    is_told: bool = True
+    #: Whether the object is reported to the caller, and signals are sent for it.
+    is_reported: bool = True
 
-    def held_to(self, entry: Entry, added: Sums) -> Entry:
-        """Its write, held to the counters as they were read; ``added`` is what earlier transactions added to them."""
+    def with_counts(self, entry: Entry, added: Sums) -> Entry:
+        """Return the entry conditional on the counters as they were read; ``added`` contains what earlier transactions
+        added."""
         return entry
 
 
-class _Part(Struct, frozen=True, eq=False):
-    """One step's write, and its place among those of the others."""
+class _StepWrite(Struct, frozen=True, eq=False):
+    """The write of one step, and its entry in a transaction."""
 
     step: Step
     write: Write
@@ -185,28 +191,29 @@ class _Part(Struct, frozen=True, eq=False):
 
 
 class Cascade:
-    """The writes of several objects: one transaction if they fit into one, else several in the order of the steps.
+    """The writes of several objects: one transaction if they fit, else several in the order of the steps.
 
-    ``guards`` are checked with every transaction that does not write their item. With ``ask_first`` what is to be made
-    and cannot be is found out before the first of several transactions. Inside of an ``atomic()`` block everything
-    joins the block. ``done`` are the objects that are written, ``failed`` is the one that could not be.
+    - ``guards`` are checked with every transaction that does not write their item.
+    - With ``checks_first`` conflicts with existing items are found before the first of several transactions.
+    - Inside an ``atomic()`` block all writes join the block.
+    - ``done`` contains the objects that are written, ``failed`` is the one that failed.
     """
 
-    def __init__(self, steps: Sequence[Step], guards: Sequence[Entry] = (), *, ask_first: bool = False) -> None:
+    def __init__(self, steps: Sequence[Step], guards: Sequence[Entry] = (), *, checks_first: bool = False) -> None:
         self.steps = steps
         self.guards = guards
-        self.ask_first = ask_first
+        self.checks_first = checks_first
         self.done: list[Any] = []
         self.failed: Any = None
 
     async def send(self, pending: Block | None) -> None:
-        """Send everything; an object knows of its write once that is sent."""
+        """Send all steps; each object is updated after its write is sent."""
         if pending is not None:
             await self._join(pending)
         elif len(self.steps) == 1 and not self.guards and not self.steps[0].counts:
             (step,) = self.steps
             self.failed = step.obj
-            self.done += [step.obj] if await step.send(None) and step.is_told else []
+            self.done += [step.obj] if await step.send(None) and step.is_reported else []
         elif self.steps:
             await self._send_parts()
 
@@ -219,14 +226,14 @@ class Cascade:
                     block.add(_alias(self.steps[0].obj), guard)
             with trash_counts.cached_roots(step.obj for step in self.steps):
                 for step in self.steps:
-                    self.done += [step.obj] if await step.send(block) and step.is_told else []
+                    self.done += [step.obj] if await step.send(block) and step.is_reported else []
         except BaseException:
             block.discard(count)
             self.done.clear()
             raise
 
     async def send_at_once(self) -> bool:
-        """Send everything by one transaction; ``False``, and nothing is sent, where it takes several."""
+        """Send all steps as one transaction; return ``False`` without sending anything if they need several."""
         collected = Block()
         groups = [*self._groups(await self._composed(self.steps, collected))]
         if len(groups) > 1:
@@ -243,50 +250,50 @@ class Cascade:
             collected = Block(callbacks=callbacks)
             parts = await self._composed(left, collected)
             groups = [*self._groups(parts)]
-            if self.ask_first and len(groups) > 1:
+            if self.checks_first and len(groups) > 1:
                 await self._ask(parts)
             try:
                 await self._send_groups(groups, collected, added, left)
                 return
             except MissingReference as error:
-                if not _can_lack(parts, error):
+                if not _omit_missing_parents(parts, error):
                     raise
 
     async def _send_groups(
-        self, groups: Iterable[Sequence[_Part]], collected: Block, added: Sums, left: list[Step]
+        self, groups: Iterable[Sequence[_StepWrite]], collected: Block, added: Sums, left: list[Step]
     ) -> None:
         for group in groups:
-            held = [replace(part, entry=part.step.held_to(part.entry, added)) for part in group]
+            held = [replace(part, entry=part.step.with_counts(part.entry, added)) for part in group]
             await send.send_block(self._block(held))
-            _add_up(added, held)
-            self.done += [part.step.obj for part in held if part.step.is_told]
+            _add_sums(added, held)
+            self.done += [part.step.obj for part in held if part.step.is_reported]
             for part in held:
                 left.remove(part.step)
                 await part.step.remember(part.write, part.write.stored_after(None))
         for callback in collected.callbacks:
             await callback()
 
-    async def _composed(self, steps: Sequence[Step], collected: Block) -> list[_Part]:
+    async def _composed(self, steps: Sequence[Step], collected: Block) -> list[_StepWrite]:
         parts = []
         with trash_counts.cached_roots(step.obj for step in steps):
             for step in steps:
                 write = await step.compose(collected)
                 if write is not None:
                     explain = partial(self._explained, step.obj, write.explain)
-                    entry = replace(write.entry(_nothing), explain=explain)
+                    entry = replace(write.entry(_no_undo), explain=explain)
                     collected.add(write.alias, entry)
-                    parts.append(_Part(step, write, entry))
+                    parts.append(_StepWrite(step, write, entry))
         return parts
 
     def _explained(self, obj: object, explain: Explain, action: Action, found: Item | None) -> Exception:
         self.failed = obj
         return explain(action, found)
 
-    def _groups(self, parts: Sequence[_Part]) -> Iterator[list[_Part]]:
-        """As few transactions as hold the parts in their order; each part is looked at once."""
+    def _groups(self, parts: Sequence[_StepWrite]) -> Iterator[list[_StepWrite]]:
+        """Yield as few transactions as contain the parts in their order; each part is checked once."""
         # What several do to one item is one action, and a guard on an item that is written is none of its own.
         guarded = {action.key for guard in self.guards for action in guard.actions}
-        group: list[_Part] = []
+        group: list[_StepWrite] = []
         keys, size = set(guarded), 0
         for each in parts:
             more, larger = {action.key for action in each.entry.actions}, each.entry.size
@@ -299,7 +306,7 @@ class Cascade:
         if group:
             yield group
 
-    def _block(self, group: Sequence[_Part]) -> Block:
+    def _block(self, group: Sequence[_StepWrite]) -> Block:
         block = Block(alias=_alias(self.steps[0].obj), entries=[part.entry for part in group])
         guards = [
             replace(guard, explain=partial(self._explained, None, guard.explain))
@@ -310,8 +317,8 @@ class Cascade:
         block.entries += guards
         return block
 
-    async def _ask(self, parts: Sequence[_Part]) -> None:
-        """Raise the error of an item that is to be made where another is: it would be found out in the middle."""
+    async def _ask(self, parts: Sequence[_StepWrite]) -> None:
+        """Raise the error for an item to create whose key is taken, before the first transaction is sent."""
         wanted = {
             action.key: (action, part.entry)
             for part in parts
@@ -329,18 +336,18 @@ class Cascade:
             return [item async for batch in batches for item in batch]
 
 
-def _can_lack(parts: Sequence[_Part], error: MissingReference) -> bool:
-    """Let the steps whose objects are only taken from a number do without the object that had it; whether any can."""
+def _omit_missing_parents(parts: Sequence[_StepWrite], error: MissingReference) -> bool:
+    """Let steps omit a missing parent that they only subtract from; return whether there is any."""
     lacking = False
     for part in parts:
         with suppress(MissingReference):
-            part.step.absent = without(part.write, effects_of(type(part.step.obj)), error)
+            part.step.absent = absent_parents(part.write, effects_of(type(part.step.obj)), error)
             lacking = True
     return lacking
 
 
-def _add_up(added: Sums, group: Sequence[_Part]) -> None:
-    """Take in what one transaction added to counters."""
+def _add_sums(added: Sums, group: Sequence[_StepWrite]) -> None:
+    """Add the amounts that one transaction added to counters."""
     for part in group:
         for action in part.entry.actions:
             for name, value in action.add.items() if isinstance(action, Update) else ():
@@ -349,20 +356,20 @@ def _add_up(added: Sums, group: Sequence[_Part]) -> None:
                     at[name] = at.get(name, 0) + int(value["N"])
 
 
-def as_counted(item: Item, name: str, added: int) -> Stored:
-    """The condition that a number is what it was as an item was read, with what transactions ``added`` to it since."""
+def count_condition(item: Item, name: str, added: int) -> Stored:
+    """Return the condition that a number is unchanged except for what transactions ``added`` since it was read."""
     if not added:
         return as_stored(item, name)
     return Stored(name, "=", ({"N": str(int(item.get(name, {"N": "0"})["N"]) + added)},))
 
 
-def guard(name: str, check: Check, explain: Explain) -> Entry:
-    """A check that goes with other objects' writes."""
-    return Entry(lambda: name, (check,), (), explain, _nothing)
+def guard_entry(name: str, check: Check, explain: Explain) -> Entry:
+    """Return the entry of a check that is sent with other objects' writes."""
+    return Entry(lambda: name, (check,), (), explain, _no_undo)
 
 
-def _nothing() -> None:
-    """What there is to take back of a check, and of what an object does not know of yet."""
+def _no_undo() -> None:
+    """Undo nothing: a check changes no object, and steps update theirs after the write."""
 
 
 def _alias(obj: DynamoModel) -> str:
@@ -370,8 +377,8 @@ def _alias(obj: DynamoModel) -> str:
     return alias
 
 
-def counts(model: type[DynamoModel], objects: Sequence[DynamoModel]) -> tuple[int, dict[str, int]]:
-    """How many objects, and how many of each model, as Django's ``delete()`` tells it."""
+def deletion_counts(model: type[DynamoModel], objects: Sequence[DynamoModel]) -> tuple[int, dict[str, int]]:
+    """Return the number of objects, and the number by model, as Django's ``delete()`` does."""
     found = {model._meta.label: 0}
     for obj in objects:
         label = obj._meta.label

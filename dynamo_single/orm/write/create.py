@@ -1,6 +1,6 @@
-"""Creating one object: its identifier, automatic values and copies, its item, and what follows from it.
+"""Create one object: its identifier, automatic values and copies, its item, and the effects of its model.
 
-Nothing is overwritten but an item that has expired. What sends is a coroutine; ``flow.run()`` carries it out.
+Only an expired item is overwritten.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments
-from dynamo_single.orm.write.save import Save, begun_anew, remember, save, without
+from dynamo_single.orm.write.save import SaveOptions, absent_parents, remember, retry_source_changes, save
 from dynamo_single.table.flow import local
 
 if TYPE_CHECKING:
@@ -34,14 +34,16 @@ if TYPE_CHECKING:
 else:
     trash = Later("dynamo_single.orm.write.trash")
 
-#: What is to be written of a new object, and what its attributes are then.
-New = tuple[Item, Values]
+#: The item of a new object, and the values of its attributes.
+ItemAndValues = tuple[Item, Values]
 
 
-async def create(obj: DynamoModel, pending: Block | None, *, raw: bool = False, new: New | None = None) -> None:
-    """Write a new object: PutItem, or one transaction with its unique values and derived items; never over an item.
+async def create(
+    obj: DynamoModel, pending: Block | None, *, raw: bool = False, new: ItemAndValues | None = None
+) -> None:
+    """Write a new object: PutItem, or one transaction with its claims and derived items; it never overwrites an item.
 
-    ``raw`` (fixtures) keeps automatic times as they are given. ``new`` is what ``new_item`` gave.
+    ``raw`` (fixtures) keeps automatic times as they are given. ``new`` is a result of ``new_item``.
     """
     prepared = [] if new is None else [new]
 
@@ -50,7 +52,7 @@ async def create(obj: DynamoModel, pending: Block | None, *, raw: bool = False, 
         item, values = prepared.pop() if prepared else await new_item(obj, pending, raw=raw)
         await _send(obj, item, values, pending, raw=raw)
 
-    await begun_anew(attempt)
+    await retry_source_changes(attempt)
 
 
 async def _send(obj: DynamoModel, item: Item, values: Values, pending: Block | None, *, raw: bool) -> None:
@@ -61,19 +63,19 @@ async def _send(obj: DynamoModel, item: Item, values: Values, pending: Block | N
         try:
             stored = await send.send_write(obj, write)
         except MissingReference as error:
-            absent = without(write, effects, error)
+            absent = absent_parents(write, effects, error)
         else:
             await remember(obj, write, stored)
             return
 
 
-async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False) -> New:
-    """The item and the values of an object that is to be created, which gets its identifier and automatic values."""
+async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False) -> ItemAndValues:
+    """Return the item and the values of an object to create, after setting its identifier and automatic values."""
     model = type(obj)
     await knowledge.ask(registry.layout_of(model))
     if obj._stored is not None:
         await completed(obj)
-    _make_identity(obj)
+    _set_identity(obj)
     form, effects = form_of(model), effects_of(model)
     if form.asks(values_held(obj)):
         assignments.refuse_changes(obj, "A new object has none: give it a value.")
@@ -92,7 +94,7 @@ async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False
     return item_from(model, prepared), prepared
 
 
-def _make_identity(obj: Any) -> None:
+def _set_identity(obj: Any) -> None:
     """Give a copied object, whose ``pk`` was set to ``None``, an identifier of its own, as Django does."""
     for name in type(obj)._identity:
         field = obj._meta.get_field(name)
@@ -101,20 +103,20 @@ def _make_identity(obj: Any) -> None:
 
 
 async def replace(obj: DynamoModel, pending: Block | None) -> bool:
-    """Write an object as it is given, whether or not it exists (fixtures); ``True`` if it did."""
+    """Write an object as it is given, whether or not it exists (fixtures); return ``True`` if it existed."""
     try:
         await create(obj, pending, raw=True)
         await recount.count_earlier_children(obj, pending)
         for effect in effects_of(type(obj)):
             await effect.catch_up(obj, pending)
         if has_trash_count(type(obj)) and pending is None:
-            await trash.count_loaded(obj)
+            await trash.set_loaded_count(obj)
     except AlreadyExists:
         stored = await decode.reloaded(obj)
         obj._stored = stored._stored
         # What is kept in step is so already; a fixture says how it was.
         for kept in (*registry.counters_of(type(obj)), *registry.copied_of(type(obj))):
             obj.__dict__[kept.name] = stored.__dict__[kept.name]
-        await save(obj, Save(raw=True), pending)
+        await save(obj, SaveOptions(raw=True), pending)
         return True
     return False

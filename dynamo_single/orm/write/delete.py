@@ -1,6 +1,6 @@
-"""Deleting for good: an object, and the children that go along, with Django's signals around it.
+"""Delete an object permanently, with the children that its deletion cascades to, and send Django's signals.
 
-It must not know the trash: an object there is deleted like any other. What sends is a coroutine.
+This module does not depend on the trash: an object there is deleted like any other.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.references import Children, checked, taking_along
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import cascade, on_delete
-from dynamo_single.orm.write.cascade import Cascade, Listing, Step
-from dynamo_single.orm.write.save import only_if, without
+from dynamo_single.orm.write.cascade import Cascade, ChildQuery, Step
+from dynamo_single.orm.write.save import absent_parents, write_if
 from dynamo_single.table import names
 from dynamo_single.table.flow import pause
 
@@ -41,54 +41,54 @@ if TYPE_CHECKING:
 else:
     move_references = Later("dynamo_single.orm.write.move_references")
 
-#: How often the children are looked for, if other writers change them meanwhile.
+#: How often the children are read if other processes change them in the meantime.
 ATTEMPTS = 3
-#: How many seconds an index that does not show everything yet is waited for before it is asked again.
+#: For how many seconds an incomplete index is waited for before it is read again.
 PAUSE = 0.2
 
 
 async def delete(
     obj: DynamoModel, terms: CallerConditions, pending: Block | None, origin: object = None
 ) -> tuple[int, dict[str, int]]:
-    """Delete the item for good, after the children that go along; the counts are by model.
+    """Delete an item permanently after its children; return the counts by model.
 
-    Where the stored item does not meet what is queried, nothing is deleted; where it does not meet what is demanded,
-    that is ``ConditionNotMet``. Signals name the ``origin`` of the deletion, which is the object unless it is given.
+    If the stored item does not meet ``queried``, it is not deleted; if it does not meet ``demanded``, it raises
+    ``ConditionNotMet``. Signals get the ``origin`` of the deletion, by default the object.
     """
     if obj._stored is None:
         raise ValueError(f"{obj._meta.object_name} object can't be deleted because it is not stored.")
     if pending is None and names.MOVED_FROM in obj._stored:
         # What refers to the identity that it had goes along too.
-        await move_references.complete(obj)
+        await move_references.finish_move(obj)
     done: list[Any] = []
     origin = obj if origin is None else origin
     try:
-        if cascade.followers(type(obj), for_good=True) or on_delete.concerns(type(obj)):
-            await _with_others(obj, terms, done, pending, origin)
+        if cascade.cascade_children(type(obj), for_good=True) or on_delete.has_references(type(obj)):
+            await _delete_cascade(obj, terms, done, pending, origin)
         else:
             await notify(pre_delete, type(obj), instance=obj, using=None, origin=origin)
-            if await _alone(obj, terms, pending):
+            if await _delete_one(obj, terms, pending):
                 done.append(obj)
     finally:
-        await _tell(origin, done)
+        await _send_post_delete(origin, done)
     obj._state.adding = True
-    return cascade.counts(type(obj), done)
+    return cascade.deletion_counts(type(obj), done)
 
 
-async def _tell(origin: object, done: Sequence[DynamoModel]) -> None:
+async def _send_post_delete(origin: object, done: Sequence[DynamoModel]) -> None:
     for each in done:
         each._state.adding = True
         await notify(post_delete, type(each), instance=each, using=None, origin=origin)
 
 
-async def remove(
+async def delete_item(
     obj: DynamoModel, terms: CallerConditions, pending: Block | None, because: frozenset[str] = frozenset()
 ) -> int:
-    """Delete one item for good, with its unique values; the number of items deleted, 0 if there was none.
+    """Delete one item permanently, with its claims; return the number of deleted items, 0 if there was none.
 
-    An object that was read in part is read whole first. ``because`` as in ``compose_removal()``.
+    An object that was read in part is read completely first. ``because`` as in ``compose_removal()``.
     """
-    if not await _is_whole(obj):
+    if not await _read_missing(obj):
         return 0
     effects = effects_of(type(obj))
     absent: frozenset[ItemKey] = frozenset()
@@ -97,7 +97,7 @@ async def remove(
         try:
             await send.send_write(obj, write)
         except MissingReference as error:
-            absent = without(write, effects, error)
+            absent = absent_parents(write, effects, error)
         except StaleObject as error:
             if not is_gone(error):
                 raise
@@ -107,8 +107,8 @@ async def remove(
             return 1
 
 
-async def _is_whole(obj: DynamoModel) -> bool:
-    """Read the rest of an object that was read in part; ``False`` if it is not there any more."""
+async def _read_missing(obj: DynamoModel) -> bool:
+    """Read the rest of an object that was read in part; return ``False`` if it does not exist any more."""
     try:
         if isinstance(obj._stored, PartialItem):
             await completed(obj)
@@ -117,83 +117,84 @@ async def _is_whole(obj: DynamoModel) -> bool:
     return True
 
 
-async def along_with(obj: DynamoModel) -> list[DynamoModel]:
-    """What is deleted for good along with an object: a Query for each kind of children, or for several of them."""
-    return await cascade.below(obj, listings, for_good=True)
+async def dependents(obj: DynamoModel) -> list[DynamoModel]:
+    """Return the objects that are deleted permanently with an object: a Query for each kind of children, or for
+    several."""
+    return await cascade.descendants(obj, child_queries, for_good=True)
 
 
-def listings(children: Children) -> list[Listing]:
-    """The children that are live and those in the trash."""
+def child_queries(children: Children) -> list[ChildQuery]:
+    """Return the queries of live children and of those in the trash."""
     if children.is_by_table or not registry.has_soft_delete(children.model):
-        return [Listing(children, "all")]
+        return [ChildQuery(children, "all")]
     # An index that is behind shows among the live ones what has just gone to the trash, and the other way round.
-    return [Listing(children, "live", still=_wherever), Listing(children, "deleted", still=_wherever)]
+    return [ChildQuery(children, "live", still=_in_any_state), ChildQuery(children, "deleted", still=_in_any_state)]
 
 
-def _wherever(child: DynamoModel) -> bool:
-    """Say of a child that the table has that it is meant, live or not."""
+def _in_any_state(child: DynamoModel) -> bool:
+    """Accept any child that the table has, live or in the trash."""
     return True
 
 
-async def _alone(obj: DynamoModel, terms: CallerConditions, pending: Block | None) -> bool:
+async def _delete_one(obj: DynamoModel, terms: CallerConditions, pending: Block | None) -> bool:
     if terms.queried == EVERYTHING:
-        return bool(await remove(obj, terms, pending))
-    return await only_if(
-        obj, terms.queried, lambda again: remove(obj, CallerConditions(again.queried, terms.demanded), pending)
+        return bool(await delete_item(obj, terms, pending))
+    return await write_if(
+        obj, terms.queried, lambda again: delete_item(obj, CallerConditions(again.queried, terms.demanded), pending)
     )
 
 
-async def _with_others(
+async def _delete_cascade(
     obj: DynamoModel, terms: CallerConditions, done: list[DynamoModel], pending: Block | None, origin: object
 ) -> None:
     announced: set[ItemKey] = set()
     for attempt in range(ATTEMPTS):
-        removal = _Removal(obj, terms)
+        removal = _DeleteStep(obj, terms)
         if not await removal.read_counters():
             return
-        below = await cascade.below(obj, listings, again=attempt > 0, for_good=True)
-        await on_delete.refuse_protected([obj, *below], listings)
+        below = await cascade.descendants(obj, child_queries, again=attempt > 0, for_good=True)
+        await on_delete.refuse_protected([obj, *below], child_queries)
         # Before anything is deleted, so that what is interrupted can be begun again with the object.
-        resets = await on_delete.resets([obj, *below], listings, again=attempt > 0)
+        resets = await on_delete.reset_steps([obj, *below], child_queries, again=attempt > 0)
         counted = [(obj, removal.read), *((each, each._stored) for each in below)]
         found = [*below, *(step.obj for step in resets)]
-        if not on_delete.shows_all(counted, found, for_good=True, last=attempt == ATTEMPTS - 1):
+        if not on_delete.check_counts(counted, found, for_good=True, last=attempt == ATTEMPTS - 1):
             await pause(PAUSE)
             continue
-        await _announce([*below, obj], origin, announced)
-        steps = [*resets, *(_along(each) for each in reversed(below)), removal]
+        await _send_pre_delete([*below, obj], origin, announced)
+        steps = [*resets, *(_child_step(each) for each in reversed(below)), removal]
         roots = [decode.instance(type(each), each._stored) for each in (obj, *below)] if pending is None else []
         work = Cascade(steps, _guards(obj, terms))
         try:
             await work.send(pending)
         except StaleObject:
-            if not await _may_go_on(obj, terms):
+            if not await _refresh(obj, terms):
                 return
             is_final = work.failed is obj and terms.queried == EVERYTHING and not await removal.was_counted()
             if attempt == ATTEMPTS - 1 or is_final:
                 raise
         else:
             if pending is None:
-                await _latecomers(obj, roots, origin, announced, done)
+                await _delete_late_children(obj, roots, origin, announced, done)
             return
         finally:
             done += work.done
 
 
-async def _latecomers(
+async def _delete_late_children(
     obj: DynamoModel, roots: list[DynamoModel], origin: object, announced: set[ItemKey], done: list[DynamoModel]
 ) -> None:
-    """Do the same about what came to refer to the objects while they were deleted, as far as a key shows it by now."""
+    """Delete or reset the objects that began to refer to deleted ones during the deletion, if a key shows them."""
     for _ in range(ATTEMPTS):
         first, *others = roots
-        late = await cascade.below(first, listings, again=True, for_good=True, also=others)
+        late = await cascade.descendants(first, child_queries, again=True, for_good=True, also=others)
         roots += [decode.instance(type(each), each._stored) for each in late]
-        resets = await on_delete.resets(roots, listings, again=True)
+        resets = await on_delete.reset_steps(roots, child_queries, again=True)
         if not late and not resets:
-            await on_delete.report_protected(roots, listings)
+            await on_delete.report_protected(roots, child_queries)
             return
-        await _announce(late, origin, announced)
-        work = Cascade([*resets, *(_along(each) for each in reversed(late))])
+        await _send_pre_delete(late, origin, announced)
+        work = Cascade([*resets, *(_child_step(each) for each in reversed(late))])
         try:
             await work.send(None)
         except StaleObject:
@@ -206,8 +207,8 @@ async def _latecomers(
     )
 
 
-async def _announce(objects: Sequence[DynamoModel], origin: object, announced: set[ItemKey]) -> None:
-    """Send ``pre_delete`` once for each object, however often its deletion is begun again."""
+async def _send_pre_delete(objects: Sequence[DynamoModel], origin: object, announced: set[ItemKey]) -> None:
+    """Send ``pre_delete`` once for each object, even if its deletion is retried."""
     for obj in objects:
         key = key_of(obj._stored)
         if key not in announced:
@@ -215,26 +216,26 @@ async def _announce(objects: Sequence[DynamoModel], origin: object, announced: s
             await notify(pre_delete, type(obj), instance=obj, using=None, origin=origin)
 
 
-class _Removal(Step):
-    """Deleting one object of several.
+class _DeleteStep(Step):
+    """The deletion of one object of several.
 
-    An object whose children that go along are counted is deleted on the condition that none came since it was read: the
-    counter is what it was, but for those that were deleted before it.
+    If the object counts children that are deleted with it, its deletion is conditional on the counters: no child was
+    added since it was read.
     """
 
     def __init__(self, obj: DynamoModel, terms: CallerConditions, because: frozenset[str] = frozenset()) -> None:
         super().__init__(obj, terms)
         self.because = because
-        self.counters = [name for name in _counters(type(obj)) if not isinstance(obj._stored, PartialItem)]
+        self.counters = [name for name in _counter_names(type(obj)) if not isinstance(obj._stored, PartialItem)]
         self.read: Item = obj._stored
 
     @property
     def counts(self) -> bool:  # type: ignore[override]  # a plain attribute elsewhere
-        """Whether there are such counters."""
+        """Whether the object has counters of children that are deleted with it."""
         return bool(self.counters)
 
     async def read_counters(self) -> bool:
-        """Read the object's counters before its children: one GetItem, if it has any; whether it is there."""
+        """Read the object's counters before its children: one GetItem if it has any; return whether it exists."""
         if self.counters:
             try:
                 self.read = (await decode.reloaded(self.obj))._stored
@@ -242,13 +243,13 @@ class _Removal(Step):
                 return False
         return True
 
-    def held_to(self, entry: Entry, added: Sums) -> Entry:
+    def with_counts(self, entry: Entry, added: Sums) -> Entry:
         """See ``Step``."""
         if not self.counters:
             return entry
         key = key_of(self.read)
         conditions = tuple(
-            cascade.as_counted(self.read, name, added.get(key, {}).get(name, 0)) for name in self.counters
+            cascade.count_condition(self.read, name, added.get(key, {}).get(name, 0)) for name in self.counters
         )
         actions = (
             replace(action, condition=join((action.condition, *conditions)))
@@ -259,17 +260,17 @@ class _Removal(Step):
         return replace(entry, actions=tuple(actions))
 
     async def was_counted(self) -> bool:
-        """Whether there may be another number of children by now, so that they are to be looked for again."""
+        """Return whether the counters changed, so that the children have to be read again."""
         before = self.read
         return await self.read_counters() and any(self.read.get(name) != before.get(name) for name in self.counters)
 
     async def send(self, pending: Block | None) -> bool:
-        """Delete it by itself, or within a block."""
-        return bool(await remove(self.obj, self.terms, pending, self.because))
+        """Delete the object by itself, or within a block."""
+        return bool(await delete_item(self.obj, self.terms, pending, self.because))
 
     async def compose(self, pending: Block) -> Write | None:
-        """Its write, among those of the others."""
-        if not await _is_whole(self.obj):
+        """Return the object's write, for a transaction with the other objects."""
+        if not await _read_missing(self.obj):
             return None
         effects = effects_of(type(self.obj))
         return await compose_removal(
@@ -277,36 +278,35 @@ class _Removal(Step):
         )
 
     async def remember(self, write: Write, stored: Item) -> None:
-        """It is not stored any more."""
+        """Record that the object is not stored any more."""
         self.obj._stored = None
 
 
-def _along(obj: DynamoModel) -> _Removal:
-    """The removal of an object that goes along, as long as it refers as it did: an index may show it as it was."""
-    return _Removal(obj, CallerConditions(), taking_along(type(obj)))
+def _child_step(obj: DynamoModel) -> _DeleteStep:
+    """Return the deletion of a child, conditional on its reference: an index may have returned an earlier state."""
+    return _DeleteStep(obj, CallerConditions(), taking_along(type(obj)))
 
 
-def _counters(model: type[DynamoModel]) -> list[str]:
-    """The physical names of the counters of children that go along when an object is deleted for good, and of what
-    refers to it by references that are checked."""
-    followers = cascade.followers(model, for_good=True)
+def _counter_names(model: type[DynamoModel]) -> list[str]:
+    """Return the physical names of counters of children that are deleted with an object, or checked."""
+    followers = cascade.cascade_children(model, for_good=True)
     declared = (each for each in registry.counters_of(model) if getattr(model, each.children) in followers)
     return [*(each.attr_name for each in declared), *(name for name, _ in checked(model))]
 
 
 def _guards(obj: DynamoModel, terms: CallerConditions) -> list[Entry]:
-    """The conditions on the object, for the transactions that delete children before it."""
+    """Return the conditions on the object, for the transactions that delete children before it."""
     before = dict(obj._stored)
     conditions = WriteConditions(terms, as_read=version.conditions(type(obj), before))
     if not conditions.as_read and not terms:
         return []
     check = Check(key_of(before), conditions.whole())
     write = Write(Transition(Subject(obj), before, None, frozenset()), type(obj)._options.alias, (check,), conditions)
-    return [cascade.guard(write.transition.subject.name, check, write.explain)]
+    return [cascade.guard_entry(write.transition.subject.name, check, write.explain)]
 
 
-async def _may_go_on(obj: DynamoModel, terms: CallerConditions) -> bool:
-    """Bring the object up to its item; whether it is there and meets what is queried."""
+async def _refresh(obj: DynamoModel, terms: CallerConditions) -> bool:
+    """Update the object from its item; return whether that exists and meets ``queried``."""
     try:
         fresh = await decode.reloaded(obj)
     except type(obj).DoesNotExist:

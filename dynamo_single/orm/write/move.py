@@ -1,7 +1,6 @@
-"""Moving an object to another primary key: the new item, the old one's deletion and all that follows, at once.
+"""Move an object to another primary key: put the new item and delete the old one in one transaction.
 
-What sends is a coroutine. ``move()`` refuses where objects refer to the one that moves; ``move_tree()`` lets them
-follow.
+``move()`` raises an error if other objects refer to the object; ``move_tree()`` updates them.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ from dynamo_single.orm.schema.keys.values import named
 from dynamo_single.orm.schema.types import DynamoModel, are_plain
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.cascade import Cascade, Step
-from dynamo_single.orm.write.referrers import found_by, references_to, refuse_rows
-from dynamo_single.orm.write.save import SAVE, begun_anew, remember, save, without
+from dynamo_single.orm.write.referrers import references_to, referrer_querysets, refuse_sql_references
+from dynamo_single.orm.write.save import DEFAULT_SAVE, absent_parents, remember, retry_source_changes, save
 from dynamo_single.table import names
 from dynamo_single.table.flow import local, run
 from dynamo_single.table.request import MAX_ACTIONS
@@ -48,8 +47,8 @@ if TYPE_CHECKING:
 else:
     move_references = Later("dynamo_single.orm.write.move_references")
 
-#: What an object's attributes and its related objects are.
-_State = tuple[dict[str, Any], dict[str, Any]]
+#: An object's attributes, and its cached related objects.
+_ObjectState = tuple[dict[str, Any], dict[str, Any]]
 
 
 class Movable:
@@ -112,7 +111,7 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *
     if isinstance(obj._stored, PartialItem):
         await completed(obj)
     if tree and pending is None:
-        await move_references.complete(obj)
+        await move_references.finish_move(obj)
     before = _state(obj)
     try:
         for name, value in changes.items():
@@ -124,9 +123,9 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *
         decides = model._identity if sharding is None else (*model._identity, sharding.at)
         identity = form_of(model).prepared(obj.__dict__, obj._stored, decides)
         if is_key_of(model, identity, key_of(obj._stored)):
-            await save(obj, SAVE, pending)
+            await save(obj, DEFAULT_SAVE, pending)
         else:
-            await begun_anew(partial(_move_with_others if tree else _move, obj, _state(obj), before, pending))
+            await retry_source_changes(partial(_move_tree if tree else _move, obj, _state(obj), before, pending))
     except BaseException:
         if names.MOVED_FROM not in obj._stored:
             _set_state(obj, before)  # else the object itself has moved
@@ -134,18 +133,18 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *
     await notify(post_save, model, created=False, **announced)
 
 
-def _state(obj: DynamoModel) -> _State:
+def _state(obj: DynamoModel) -> _ObjectState:
     return values_held(obj), dict(obj._state.fields_cache)
 
 
-def _set_state(obj: DynamoModel, state: _State) -> None:
+def _set_state(obj: DynamoModel, state: _ObjectState) -> None:
     hold_only(obj, state[0])
     obj._state.fields_cache = dict(state[1])
 
 
-async def _move(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Block | None) -> None:
-    """Send the move to what ``wanted`` says; it changes nothing of the object before it is sent."""
-    effects, move = effects_of(type(obj)), await _drafted(obj, wanted, as_it_was, pending)
+async def _move(obj: DynamoModel, wanted: _ObjectState, as_it_was: _ObjectState, pending: Block | None) -> None:
+    """Send the move to the ``wanted`` state; the object is unchanged until it is sent."""
+    effects, move = effects_of(type(obj)), await _plan_move(obj, wanted, as_it_was, pending)
     await _refuse_orphans(obj)
     absent: frozenset[ItemKey] = frozenset()
     while True:
@@ -153,37 +152,39 @@ async def _move(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Bl
         try:
             stored = await send.send_write(obj, write)
         except MissingReference as error:
-            absent = without(write, effects, error)
+            absent = absent_parents(write, effects, error)
         else:
             break
     await move.remember(write, stored)
 
 
-async def _drafted(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Block | None) -> _Move:
+async def _plan_move(
+    obj: DynamoModel, wanted: _ObjectState, as_it_was: _ObjectState, pending: Block | None
+) -> _MoveStep:
     model = type(obj)
     _set_state(obj, wanted)
     values, item = await move_references.new_item(obj, effects_of(model), pending)
     # What is reported of the old item has its ``pk``, and a block that is discarded leaves the object as it was.
     _set_state(obj, as_it_was)
     if relations_from_sql(model):
-        await local(partial(refuse_rows, obj))
-    return _Move(obj, decode.instance(model, item), values, wanted)
+        await local(partial(refuse_sql_references, obj))
+    return _MoveStep(obj, decode.instance(model, item), values, wanted)
 
 
-class _Move(Step):
-    """The object's own move, of several writes or alone."""
+class _MoveStep(Step):
+    """The move of the object itself."""
 
-    def __init__(self, obj: Any, target: Any, values: Values, wanted: _State) -> None:
+    def __init__(self, obj: Any, target: Any, values: Values, wanted: _ObjectState) -> None:
         super().__init__(obj)
         self.target = target
         self.values = values
         self.wanted = wanted
 
-    def marked(self, mark: decode.Item) -> _Move:
-        """The same of an item with a mark, and without its counts."""
+    def marked(self, mark: decode.Item) -> _MoveStep:
+        """Return the move with a marker on the new item, and without its counts."""
         model = type(self.obj)
-        target = decode.instance(model, {**move_references.uncounted(model, self.target._stored), **mark})
-        return _Move(self.obj, target, self.values, self.wanted)
+        target = decode.instance(model, {**move_references.without_counts(model, self.target._stored), **mark})
+        return _MoveStep(self.obj, target, self.values, self.wanted)
 
     async def send(self, pending: Block | None) -> bool:
         """Send it by itself, or leave it to the block."""
@@ -198,17 +199,17 @@ class _Move(Step):
         return await compose_move(self.obj, effects, self.target, self.values, pending=pending, absent=none)
 
     async def remember(self, write: Write, stored: Item) -> None:
-        """The object is where it wanted to be."""
+        """Set the object's new state."""
         _set_state(self.obj, self.wanted)
         self.obj._prefetched_objects_cache = {}
         await remember(self.obj, write, stored)
 
 
-async def _move_with_others(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Block | None) -> None:
-    """Send the move, and let follow all that refers to the object: one transaction if that is enough, else several."""
-    move = await _drafted(obj, wanted, as_it_was, pending)
-    way = move_references.Way.of(type(obj), obj.pk, move.target.pk, {})
-    below = await move_references.all_below(way, MAX_ACTIONS)
+async def _move_tree(obj: DynamoModel, wanted: _ObjectState, as_it_was: _ObjectState, pending: Block | None) -> None:
+    """Send the move and update all objects that refer to it: one transaction if they fit, else several."""
+    move = await _plan_move(obj, wanted, as_it_was, pending)
+    way = move_references.IdentityChange.of(type(obj), obj.pk, move.target.pk, {})
+    below = await move_references.tree_steps(way, MAX_ACTIONS)
     if pending is not None:
         if below is None:
             raise NotSupported(
@@ -218,26 +219,26 @@ async def _move_with_others(obj: DynamoModel, wanted: _State, as_it_was: _State,
             )
         await Cascade([move.marked({}), *below]).send(pending)
         return
-    mark = {names.MOVED_FROM: move_references.mark_of(obj)}
+    mark = {names.MOVED_FROM: move_references.mark_value(obj)}
     try:
         if below is not None and await Cascade([move.marked({}), *below]).send_at_once():
-            if await move_references.is_left(way, below):
-                await move_references.mark(obj, mark)
-                await move_references.complete(obj)
+            if await move_references.has_referrers(way, below):
+                await move_references.set_mark(obj, mark)
+                await move_references.finish_move(obj)
             else:
-                await move_references.read_counts(obj)
+                await move_references.reload_counts(obj)
             return
         await Cascade([move.marked(mark)]).send(None)
     except (AlreadyExists, StaleObject):
-        if not await _moved_before(move, mark):
+        if not await _is_moved_already(move, mark):
             raise
-        await move_references.complete(obj)
+        await move_references.finish_move(obj)
     else:
-        await move_references.Following(obj).carry_out(again=False)
+        await move_references.TreeMove(obj).run(again=False)
 
 
-async def _moved_before(move: _Move, mark: Item) -> bool:
-    """Whether an earlier run has moved the object, and the others had not all followed; the object knows of it then."""
+async def _is_moved_already(move: _MoveStep, mark: Item) -> bool:
+    """Return whether an earlier run moved the object without updating all others; the object is updated then."""
     obj, model = move.obj, type(move.obj)
     found = await single.stored_item(get_table(model._options.alias), key_of(move.target._stored))
     if found is None or found.get(names.ITEM_TYPE) != move.target._stored[names.ITEM_TYPE]:
@@ -249,14 +250,14 @@ async def _moved_before(move: _Move, mark: Item) -> bool:
 
 
 async def _refuse_orphans(obj: DynamoModel) -> None:
-    """Refuse to move an object that others refer to by its ``pk``: one Query for one item for each reference.
+    """Raise ``NotSupported`` if other objects refer to the object: a Query of one item for each reference.
 
-    What follows from an object follows it; where a model has other objects too, all that refer to it are read.
+    Derived objects are excluded. If their model has other objects too, all that refer to the object are read.
     """
     for field, always in references_to(type(obj)):
         # Planning asks for it.
         await field.model._base_manager.all()._know()
-        for queryset in found_by(field, obj.pk, always=always):
+        for queryset in referrer_querysets(field, obj.pk, always=always):
             follows = field.model.derived_by in (field.name, field.attname)
             if follows:
                 found = any(not each.is_derived() for each in await queryset._read())

@@ -1,8 +1,7 @@
-"""What refers to an object that moves to another primary key follows it: in one transaction, or resumably.
+"""Update the objects that refer to a moved one: in one transaction, or in several that can be resumed.
 
-The object goes first. Where the rest takes several transactions, its item names the identity that it had until all of
-it has followed: whoever finds that mark can go on. What sends is a coroutine. This module must not know how an object
-itself is moved.
+The object moves first. If the others need several transactions, its item names the former identity until all are
+updated, so that any process can resume the move. This module does not depend on how the object itself is moved.
 """
 
 from __future__ import annotations
@@ -36,19 +35,18 @@ from dynamo_single.orm.schema.fields.base import IdentityField, relations_from_s
 from dynamo_single.orm.schema.types import DynamoModel, ModelField
 from dynamo_single.orm.write import cascade
 from dynamo_single.orm.write.cascade import Cascade, Step
-from dynamo_single.orm.write.referrers import found_by, references_to, refuse_rows
+from dynamo_single.orm.write.referrers import references_to, referrer_querysets, refuse_sql_references
 from dynamo_single.orm.write.save import remember
 from dynamo_single.table import names
 from dynamo_single.table.flow import each_of, local, some_of
 from dynamo_single.table.request import MAX_ACTIONS
 
-#: How often what another writer changes meanwhile is looked at again, and what is still being created is looked for.
+#: How often objects are read again because another process changed or created them.
 ATTEMPTS = 3
 
 
-class Way(Struct, frozen=True, eq=False):
-    """An object's way from one identity to another; ``marks`` are what ``deletedWith`` says of it and what is above it,
-    before and after."""
+class IdentityChange(Struct, frozen=True, eq=False):
+    """The change of an object's identity; ``marks`` maps the former values of ``deletedWith`` to the new ones."""
 
     model: Any
     old: Any
@@ -56,14 +54,14 @@ class Way(Struct, frozen=True, eq=False):
     marks: Mapping[str, str]
 
     @classmethod
-    def of(cls, model: Any, old: object, new: object, marks: Mapping[str, str]) -> Way:
-        """The way of an object below others."""
+    def of(cls, model: Any, old: object, new: object, marks: Mapping[str, str]) -> IdentityChange:
+        """Return the change with the marks of its parents and its own."""
         item_type = model._options.item_type
         return cls(model._meta.concrete_model, old, new, {**marks, f"{item_type}#{old}": f"{item_type}#{new}"})
 
     @property
     def shown(self) -> str:
-        """The identity of before, for messages."""
+        """The former identity, for messages."""
         return secrecy.shown(self.model, self.old)
 
 
@@ -73,9 +71,9 @@ class Way(Struct, frozen=True, eq=False):
 async def new_item(
     obj: DynamoModel, effects: Effects, pending: Block | None, *, follows: bool = False
 ) -> tuple[Values, decode.Item]:
-    """What an object will hold, and its item under its new key; what the model does not know of the old one goes along.
+    """Return an object's values and its item under its new key; unknown attributes of the old item are kept.
 
-    One that ``follows`` another one has references set that nobody else may change.
+    With ``follows`` references may change that a caller may not change.
     """
     await knowledge.ask(registry.layout_of(type(obj)))
     form, before = form_of(type(obj)), obj._stored
@@ -101,20 +99,20 @@ async def new_item(
     return values, twinned(item, form.twins) if form.twins else item
 
 
-def uncounted(model: type[DynamoModel], item: decode.Item) -> decode.Item:
-    """An item whose counts begin at 0: each object that follows it counts itself again."""
+def without_counts(model: type[DynamoModel], item: decode.Item) -> decode.Item:
+    """Return an item with counts of 0: each object that refers to it is counted again when it is updated."""
     declared = {each.attr_name: {"N": "0"} for each in registry.counters_of(model) if each.attr_name in item}
     counts = {name for name, _, _ in own_counters(model)}
     return {name: value for name, value in item.items() if name not in counts} | declared if counts else item
 
 
-class Follower(Step):
-    """One object that refers to what moved: it refers to its new identity, and moves itself if that is in its key.
+class ReferrerStep(Step):
+    """The update of one object that refers to a moved one; it moves too if the reference is in its primary key.
 
-    Nobody is told of it. ``absent`` are the items of before, which do not count it any more.
+    It is not reported, and sends no signals. ``absent`` contains the keys of former items, which no longer count it.
     """
 
-    is_told = False
+    is_reported = False
 
     def __init__(self, obj: Any, values: Values, absent: frozenset[ItemKey] = frozenset()) -> None:
         super().__init__(obj)
@@ -126,12 +124,12 @@ class Follower(Step):
 
     @property
     def new(self) -> Any:
-        """The identity that it gets."""
+        """The new identity."""
         return pk_of(type(self.obj), {**self._held, **self.values})
 
     @property
     def moves(self) -> bool:
-        """Whether it gets another identity."""
+        """Whether its identity changes."""
         return bool(self.old != self.new)
 
     async def send(self, pending: Block | None) -> bool:
@@ -148,11 +146,11 @@ class Follower(Step):
         effects, before = effects_of(model), obj._stored
         if self.moves:
             if relations_from_sql(model):
-                await local(partial(refuse_rows, obj))
+                await local(partial(refuse_sql_references, obj))
             other = decode.instance(model, dict(before))
             other.__dict__.update(self.values)
             values, item = await new_item(other, effects, pending, follows=True)
-            target = decode.instance(model, uncounted(model, item))
+            target = decode.instance(model, without_counts(model, item))
             return await compose_move(obj, effects, target, values, pending=pending, absent=self.absent)
         values, given = self.values, {**decode.values_of(model, before), **self.values}
         for effect in effects:
@@ -168,8 +166,8 @@ class Follower(Step):
         await remember(self.obj, write, stored)
 
 
-def followers(way: Way, field: ModelField, objects: Sequence[Any], *, left: bool) -> list[Follower]:
-    """What some objects become that refer to an object by one reference; ``left`` if that was moved before."""
+def referrer_steps(way: IdentityChange, field: ModelField, objects: Sequence[Any], *, left: bool) -> list[ReferrerStep]:
+    """Return the updates of objects with one reference; ``left`` if the object that they refer to has moved already."""
     absent = frozenset({key_of_pk(way.model, way.old)}) if left else frozenset[ItemKey]()
     found = []
     for obj in objects:
@@ -177,24 +175,25 @@ def followers(way: Way, field: ModelField, objects: Sequence[Any], *, left: bool
         mark = obj.__dict__.get(registry.DELETED_WITH)
         if mark in way.marks:
             values[registry.DELETED_WITH] = way.marks[mark]
-        found.append(Follower(obj, values, absent))
+        found.append(ReferrerStep(obj, values, absent))
     return found
 
 
 # all at once
 
 
-async def all_below(way: Way, most: int) -> list[Follower] | None:
-    """All that follows an object, parents first; ``None`` if there are more than ``most``.
+async def tree_steps(way: IdentityChange, most: int) -> list[ReferrerStep] | None:
+    """Return the updates of all objects below, parents first; ``None`` if there are more than ``most``.
 
-    What refers to several of them is written once. ``None`` as well where it moves by that and others refer to it.
+    An object with several references is written once. Returns ``None`` too if this changes its identity and others
+    refer to it.
     """
-    steps: dict[ItemKey, Follower] = {}
+    steps: dict[ItemKey, ReferrerStep] = {}
     ways = [way]
     for each in ways:
-        async with aclosing(_all_referring(each)) as found:
+        async with aclosing(_all_referrers(each)) as found:
             async for field, some in found:
-                for step in followers(each, field, some, left=False):
+                for step in referrer_steps(each, field, some, left=False):
                     known = steps.setdefault(key_of(step.obj._stored), step)
                     before = known.new
                     known.values |= step.values
@@ -202,26 +201,26 @@ async def all_below(way: Way, most: int) -> list[Follower] | None:
                     if not is_new and known.new != before and any(references_to(type(step.obj))):
                         return None
                     if is_new and step.moves:
-                        ways.append(Way.of(type(step.obj), step.old, step.new, each.marks))
+                        ways.append(IdentityChange.of(type(step.obj), step.old, step.new, each.marks))
                 if len(steps) > most:
                     return None
     return [*steps.values()]
 
 
-async def _all_referring(way: Way) -> AsyncGenerator[tuple[Any, list[Any]], None]:
-    """What refers to the identity that an object had, by one reference after the other, each with the reference."""
+async def _all_referrers(way: IdentityChange) -> AsyncGenerator[tuple[Any, list[Any]], None]:
+    """Yield the objects that refer to the former identity, with the reference."""
     for field, always in references_to(way.model):
-        async with aclosing(_referring(way, field, always)) as found:
+        async with aclosing(_referrers(way, field, always)) as found:
             async for some in found:
                 yield field, some
 
 
-async def _referring(way: Way, field: Any, always: bool) -> AsyncGenerator[list[Any], None]:
-    """The objects that refer to the identity that an object had, a hundred at a time."""
+async def _referrers(way: IdentityChange, field: Any, always: bool) -> AsyncGenerator[list[Any], None]:
+    """Yield the objects that refer to the former identity, a hundred at a time."""
     # Planning asks for it.
     await field.model._base_manager.all()._know()
     by_table = {*registry.layout_of(field.model).primary.partition.variables} <= {field.attname}
-    for queryset in found_by(field, way.old, always=always):
+    for queryset in referrer_querysets(field, way.old, always=always):
         if by_table:
             queryset = queryset.using_index("primary").consistent()
         async with aclosing(each_of(queryset._pages())) as reading:
@@ -229,26 +228,27 @@ async def _referring(way: Way, field: Any, always: bool) -> AsyncGenerator[list[
                 yield some
 
 
-async def is_left(way: Way, steps: Sequence[Follower]) -> bool:
-    """Whether something refers still to what has moved: an index did not show it yet, or it was created meanwhile."""
+async def has_referrers(way: IdentityChange, steps: Sequence[ReferrerStep]) -> bool:
+    """Return whether objects still refer to a former identity: an index was behind, or they were created in the
+    meantime."""
     moved = (step for step in steps if step.moves)
-    for each in (way, *(Way.of(type(step.obj), step.old, step.new, {}) for step in moved)):
-        async with aclosing(_all_referring(each)) as found:
+    for each in (way, *(IdentityChange.of(type(step.obj), step.old, step.new, {}) for step in moved)):
+        async with aclosing(_all_referrers(each)) as found:
             async for field, some in found:
-                if await _still_referring(field, each.old, some):
+                if await _current_referrers(field, each.old, some):
                     return True
     return False
 
 
-async def _still_referring(field: Any, old: object, some: Sequence[Any]) -> list[object]:
-    """Those of some objects that refer to an identity, as the table has them: an index may be behind."""
+async def _current_referrers(field: Any, old: object, some: Sequence[Any]) -> list[object]:
+    """Return the objects that still refer to an identity, read from the table, since an index may be behind."""
     everything = field.model._base_manager.order_by().with_visibility("all")
     fresh = await everything.filter(pk__in=[obj.pk for obj in some]).consistent()._read()
     return [obj for obj in fresh if getattr(obj, field.attname) == old]
 
 
-async def mark(obj: Any, marked: Mapping[str, Any]) -> None:
-    """Put the mark of a move on an object that has moved already: one UpdateItem."""
+async def set_mark(obj: Any, marked: Mapping[str, Any]) -> None:
+    """Set the marker of a move on an object that has moved already: one UpdateItem."""
     before = obj._stored
     after = {**before, **marked}
     update = Update(key_of(before), set=dict(marked), condition=ITEM_EXISTS)
@@ -260,10 +260,11 @@ async def mark(obj: Any, marked: Mapping[str, Any]) -> None:
 # one transaction after the other
 
 
-class Following:
-    """Letting follow what refers to an object that has moved, and bears the mark of the identity that it had.
+class TreeMove:
+    """The resumable update of all objects that refer to a moved one, whose item has the marker with its former
+    identity.
 
-    In memory are a hundred objects, and the identities of those that moved themselves and have others below them.
+    A hundred objects are in memory, and the identities of those that moved too and have others below them.
     """
 
     def __init__(self, obj: Any) -> None:
@@ -271,13 +272,14 @@ class Following:
         self.mark = obj._stored[names.MOVED_FROM]
         field = obj._meta.pk
         old = self.mark["S"] if isinstance(field, IdentityField) else field.attribute.from_attribute_value(self.mark)
-        self.way = Way.of(type(obj), old, obj.pk, {})
+        self.way = IdentityChange.of(type(obj), old, obj.pk, {})
         self.key = key_of(obj._stored)
 
-    async def carry_out(self, *, again: bool) -> None:
-        """Go through all that refers to what has moved, until nothing does; ``again`` if others have begun it.
+    async def run(self, *, again: bool) -> None:
+        """Update all objects that refer to the moved one, until there are none; ``again`` resumes an earlier run.
 
-        Raises ``StaleObject`` where the object is moved or deleted meanwhile, or there is another one in its old place.
+        Raises ``StaleObject`` if the object is moved or deleted in the meantime, or another one is stored under its
+        former identity.
         """
         ways = [self.way]
         if again:
@@ -287,7 +289,7 @@ class Following:
         for _ in range(ATTEMPTS):
             count = 0
             for way in ways:
-                async with aclosing(_all_referring(way)) as found:
+                async with aclosing(_all_referrers(way)) as found:
                     async for field, some in found:
                         count += await self._follow(way, field, some, ways)
             if not count:
@@ -298,27 +300,31 @@ class Following:
             "Let whoever creates them know; move_tree() goes on then."
         )
 
-    async def _moved_before(self, way: Way) -> AsyncGenerator[Way, None]:
-        """The ways of those that followed in an earlier run, and have others below them that may not have."""
+    async def _moved_before(self, way: IdentityChange) -> AsyncGenerator[IdentityChange, None]:
+        """Yield the changes of objects that moved in an earlier run, and that others may still refer to."""
         here = replace(way, old=way.new)
         for field, always in references_to(way.model):
             model = field.model
             if field.attname not in model._identity or not any(references_to(model)):
                 continue
-            async with aclosing(_referring(here, field, always)) as found:
+            async with aclosing(_referrers(here, field, always)) as found:
                 async for some in found:
                     for obj in some:
                         held = {name: obj.__dict__[name] for name in model._identity}
-                        yield Way.of(model, pk_of(model, {**held, field.attname: way.old}), obj.pk, way.marks)
+                        yield IdentityChange.of(
+                            model, pk_of(model, {**held, field.attname: way.old}), obj.pk, way.marks
+                        )
 
-    async def _follow(self, way: Way, field: ModelField, some: Sequence[Any], ways: list[Way]) -> int:
-        """Write some objects; how many there were. Those that another writer changes, and those that an index shows as
-        they were, are read again."""
+    async def _follow(
+        self, way: IdentityChange, field: ModelField, some: Sequence[Any], ways: list[IdentityChange]
+    ) -> int:
+        """Update some objects and return their number. Those that another process changed, or that an index returned in
+        an earlier state, are read again."""
         for attempt in range(ATTEMPTS):
             if attempt:
                 # What an index shows may have followed already.
-                some = await _still_referring(field, way.old, some)
-            steps = followers(way, field, some, left=True)
+                some = await _current_referrers(field, way.old, some)
+            steps = referrer_steps(way, field, some, left=True)
             same_table = field.model._options.alias == self.way.model._options.alias
             try:
                 await Cascade(steps, self._guards() if same_table else ()).send(None)
@@ -329,7 +335,9 @@ class Following:
                     raise StaleObject(f"{error} {Subject(self.obj).name} has moved; move_tree() goes on.") from error
             else:
                 known = {(each.model, each.old) for each in ways}
-                more = [Way.of(type(step.obj), step.old, step.new, way.marks) for step in steps if step.moves]
+                more = [
+                    IdentityChange.of(type(step.obj), step.old, step.new, way.marks) for step in steps if step.moves
+                ]
                 ways += [
                     each for each in more if (each.model, each.old) not in known and any(references_to(each.model))
                 ]
@@ -337,10 +345,11 @@ class Following:
         return 0
 
     def _guards(self) -> list[Entry]:
-        """That the object is where it moved to, under the same mark, and nobody where it was."""
+        """Return checks that the object is under its new key with the same marker, and that no item is under the former
+        one."""
         there = Check(self.key, Stored(names.MOVED_FROM, "=", (self.mark,)))
         gone = Check(key_of_pk(self.way.model, self.way.old), ITEM_MISSING)
-        return [cascade.guard(Subject(self.obj).name, check, self._explained) for check in (there, gone)]
+        return [cascade.guard_entry(Subject(self.obj).name, check, self._explained) for check in (there, gone)]
 
     def _explained(self, action: Action, found: Item | None) -> Exception:
         name, old = Subject(self.obj).name, self.way.shown
@@ -352,12 +361,12 @@ class Following:
         )
 
     async def _check(self) -> None:
-        """Raise what a guard would, before others are read again."""
+        """Raise the error of a failed guard before others are read again."""
         block = Block(alias=self.way.model._options.alias, entries=self._guards())
         await send.send_block(block)
 
     async def _finish(self) -> None:
-        """Take the mark away: one UpdateItem. Counts are read again, since others have changed them."""
+        """Remove the marker by one UpdateItem. Counts are read again, since other processes may have changed them."""
         obj, before = self.obj, self.obj._stored
         after = {name: value for name, value in before.items() if name != names.MOVED_FROM}
         conditions = WriteConditions(as_read=(Stored(names.MOVED_FROM, "=", (self.mark,)),))
@@ -365,24 +374,24 @@ class Following:
         transition = Transition(Subject(obj), before, after, frozenset({names.MOVED_FROM}))
         await send.send_write(obj, Write(transition, type(obj)._options.alias, (update,), conditions))
         obj._stored = after
-        await read_counts(obj)
+        await reload_counts(obj)
 
 
-async def read_counts(obj: DynamoModel) -> None:
-    """Bring an object's counts up to date, if it has any, which others changed: one GetItem."""
+async def reload_counts(obj: DynamoModel) -> None:
+    """Read the counts of an object that has any: one GetItem."""
     if own_counters(type(obj)):
         fresh = await decode.reloaded(obj)
         decode.follow(obj, fresh, ())
 
 
-async def complete(obj: Any) -> None:
-    """Let follow what an interrupted move of an object has left, if its item says that it has left anything."""
+async def finish_move(obj: Any) -> None:
+    """Resume an interrupted move of an object, if its item has the marker."""
     if obj._stored is not None and names.MOVED_FROM in obj._stored:
-        await Following(obj).carry_out(again=True)
+        await TreeMove(obj).run(again=True)
 
 
-def mark_of(obj: DynamoModel) -> dict[str, object]:
-    """What an item says that its object had as its identity."""
+def mark_value(obj: DynamoModel) -> dict[str, object]:
+    """Return the identity of an object as the value of a marker."""
     field: Any = obj._meta.pk
     if isinstance(field, IdentityField):
         return {"S": obj.pk}

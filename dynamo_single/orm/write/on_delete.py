@@ -29,7 +29,14 @@ from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.references import Children, checked, count_name, protecting, references, resetting
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.write.cascade import PARENTS_AT_ONCE, Listing, ListingsOf, Step, followers, taken_along
+from dynamo_single.orm.write.cascade import (
+    PARENTS_AT_ONCE,
+    ChildQueries,
+    ChildQuery,
+    Step,
+    cascade_children,
+    cascade_models,
+)
 from dynamo_single.orm.write.save import remember
 from dynamo_single.table import names
 from dynamo_single.table.flow import each_of, some_of
@@ -40,29 +47,29 @@ MAX_NAMED = 100
 _References = Callable[[type[DynamoModel]], tuple[Children, ...]]
 
 
-def concerns(model: type[DynamoModel]) -> bool:
+def has_references(model: type[DynamoModel]) -> bool:
     """Whether a deletion of this model's objects has to look for objects that do not go along."""
     return bool(protecting(model) or resetting(model))
 
 
-def involved(model: type[DynamoModel]) -> set[type[DynamoModel]]:
+def involved_models(model: type[DynamoModel]) -> set[type[DynamoModel]]:
     """The models whose objects may be read where one of a model is deleted."""
-    along = taken_along(model)
+    along = cascade_models(model)
     return {*along, *(children.model for each in along for children in (*protecting(each), *resetting(each)))}
 
 
-def takes_along(model: type[DynamoModel]) -> bool:
+def has_cascade(model: type[DynamoModel]) -> bool:
     """Whether references to this model's objects say ``CASCADE`` themselves."""
-    return any(each.field.remote_field.on_delete is CASCADE for each in followers(model))
+    return any(each.field.remote_field.on_delete is CASCADE for each in cascade_children(model))
 
 
-async def refuse_protected(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> None:
+async def refuse_protected(objects: Sequence[DynamoModel], listings_of: ChildQueries) -> None:
     """Raise ``StillReferenced`` where one that protects refers to an object: a Query for each such reference.
 
     What an index gives is looked up in the table. Raises ``PendingWrite`` where an ``atomic()`` block has written such
     an object.
     """
-    kept = await _first_kept(objects, listings_of)
+    kept = await _first_protecting(objects, listings_of)
     if kept is not None:
         children, found = kept
         raise StillReferenced(
@@ -74,9 +81,9 @@ async def refuse_protected(objects: Sequence[DynamoModel], listings_of: Listings
         )
 
 
-async def report_protected(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> None:
+async def report_protected(objects: Sequence[DynamoModel], listings_of: ChildQueries) -> None:
     """Raise ``StaleObject`` where one that protects came to refer to an object while that was deleted."""
-    kept = await _first_kept(objects, listings_of)
+    kept = await _first_protecting(objects, listings_of)
     if kept is not None:
         children, found = kept
         raise StaleObject(
@@ -86,7 +93,7 @@ async def report_protected(objects: Sequence[DynamoModel], listings_of: Listings
         )
 
 
-def shows_all(
+def check_counts(
     counted: Sequence[tuple[Any, Item]], found: Sequence[DynamoModel], *, for_good: bool, last: bool = True
 ) -> bool:
     """Whether the keys show all live objects that refer to some by checked references, which count them.
@@ -98,12 +105,12 @@ def shows_all(
         (name, obj.__dict__[field.attname])
         for obj in found
         if names.DELETED_AT not in obj._stored
-        for name, field in _checked_of(type(obj))
+        for name, field in _checked_references(type(obj))
     )
     for obj, item in counted:
         for name, children in checked(type(obj)):
             number, shown = int(item.get(name, {"N": "0"})["N"]), seen[name, obj.pk]
-            if number <= shown or not _is_followed(children, for_good=for_good):
+            if number <= shown or not _is_searched(children, for_good=for_good):
                 continue
             if not last:
                 return False
@@ -117,37 +124,39 @@ def shows_all(
     return True
 
 
-def _checked_of(model: type[DynamoModel]) -> list[tuple[str, Any]]:
+def _checked_references(model: type[DynamoModel]) -> list[tuple[str, Any]]:
     return [(count_name(field), field) for field in references(model) if field.attribute.checked]
 
 
-def _is_followed(children: Children, *, for_good: bool) -> bool:
+def _is_searched(children: Children, *, for_good: bool) -> bool:
     """Whether a deletion looks for live objects with a reference."""
     on_delete = children.field.remote_field.on_delete
     return for_good or on_delete is PROTECT or (on_delete is CASCADE and registry.has_soft_delete(children.model))
 
 
-async def kept_by(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> list[DynamoModel]:
+async def protecting_objects(objects: Sequence[DynamoModel], listings_of: ChildQueries) -> list[DynamoModel]:
     """Up to ``MAX_NAMED`` for each reference of the objects that keep some others from being deleted."""
-    return [each async for _, found in _kept_by(objects, listings_of) for each in found]
+    return [each async for _, found in _protecting_groups(objects, listings_of) for each in found]
 
 
-async def _first_kept(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> tuple[Children, list[Any]] | None:
-    async with aclosing(_kept_by(objects, listings_of)) as kept:
+async def _first_protecting(
+    objects: Sequence[DynamoModel], listings_of: ChildQueries
+) -> tuple[Children, list[Any]] | None:
+    async with aclosing(_protecting_groups(objects, listings_of)) as kept:
         return await anext(kept, None)
 
 
-async def _kept_by(
-    objects: Sequence[DynamoModel], listings_of: ListingsOf
+async def _protecting_groups(
+    objects: Sequence[DynamoModel], listings_of: ChildQueries
 ) -> AsyncGenerator[tuple[Children, list[Any]], None]:
-    for listing, pks in _asked(objects, protecting, listings_of):
-        async with aclosing(_found(listing, pks, again=True)) as reading:
+    for listing, pks in _child_queries(objects, protecting, listings_of):
+        async with aclosing(_referrers(listing, pks, again=True)) as reading:
             found: list[Any] = await anext(reading, [])
         if found:
             yield listing.children, found
 
 
-async def resets(objects: Sequence[DynamoModel], listings_of: ListingsOf, *, again: bool) -> list[Step]:
+async def reset_steps(objects: Sequence[DynamoModel], listings_of: ChildQueries, *, again: bool) -> list[Step]:
     """What sets the references to objects that are deleted for good to nothing, or to their default.
 
     Each object is written once, however many of its references lead there. ``again``: what an index gives is looked up
@@ -156,20 +165,20 @@ async def resets(objects: Sequence[DynamoModel], listings_of: ListingsOf, *, aga
     deleted = {key_of(obj._stored) for obj in objects}
     identities = {_identity(type(obj), obj.pk) for obj in objects}
     values: dict[ItemKey, tuple[Any, Values]] = {}
-    for listing, pks in _asked(objects, resetting, listings_of):
+    for listing, pks in _child_queries(objects, resetting, listings_of):
         field = listing.children.field
-        for obj in [each async for some in _found(listing, pks, again=again) for each in some]:
+        for obj in [each async for some in _referrers(listing, pks, again=again) for each in some]:
             key = key_of(obj._stored)
             if key not in deleted:
-                values.setdefault(key, (obj, {}))[1][field.attname] = _instead(obj, field, identities)
-    return [Reset(obj, given) for obj, given in values.values()]
+                values.setdefault(key, (obj, {}))[1][field.attname] = _reset_value(obj, field, identities)
+    return [ResetStep(obj, given) for obj, given in values.values()]
 
 
 def _identity(model: type[DynamoModel], pk: object) -> tuple[object, object]:
     return model._meta.concrete_model, pk
 
 
-def _instead(obj: DynamoModel, field: Any, deleted: Collection[tuple[object, object]]) -> Any:
+def _reset_value(obj: DynamoModel, field: Any, deleted: Collection[tuple[object, object]]) -> Any:
     if field.remote_field.on_delete is not SET_DEFAULT:
         return None
     default = field.attribute.prepare(field.get_default())
@@ -182,9 +191,9 @@ def _instead(obj: DynamoModel, field: Any, deleted: Collection[tuple[object, obj
     return default
 
 
-def _asked(
-    objects: Sequence[DynamoModel], references: _References, listings_of: ListingsOf
-) -> Iterator[tuple[Listing, list[Any]]]:
+def _child_queries(
+    objects: Sequence[DynamoModel], references: _References, listings_of: ChildQueries
+) -> Iterator[tuple[ChildQuery, list[Any]]]:
     """Which objects to look for, and by which ``pk``s of what they refer to."""
     by_model: dict[type[DynamoModel], list[Any]] = {}
     for obj in objects:
@@ -196,26 +205,28 @@ def _asked(
                 yield from ((listing, pks[start : start + PARENTS_AT_ONCE]) for listing in listings_of(children))
 
 
-async def _found(listing: Listing, pks: Sequence[object], *, again: bool) -> AsyncGenerator[list[DynamoModel], None]:
+async def _referrers(
+    listing: ChildQuery, pks: Sequence[object], *, again: bool
+) -> AsyncGenerator[list[DynamoModel], None]:
     """The objects that refer to some others, a hundred at a time; each is one at least."""
     async with aclosing(each_of(listing.queryset(pks)._pages())) as reading:
         while some := await some_of(reading, MAX_NAMED):
             if again and not listing.children.is_by_table:
-                some = [obj for obj in await listing.again(some, pks) if _is_meant(listing, obj)]
+                some = [obj for obj in await listing.again(some, pks) if _is_in_query(listing, obj)]
             if some:
                 yield some
 
 
-def _is_meant(listing: Listing, obj: DynamoModel) -> bool:
+def _is_in_query(listing: ChildQuery, obj: DynamoModel) -> bool:
     if listing.still is not None:
         return listing.still(obj)
     return listing.visibility == "all" or (listing.visibility == "deleted") == (names.DELETED_AT in obj._stored)
 
 
-class Reset(Step):
+class ResetStep(Step):
     """Setting references of one object, on the condition that they are as they were read. Nobody is told of it."""
 
-    is_told = False
+    is_reported = False
 
     def __init__(self, obj: DynamoModel, values: Values) -> None:
         super().__init__(obj)

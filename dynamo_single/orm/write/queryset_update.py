@@ -51,15 +51,15 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments, cascade, on_delete
-from dynamo_single.orm.write.assignments import Target, is_asked, settled, target_of
-from dynamo_single.orm.write.batch_transactions import Job, Progress, each_once
+from dynamo_single.orm.write.assignments import Target, is_expression, resolve, target_of
+from dynamo_single.orm.write.batch_transactions import BulkWrite, Progress, distinct_objects
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table.flow import local, streamed
 from dynamo_single.table.names import ITEM_TYPE, MOVED_FROM, PARTITION_KEY, SORT_KEY
 from dynamo_single.table.table import get_table
 
 
-class Matches(Struct, frozen=True):
+class QuerysetWrite(Struct, frozen=True):
     """What is to be written through a queryset: what it asks, how its objects are read, and who is told of each.
 
     Writing knows nothing of what else a queryset gives; reading is ``results``' work.
@@ -78,15 +78,15 @@ class Matches(Struct, frozen=True):
     origin: Any = None
 
 
-async def update(matches: Matches, assigned: Assigned) -> int:
+async def update(matches: QuerysetWrite, assigned: Assignments) -> int:
     """Set attributes of each object that matches; the number of those that were written."""
-    written = await at_once(matches, assigned)
+    written = await update_by_key(matches, assigned)
     if written is not None:
         if written and matches.progress is not None:
             await local(partial(matches.progress, written, written))
         return written
     model, values = matches.model, assigned.values
-    objects, condition_of = each_once(matches.read(), matches.pending), _own_condition(matches.query)
+    objects, condition_of = distinct_objects(matches.read(), matches.pending), _query_condition(matches.query)
     if any(values.get(name) not in (None, "") for name in unique_claims.unique_attributes(model)):
         found = [obj async for obj in objects]
         _check_unique(model, values, found)
@@ -98,10 +98,10 @@ async def update(matches: Matches, assigned: Assigned) -> int:
         written = await obj._written_if(condition_of(obj), list(values), assigned.changes, pending)
         return {model._meta.label: int(written)}
 
-    return sum((await _job(matches, "update").write_each(objects, write)).values())
+    return sum((await _bulk_write(matches, "update").write_each(objects, write)).values())
 
 
-async def delete(matches: Matches) -> tuple[int, dict[str, int]]:
+async def delete(matches: QuerysetWrite) -> tuple[int, dict[str, int]]:
     """Delete each object as its own ``delete()`` does; the counts are by model."""
     if matches.query.visibility == "deleted":
         raise NotSupported(
@@ -111,19 +111,19 @@ async def delete(matches: Matches) -> tuple[int, dict[str, int]]:
     return await _delete_each(matches, "delete", for_good=False)
 
 
-async def hard_delete(matches: Matches) -> tuple[int, dict[str, int]]:
+async def hard_delete(matches: QuerysetWrite) -> tuple[int, dict[str, int]]:
     """Delete each object for good; the counts are by model."""
     return await _delete_each(matches, "hard_delete", for_good=True)
 
 
-async def _delete_each(matches: Matches, verb: str, *, for_good: bool) -> tuple[int, dict[str, int]]:
-    deleted = await deleted_at_once(matches, for_good=for_good)
+async def _delete_each(matches: QuerysetWrite, verb: str, *, for_good: bool) -> tuple[int, dict[str, int]]:
+    deleted = await delete_by_key(matches, for_good=for_good)
     if deleted is not None:
         if deleted and matches.progress is not None:
             await local(partial(matches.progress, deleted, deleted))
         return deleted, {matches.model._meta.label: deleted} if deleted else {}
 
-    condition_of = _own_condition(matches.query)
+    condition_of = _query_condition(matches.query)
 
     async def write(obj: DynamoModel, pending: Block | None) -> Mapping[str, int]:
         terms = CallerConditions(queried=condition_of(obj))
@@ -131,18 +131,18 @@ async def _delete_each(matches: Matches, verb: str, *, for_good: bool) -> tuple[
         counts: Mapping[str, int] = (await delete_one(terms, pending, matches.origin))[1]
         return counts
 
-    job = _job(matches, verb, pre_delete, post_delete, post_soft_delete)
-    counts = await job.write_each(each_once(matches.read(), matches.pending), write)
+    job = _bulk_write(matches, verb, pre_delete, post_delete, post_soft_delete)
+    counts = await job.write_each(distinct_objects(matches.read(), matches.pending), write)
     return sum(counts.values()), counts
 
 
-async def restore(matches: Matches) -> tuple[int, dict[str, int]]:
+async def restore(matches: QuerysetWrite) -> tuple[int, dict[str, int]]:
     """Take each object out of the trash as its own ``restore()`` does; the counts are by model."""
     model = matches.model
     if not registry.layout_of(model).soft_delete:
         raise NotSupported(f"{model._meta.label} has no soft delete, so there is no trash to restore() from.")
 
-    condition_of = _own_condition(matches.query)
+    condition_of = _query_condition(matches.query)
 
     async def write(obj: Any, pending: Block | None) -> Mapping[str, int]:
         try:
@@ -151,22 +151,24 @@ async def restore(matches: Matches) -> tuple[int, dict[str, int]]:
             return {}  # deleted for good since it was read
         return counts
 
-    job = _job(matches, "restore", post_restore)
-    counts = await job.write_each(each_once(matches.read(), matches.pending), write)
+    job = _bulk_write(matches, "restore", post_restore)
+    counts = await job.write_each(distinct_objects(matches.read(), matches.pending), write)
     return sum(counts.values()), counts
 
 
-def _job(matches: Matches, verb: str, *signals: Any) -> Job:
+def _bulk_write(matches: QuerysetWrite, verb: str, *signals: Any) -> BulkWrite:
     """The work on many objects: in the caller's own thread where somebody listens to signals, as a handler expects.
 
     Such objects are written each by itself, since a signal is sent when its object is written; and so are those that
     others refer to, which go along, protect or are changed: transactions of their own are packed for them.
     """
-    models = cascade.taken_along(matches.model)
+    models = cascade.cascade_models(matches.model)
     heard = any(signal.has_listeners(model) for signal in signals for model in models)
-    alone = len(models) > 1 or any(map(on_delete.concerns, models))
+    alone = len(models) > 1 or any(map(on_delete.has_references, models))
     together = None if heard or (signals and alone) else matches.together
-    return Job(verb, matches.model, matches.pending, progress=matches.progress, several=not heard, together=together)
+    return BulkWrite(
+        verb, matches.model, matches.pending, progress=matches.progress, several=not heard, together=together
+    )
 
 
 def _check_unique(model: type[DynamoModel], values: Mapping[str, object], objects: Sequence[DynamoModel]) -> None:
@@ -180,7 +182,7 @@ def _check_unique(model: type[DynamoModel], values: Mapping[str, object], object
             )
 
 
-def _own_condition(query: Query) -> Callable[[DynamoModel], Condition]:
+def _query_condition(query: Query) -> Callable[[DynamoModel], Condition]:
     """What the stored item of an object has to meet for the query to give this object still.
 
     Its identity never changes. If DynamoDB cannot compare a canonical form, or a condition that is too long for it, the
@@ -217,7 +219,7 @@ def _own_condition(query: Query) -> Callable[[DynamoModel], Condition]:
     return condition_of
 
 
-class Assigned(Struct, frozen=True):
+class Assignments(Struct, frozen=True):
     """Values to set, by attribute, and changes that DynamoDB makes of what is stored."""
 
     values: Mapping[str, Any]
@@ -227,14 +229,14 @@ class Assigned(Struct, frozen=True):
         return bool(self.values or self.changes)
 
 
-def read(model: type[DynamoModel], given: Mapping[str, object]) -> Assigned:
+def read_assignments(model: type[DynamoModel], given: Mapping[str, object]) -> Assignments:
     """Check names and values, and that no two of them are about one place."""
     values: dict[str, Any] = {}
     changes: list[Change] = []
     places: list[Place] = []
     for name, value in given.items():
         target = _target(model, name)
-        result = settled(target, value) if target.place.path or is_asked(value) else value
+        result = resolve(target, value) if target.place.path or is_expression(value) else value
         places.append(target.place)
         if isinstance(result, Change):
             changes.append(result)
@@ -245,7 +247,7 @@ def read(model: type[DynamoModel], given: Mapping[str, object]) -> Assigned:
         raise InvalidValue(
             f"{model._meta.label}: update() cannot set {clash[0]} and {clash[1]} at once, as one is (in) the other."
         )
-    return Assigned(values, tuple(changes))
+    return Assignments(values, tuple(changes))
 
 
 def _target(model: Any, name: str) -> Target:
@@ -290,27 +292,27 @@ def _checked_value(field: Any, value: object) -> Any:
     return prepared
 
 
-async def at_once(matches: Matches, assigned: Assigned) -> int | None:
+async def update_by_key(matches: QuerysetWrite, assigned: Assignments) -> int | None:
     """Update the one object that is asked for by one request; ``None`` where objects have to be read first."""
     model = matches.model
     # A moment that sets itself is written too, and what follows from it has to go along.
     changed = {*assigned.values, *form_of(model).automatic}
-    if not assignments.is_left_to_dynamodb(model, assigned.changes, changed, alone=True):
+    if not assignments.is_computed_by_dynamodb(model, assigned.changes, changed, alone=True):
         return None
-    found = _one_key(matches)
+    found = _key_plan(matches)
     if found is None:
         return None
     plan, condition = found
-    action = _action(model, plan, assigned, join((_exists(plan), condition, needs(assigned.changes))))
+    action = _update_action(model, plan, assigned, join((_item_exists(plan), condition, needs(assigned.changes))))
     try:
         await get_table(plan.layout.alias).ask_patiently(compile_action(action))
     except ConditionFailed as error:
-        _explain(model, error, condition, assigned)
+        _raise_unmet(model, error, condition, assigned)
         return 0
     return 1
 
 
-async def deleted_at_once(matches: Matches, *, for_good: bool) -> int | None:
+async def delete_by_key(matches: QuerysetWrite, *, for_good: bool) -> int | None:
     """Delete the one object that is asked for by one request; ``None`` where objects have to be read first.
 
     Objects that move to the trash, that others follow or refer to, or whose deletion is signaled are read. So is an
@@ -318,14 +320,14 @@ async def deleted_at_once(matches: Matches, *, for_good: bool) -> int | None:
     """
     model = matches.model
     layout = registry.layout_of(model)
-    if (layout.soft_delete and not for_good) or effects_of(model) or on_delete.concerns(model):
+    if (layout.soft_delete and not for_good) or effects_of(model) or on_delete.has_references(model):
         return None
     heard = any(signal.has_listeners(model) for signal in (pre_delete, post_delete))
-    if heard or cascade.followers(model, for_good=True) or (found := _one_key(matches)) is None:
+    if heard or cascade.cascade_children(model, for_good=True) or (found := _key_plan(matches)) is None:
         return None
     plan, condition = found
     never_moved = Stored(MOVED_FROM, "missing")
-    action = Delete(plan.keys[0], condition=join((_exists(plan), never_moved, condition)))
+    action = Delete(plan.keys[0], condition=join((_item_exists(plan), never_moved, condition)))
     try:
         await get_table(layout.alias).ask_patiently(compile_action(action))
     except ConditionFailed as error:
@@ -336,7 +338,7 @@ async def deleted_at_once(matches: Matches, *, for_good: bool) -> int | None:
     return 1
 
 
-def _one_key(matches: Matches) -> tuple[Plan, Condition] | None:
+def _key_plan(matches: QuerysetWrite) -> tuple[Plan, Condition] | None:
     """The plan that gives the one whole primary key to write, and the condition on its item; ``None`` for any other."""
     layout = registry.layout_of(matches.model)
     if matches.pending is not None or matches.is_empty or layout.schema is not None or layout.twins:
@@ -349,11 +351,11 @@ def _one_key(matches: Matches) -> tuple[Plan, Condition] | None:
     return (plan, condition) if is_compared else None
 
 
-def _exists(plan: Plan) -> Condition:
+def _item_exists(plan: Plan) -> Condition:
     return join((ITEM_EXISTS, Stored(ITEM_TYPE, "=", ({"S": plan.layout.item_type},))))
 
 
-def _action(model: type[DynamoModel], plan: Plan, assigned: Assigned, condition: Condition) -> Update:
+def _update_action(model: type[DynamoModel], plan: Plan, assigned: Assignments, condition: Condition) -> Update:
     blank = model.__new__(model)
     blank._stored = None
     values = {**form_of(model).automatic_values(blank), **assigned.values}
@@ -369,7 +371,7 @@ def _action(model: type[DynamoModel], plan: Plan, assigned: Assigned, condition:
     )
 
 
-def _explain(model: type[DynamoModel], error: ConditionFailed, condition: Condition, assigned: Assigned) -> None:
+def _raise_unmet(model: type[DynamoModel], error: ConditionFailed, condition: Condition, assigned: Assignments) -> None:
     """Raise for an item that the queryset gives, and that is not what the changes need."""
     if not error.item:
         return

@@ -37,18 +37,18 @@ def _found_references(model: type[DynamoModel]) -> Iterator[tuple[Any, bool]]:
     for other in registry.all_models():
         fields: list[Any] = list(other._meta.concrete_fields)
         for field in fields:
-            follows = other.derived_by in (field.name, field.attname) and not _has_others(other)
+            follows = other.derived_by in (field.name, field.attname) and not _has_independent_objects(other)
             related: Any = field.related_model
             if field.is_relation and issubclass(model, related) and not follows:
                 yield field, field in owned or field.remote_field.on_delete is not DO_NOTHING
 
 
-def _has_others(model: type[DynamoModel]) -> bool:
+def _has_independent_objects(model: type[DynamoModel]) -> bool:
     """Whether a model says for itself which of its objects follow from others."""
     return sum("is_derived" in vars(each) for each in model.__mro__) > 1
 
 
-def found_by(field: Any, pk: object, *, always: bool) -> Iterator[Any]:
+def referrer_querysets(field: Any, pk: object, *, always: bool) -> Iterator[Any]:
     """Querysets of the objects with a reference, where a key has it; ``always`` for those that any key lists."""
     # Without Meta.ordering, which no key may have.
     found = field.model._base_manager.order_by().filter(**{field.attname: pk})
@@ -64,7 +64,7 @@ def found_by(field: Any, pk: object, *, always: bool) -> Iterator[Any]:
                 return
 
 
-def refuse_rows(obj: DynamoModel) -> None:
+def refuse_sql_references(obj: DynamoModel) -> None:
     """Refuse to move what rows of SQL models refer to: a query for each such reference."""
     for related in relations_from_sql(type(obj)):
         rows = related.related_model._base_manager.using(router.db_for_write(related.related_model))

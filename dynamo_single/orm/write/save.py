@@ -50,7 +50,7 @@ from dynamo_single.table.table import pause_before
 # What a caller wants of one object, as a value.
 
 
-class Save(Struct, frozen=True):
+class SaveOptions(Struct, frozen=True):
     """Write what a stored object's attributes are by now.
 
     ``only`` names the attributes to look at, which are written also if they did not change; ``None`` is all of them, of
@@ -69,7 +69,7 @@ class Save(Struct, frozen=True):
     force: bool = False
     repeat: bool = True
 
-    def by(self, twins: Sequence[Twin]) -> Save:
+    def by(self, twins: Sequence[Twin]) -> SaveOptions:
         """The same of what is being renamed: it may be older than what is known of the names in use."""
         names = {twin.other: twin.used for twin in twins}
         return replace(self, terms=self.terms.by(twins), changes=with_names(self.changes, names))
@@ -81,7 +81,7 @@ class Save(Struct, frozen=True):
         return not asked
 
 
-SAVE = Save()
+DEFAULT_SAVE = SaveOptions()
 T = TypeVar("T")
 
 #: How often a write is begun again because a source of its copies, or a holder of them, was changed meanwhile.
@@ -91,7 +91,7 @@ SOURCE_ATTEMPTS = 8
 ATTEMPTS: Final = 20
 
 
-async def save(obj: DynamoModel, wanted: Save, pending: Block | None) -> None:
+async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> None:
     """Write what changed since the object was read: one UpdateItem, or one transaction with what follows from it.
 
     Nothing is sent if nothing changed, but for a check of what is demanded. An object that was read in part is read
@@ -101,9 +101,9 @@ async def save(obj: DynamoModel, wanted: Save, pending: Block | None) -> None:
     form = form_of(type(obj))
     if form.files and not wanted.raw:
         await local(partial(form.store_files, obj, wanted.only))
-    named = _named(obj, wanted)
+    named = _named_attributes(obj, wanted)
     if form.asks(values_held(obj)):
-        wanted = replace(wanted, changes=(*wanted.changes, *assignments.of_object(obj, wanted.only)))
+        wanted = replace(wanted, changes=(*wanted.changes, *assignments.changes_of(obj, wanted.only)))
     if isinstance(obj._stored, PartialItem) and wanted.looks_for_changes and not changed_in_memory(obj):
         return
 
@@ -111,12 +111,12 @@ async def save(obj: DynamoModel, wanted: Save, pending: Block | None) -> None:
         # Made again also where what is being renamed has another name meanwhile.
         begun, twins = epoch(), registry.layout_of(type(obj)).twins
         current = wanted.by(twins) if twins else wanted
-        await _Saving(obj, current, effects_of(type(obj)), pending, named, begun).carry_out()
+        await _ObjectSave(obj, current, effects_of(type(obj)), pending, named, begun).run()
 
-    await begun_anew(attempt)
+    await retry_source_changes(attempt)
 
 
-def _named(obj: DynamoModel, wanted: Save) -> frozenset[str] | None:
+def _named_attributes(obj: DynamoModel, wanted: SaveOptions) -> frozenset[str] | None:
     """The attributes that are written although they are as they were read; ``None`` if none were named.
 
     What is read only now is as it is stored.
@@ -132,7 +132,7 @@ def _named(obj: DynamoModel, wanted: Save) -> frozenset[str] | None:
     return frozenset(name for name in names if form.stored[name] in obj._stored.names)
 
 
-async def begun_anew(write: Callable[[], Awaitable[T]]) -> T:
+async def retry_source_changes(write: Callable[[], Awaitable[T]]) -> T:
     """Write, and again if a source of the object's copies, or a holder of them, was changed by another writer.
 
     At once twice, then after pauses, ``SOURCE_ATTEMPTS`` times in all; then it is ``SourceChanged``. A repeated write
@@ -155,20 +155,20 @@ async def begun_anew(write: Callable[[], Awaitable[T]]) -> T:
         is_repeated.reset(token)
 
 
-class _Saving(Struct, frozen=True, eq=False):
+class _ObjectSave(Struct, frozen=True, eq=False):
     """One save under way: the object, what is wanted of it, what follows from its model, and the block it joins.
 
     ``named`` are the attributes that are written although they are as they were read; ``None`` if none were named.
     """
 
     obj: Any
-    wanted: Save
+    wanted: SaveOptions
     effects: Effects
     pending: Block | None
     named: frozenset[str] | None
     begun: int
 
-    async def carry_out(self) -> None:
+    async def run(self) -> None:
         """Draft what is wanted and send it; again where another writer changed what something is computed of."""
         model, changes = type(self.obj), self.wanted.changes
         read, shown = await _stored_item(self.obj, self.named or ()), Values()
@@ -182,7 +182,7 @@ class _Saving(Struct, frozen=True, eq=False):
                 found = conflicting_item(error)
                 if found is None or draft.computed is EVERYTHING or attempt == assignments.ATTEMPTS:
                     raise
-                again = assignments.with_operands(model, changes, before, found)
+                again = assignments.with_current_operands(model, changes, before, found)
                 if again is None:
                     raise
                 before = again
@@ -202,7 +202,9 @@ class _Saving(Struct, frozen=True, eq=False):
         changed = self._changed(base, held, {**given, **filled}, only, left)
         alone = self.pending is None
         # DynamoDB would compute with what an item of an earlier schema version holds.
-        if not changes or (base is before and assignments.is_left_to_dynamodb(model, changes, changed, alone=alone)):
+        if not changes or (
+            base is before and assignments.is_computed_by_dynamodb(model, changes, changed, alone=alone)
+        ):
             draft = Draft(before, held, changed, changes, raw=raw, set_to=filled, shown=shown)
             return self._as_named(draft, left)
         computed, condition = assignments.compute(Subject(self.obj), changes, base)
@@ -267,8 +269,8 @@ class _Saving(Struct, frozen=True, eq=False):
 
     async def _leave(self, draft: Draft) -> None:
         """Nothing is to be written: ask what is demanded, and finish what an earlier write left undone."""
-        await _check(self.obj, draft.before, self.wanted.terms, self.pending)
-        _know(self.obj, draft)
+        await _check_conditions(self.obj, draft.before, self.wanted.terms, self.pending)
+        _set_stored(self.obj, draft)
         await self._finish_earlier()
 
     async def _finish_earlier(self) -> None:
@@ -292,7 +294,7 @@ async def _stored_item(obj: DynamoModel, named: Collection[str]) -> Item:
     return item
 
 
-async def assign(obj: DynamoModel, values: Values, terms: CallerConditions, pending: Block | None) -> None:
+async def set_values(obj: DynamoModel, values: Values, terms: CallerConditions, pending: Block | None) -> None:
     """Set attributes of a stored object, with every key and unique value that depends on them: one request."""
     await send(obj, effects_of(type(obj)), draft_of(obj, values), terms, pending)
 
@@ -311,20 +313,20 @@ async def send(
             )
         if write is None:
             # An automatic time that is the same to the millisecond.
-            await _check(obj, draft.before, terms, pending)
-            _know(obj, draft)
+            await _check_conditions(obj, draft.before, terms, pending)
+            _set_stored(obj, draft)
             return
         try:
             stored = await effects_send.send_write(obj, write)
         except MissingReference as error:
-            absent = without(write, effects, error)
+            absent = absent_parents(write, effects, error)
         else:
             obj.__dict__.update({**draft.shown, **draft.set_to})
             await remember(obj, write, stored)
             return
 
 
-def without(write: Write, effects: Effects, error: MissingReference) -> frozenset[ItemKey]:
+def absent_parents(write: Write, effects: Effects, error: MissingReference) -> frozenset[ItemKey]:
     """The parents that are known to be gone, with the one that an error names; raises it if the write needs that."""
     transition, key = write.transition, error.key
     can_lack = transition.lenient or any(effect.can_lack(transition, key) for effect in effects)
@@ -333,14 +335,14 @@ def without(write: Write, effects: Effects, error: MissingReference) -> frozense
     return transition.absent | {key}
 
 
-def _know(obj: DynamoModel, draft: Draft) -> None:
+def _set_stored(obj: DynamoModel, draft: Draft) -> None:
     """Let an object know what is stored of it, where that is what was wanted."""
     if obj._stored is None:
         obj._stored = dict(draft.before)
     obj.__dict__.update(draft.shows)
 
 
-async def _check(obj: DynamoModel, before: Item, terms: CallerConditions, pending: Block | None) -> None:
+async def _check_conditions(obj: DynamoModel, before: Item, terms: CallerConditions, pending: Block | None) -> None:
     """Ask whether a stored object meets what is demanded, where there is nothing to write: one transaction."""
     if terms.demanded == EVERYTHING:
         return
@@ -365,7 +367,7 @@ async def remember(obj: DynamoModel, write: Write, stored: Item) -> None:
         values = {name: held[name] for name in {*values, *left} if name in held}
     marks = [each.mark for each in write.side_writes if each.mark is not None]
     known: dict[str, Any] = {**stored}
-    for mark in marks or [_kept_mark(write.transition.before)]:
+    for mark in marks or [_earlier_mark(write.transition.before)]:
         known |= mark
     decode.remember(obj, PartialItem(known, stored.names) if isinstance(stored, PartialItem) else known, values)
     for each in write.side_writes:
@@ -373,11 +375,11 @@ async def remember(obj: DynamoModel, write: Write, stored: Item) -> None:
             await each.afterwards(obj)
 
 
-def _kept_mark(before: Item | None) -> Item:
+def _earlier_mark(before: Item | None) -> Item:
     return {} if before is None or names.COPIES_DUE not in before else {names.COPIES_DUE: before[names.COPIES_DUE]}
 
 
-async def only_if(
+async def write_if(
     obj: DynamoModel,
     condition: Condition,
     write: Callable[[CallerConditions], Awaitable[object]],

@@ -43,8 +43,8 @@ from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.references import Children, checked
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import cascade, on_delete
-from dynamo_single.orm.write.cascade import Cascade, Listing, Step
-from dynamo_single.orm.write.save import assign, remember
+from dynamo_single.orm.write.cascade import Cascade, ChildQuery, Step
+from dynamo_single.orm.write.save import remember, set_values
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import names
 from dynamo_single.table.flow import pause
@@ -62,10 +62,10 @@ else:
 # This module must not depend on how the objects of a deletion are found, or on how a concurrent change is handled.
 
 #: The attributes that a restored object loses, if it has them.
-MARKS = (registry.DELETED_AT, registry.DELETED_WITH, registry.PURGE_AT)
+TRASH_ATTRIBUTES = (registry.DELETED_AT, registry.DELETED_WITH, registry.PURGE_AT)
 
 
-class Batch(Struct, frozen=True):
+class DeletionBatch(Struct, frozen=True):
     """The values that the objects of one deletion share; ``mark`` identifies the object that was deleted itself."""
 
     mark: str
@@ -73,7 +73,7 @@ class Batch(Struct, frozen=True):
     purge_at: datetime | None
 
     @classmethod
-    def begun_with(cls, obj: DynamoModel) -> Batch:
+    def of_new_deletion(cls, obj: DynamoModel) -> DeletionBatch:
         """Return the batch of an object that is deleted now."""
         moment, after = clock.instant(), type(obj)._options.purge_after
         # Time to live has a resolution of seconds.
@@ -81,7 +81,7 @@ class Batch(Struct, frozen=True):
         return cls(_mark(obj), moment, purge_at)
 
     @classmethod
-    def of(cls, obj: Any) -> Batch:
+    def of(cls, obj: Any) -> DeletionBatch:
         """Return the batch of an object in the trash, from its stored values."""
         values = decode.values_of(type(obj), obj._stored)
         mark = values[registry.DELETED_WITH] or _mark(obj)
@@ -97,15 +97,15 @@ class Batch(Struct, frozen=True):
         name = Subject(obj).name
         moment = registry.attributes_of(type(obj))[registry.DELETED_AT].to_attribute_value(self.moment)
         check = Check(key_of(obj._stored), Stored(names.DELETED_AT, "=", (moment,)))
-        return cascade.guard(name, check, partial(_restored_meanwhile, name))
+        return cascade.guard_entry(name, check, partial(_restored_error, name))
 
-    def listings(self, children: Children) -> list[Listing]:
+    def child_queries(self, children: Children) -> list[ChildQuery]:
         """Return the listings of the children that are in the trash with this batch."""
         conditions = {registry.DELETED_WITH: self.mark, registry.DELETED_AT: self.moment}
-        return [Listing(children, "deleted", conditions, is_in_trash)]
+        return [ChildQuery(children, "deleted", conditions, is_in_trash)]
 
 
-class Assignment(Step):
+class TrashStep(Step):
     """Set or remove the trash attributes of one object of several."""
 
     def __init__(
@@ -120,7 +120,7 @@ class Assignment(Step):
         """Send the write alone, or within a block."""
         write = None if self.held is None else await self.compose(pending)
         if write is None:
-            await assign(self.obj, self.values, self.terms, pending)
+            await set_values(self.obj, self.values, self.terms, pending)
         else:
             await remember(self.obj, write, await send.send_write(self.obj, write))
         return True
@@ -139,7 +139,7 @@ class Assignment(Step):
         await remember(self.obj, write, stored)
 
 
-class Return(Assignment):
+class RestoreStep(TrashStep):
     """Remove the trash attributes of an object after all objects that were deleted with it.
 
     The write is conditional on the number of those objects, less the ones restored before it. So it does not leave an
@@ -150,19 +150,21 @@ class Return(Assignment):
         super().__init__(obj, values, terms)
         self.read: Item = obj._stored
 
-    def held_to(self, entry: Entry, added: Sums) -> Entry:
+    def with_counts(self, entry: Entry, added: Sums) -> Entry:
         """Add the condition on the number to the entry; see ``Step``."""
         key = key_of(self.read)
-        condition = cascade.as_counted(self.read, names.DELETED_ALONG, added.get(key, {}).get(names.DELETED_ALONG, 0))
-        return replace(entry, actions=tuple(_with(action, key, condition) for action in entry.actions))
+        condition = cascade.count_condition(
+            self.read, names.DELETED_ALONG, added.get(key, {}).get(names.DELETED_ALONG, 0)
+        )
+        return replace(entry, actions=tuple(_with_condition(action, key, condition) for action in entry.actions))
 
     async def send(self, pending: Block | None) -> bool:
         """Send the write alone, or within a block; return ``False`` if there is nothing to write."""
         write = await self.compose(pending)
         if write is None:
             return False
-        condition = cascade.as_counted(self.read, names.DELETED_ALONG, 0)
-        write = replace(write, own=tuple(_with(action, key_of(self.read), condition) for action in write.own))
+        condition = cascade.count_condition(self.read, names.DELETED_ALONG, 0)
+        write = replace(write, own=tuple(_with_condition(action, key_of(self.read), condition) for action in write.own))
         await self.remember(write, await send.send_write(self.obj, write))
         return True
 
@@ -171,18 +173,18 @@ class Return(Assignment):
         await super().remember(write, {name: value for name, value in stored.items() if name != names.DELETED_ALONG})
 
 
-def _with(action: Action, key: ItemKey, condition: Condition) -> Action:
+def _with_condition(action: Action, key: ItemKey, condition: Condition) -> Action:
     if not isinstance(action, Update) or action.key != key:
         return action
     return replace(action, condition=join((action.condition, condition)))
 
 
-def restored(obj: DynamoModel) -> Values:
+def restore_values(obj: DynamoModel) -> Values:
     """Return the values that take an object out of the trash."""
-    return {name: None for name in MARKS if name != registry.PURGE_AT or _purges(obj)}
+    return {name: None for name in TRASH_ATTRIBUTES if name != registry.PURGE_AT or _purges(obj)}
 
 
-def _restored_meanwhile(name: str, action: Action, found: Item | None) -> StaleObject:
+def _restored_error(name: str, action: Action, found: Item | None) -> StaleObject:
     return StaleObject(
         f"Cannot delete all children of {name}: it was {'restored' if found else 'permanently deleted'} while it was "
         "deleted. The remaining children were not moved to the trash. Read it again and retry."
@@ -218,14 +220,14 @@ async def delete(obj: DynamoModel, terms: CallerConditions, pending: Block | Non
     _check_stored(obj, "deleted")
     if pending is None and names.MOVED_FROM in obj._stored:
         # What refers to the identity that it had goes along too.
-        await move_references.complete(obj)
+        await move_references.finish_move(obj)
     try:
-        await _carry_out(obj, terms, done, pending, into_trash=True)
+        await _run(obj, terms, done, pending, into_trash=True)
     except type(obj).DoesNotExist:
         pass  # somebody else deleted it for good
     finally:
-        await _tell(post_soft_delete, done)
-    return cascade.counts(type(obj), done)
+        await _send_signal(post_soft_delete, done)
+    return cascade.deletion_counts(type(obj), done)
 
 
 async def restore(obj: DynamoModel, terms: CallerConditions, pending: Block | None) -> tuple[int, dict[str, int]]:
@@ -237,7 +239,7 @@ async def restore(obj: DynamoModel, terms: CallerConditions, pending: Block | No
     done: list[Any] = []
     _check_stored(obj, "restored")
     try:
-        await _carry_out(obj, terms, done, pending, into_trash=False)
+        await _run(obj, terms, done, pending, into_trash=False)
     except UniqueViolation as error:
         if done:  # taken between the question and the answer
             error.args = (
@@ -247,34 +249,34 @@ async def restore(obj: DynamoModel, terms: CallerConditions, pending: Block | No
             )
         raise
     finally:
-        await _tell(post_restore, done)
-    return cascade.counts(type(obj), done)
+        await _send_signal(post_restore, done)
+    return cascade.deletion_counts(type(obj), done)
 
 
-async def _tell(signal: Signal, done: Sequence[object]) -> None:
+async def _send_signal(signal: Signal, done: Sequence[object]) -> None:
     for each in done:
         await notify(signal, type(each), instance=each)
 
 
-async def along_with(obj: DynamoModel) -> list[DynamoModel]:
+async def dependents(obj: DynamoModel) -> list[DynamoModel]:
     """What goes to the trash along with a live object: a Query for each kind of children, or for several of them."""
-    return await cascade.below(obj, live)
+    return await cascade.descendants(obj, live_queries)
 
 
-async def coming_back_with(obj: DynamoModel) -> list[DynamoModel]:
+async def restorable_dependents(obj: DynamoModel) -> list[DynamoModel]:
     """What a restoration brings back along with an object in the trash: a Query for each kind of children."""
-    return await cascade.below(obj, Batch.of(obj).listings)
+    return await cascade.descendants(obj, DeletionBatch.of(obj).child_queries)
 
 
-async def counted_with(obj: DynamoModel) -> int:
+async def count_batch(obj: DynamoModel) -> int:
     """How many items that an index lists are in the trash with an object: a Query for each kind of children."""
-    found = await cascade.below(obj, partial(_marked_anywhere, Batch.of(obj)), again=True)
+    found = await cascade.descendants(obj, partial(_batch_queries, DeletionBatch.of(obj)), again=True)
     return sum(1 for child in found if is_in_trash(child) and trash_counts.is_counted(type(child)))
 
 
-async def count_loaded(obj: DynamoModel) -> None:
+async def set_loaded_count(obj: DynamoModel) -> None:
     """Give an object that a fixture has put into the trash its number, if the fixture had what went with it before."""
-    number = await counted_with(obj) if is_in_trash(obj) else 0
+    number = await count_batch(obj) if is_in_trash(obj) else 0
     if number:
         unnumbered = join((as_read(obj._stored, (names.DELETED_AT,)), Stored(names.DELETED_ALONG, "missing")))
         update = Update(key_of(obj._stored), set={names.DELETED_ALONG: {"N": str(number)}}, condition=unnumbered)
@@ -282,9 +284,9 @@ async def count_loaded(obj: DynamoModel) -> None:
             await get_table(type(obj)._options.alias).ask_patiently(compile_action(update))
 
 
-def live(children: Children) -> list[Listing]:
+def live_queries(children: Children) -> list[ChildQuery]:
     """The children that are not in the trash."""
-    return [Listing(children, "live")]
+    return [ChildQuery(children, "live")]
 
 
 def _check_stored(obj: DynamoModel, done: str) -> None:
@@ -292,7 +294,7 @@ def _check_stored(obj: DynamoModel, done: str) -> None:
         raise ValueError(f"{obj._meta.object_name} object can't be {done} because it is not stored.")
 
 
-async def _carry_out(
+async def _run(
     obj: DynamoModel, terms: CallerConditions, done: list[DynamoModel], pending: Block | None, *, into_trash: bool
 ) -> None:
     """Do what there is to do, and again if another writer was faster; ``done`` takes in what is written.
@@ -300,24 +302,24 @@ async def _carry_out(
     What the object remembers may be outdated: where it says that there is nothing to do, it is read again. Changes of
     the object that are not saved stay as they are.
     """
-    prepare = _deletion if into_trash else _restoration
+    prepare = _plan_deletion if into_trash else _plan_restore
     is_fresh = isinstance(obj._stored, PartialItem) and await completed(obj)
     for attempt in range(ATTEMPTS):
         if not is_fresh and is_in_trash(obj) == into_trash:
-            await _read_again(obj)
+            await _reload(obj)
             is_fresh = True
         if is_fresh and not matches(terms.queried, obj._stored, registry.layout_of(type(obj))):
             return
         work = await prepare(obj, terms, again=attempt > 0)
-        batch = Batch.of(obj) if is_in_trash(obj) else None
+        batch = DeletionBatch.of(obj) if is_in_trash(obj) else None
         try:
             await work.send(pending)
             if not into_trash and pending is None and work.steps:
-                await _latecomers(obj, batch, done)
+                await _restore_late_children(obj, batch, done)
         except StaleObject as error:
             outdated = error.expected != error.found and work.failed is obj and terms.queried == EVERYTHING
             as_it_was = obj._stored, values_held(obj)
-            await _read_again(obj)
+            await _reload(obj)
             is_fresh = True
             if into_trash and any(each is obj for each in work.done):
                 raise  # restored after its own transaction: what is below it is no matter of this deletion any more
@@ -329,46 +331,46 @@ async def _carry_out(
                 raise
         else:
             if into_trash and pending is None and work.steps:
-                await _look_again(obj, work, done)
+                await _delete_late_referrers(obj, work, done)
             return
         finally:
             done += work.done
 
 
-async def _look_again(obj: DynamoModel, first: Cascade, done: list[DynamoModel]) -> None:
+async def _delete_late_referrers(obj: DynamoModel, first: Cascade, done: list[DynamoModel]) -> None:
     """Once more for what came to refer to the objects by ``on_delete`` while they went to the trash: a Query for each
     such reference."""
-    if any(map(on_delete.takes_along, {type(step.obj) for step in first.steps})):
-        work = await _deletion(obj, NO_CONDITIONS, again=True)
+    if any(map(on_delete.has_cascade, {type(step.obj) for step in first.steps})):
+        work = await _plan_deletion(obj, NO_CONDITIONS, again=True)
         try:
             await work.send(None)
         finally:
             done += work.done
-    await on_delete.report_protected([step.obj for step in first.steps], live)
+    await on_delete.report_protected([step.obj for step in first.steps], live_queries)
 
 
-async def _deletion(obj: DynamoModel, terms: CallerConditions, *, again: bool) -> Cascade:
+async def _plan_deletion(obj: DynamoModel, terms: CallerConditions, *, again: bool) -> Cascade:
     """The object first, so that an interrupted deletion says so, then its children."""
     interrupted = is_in_trash(obj)
-    batch = Batch.of(obj) if interrupted else Batch.begun_with(obj)
+    batch = DeletionBatch.of(obj) if interrupted else DeletionBatch.of_new_deletion(obj)
 
-    def listings_of(children: Children) -> list[Listing]:
-        completes = interrupted and cascade.followers(children.model)
-        return [*live(children), *(batch.listings(children) if completes else ())]
+    def listings_of(children: Children) -> list[ChildQuery]:
+        completes = interrupted and cascade.cascade_children(children.model)
+        return [*live_queries(children), *(batch.child_queries(children) if completes else ())]
 
     # What is counted is read before it is looked for.
     held = (await decode.reloaded(obj))._stored if checked(type(obj)) and not interrupted else None
-    steps = [] if interrupted else [Assignment(obj, batch.changes(obj, follows=False), terms, held)]
-    children = [child for child in await cascade.below(obj, listings_of, again=again) if not is_in_trash(child)]
-    await on_delete.refuse_protected([*(() if interrupted else (obj,)), *children], live)
+    steps = [] if interrupted else [TrashStep(obj, batch.changes(obj, follows=False), terms, held)]
+    children = [child for child in await cascade.descendants(obj, listings_of, again=again) if not is_in_trash(child)]
+    await on_delete.refuse_protected([*(() if interrupted else (obj,)), *children], live_queries)
     if held is not None:
-        on_delete.shows_all([(obj, held)], children, for_good=False)
-    steps += [Assignment(child, batch.changes(child, follows=True)) for child in children]
+        on_delete.check_counts([(obj, held)], children, for_good=False)
+    steps += [TrashStep(child, batch.changes(child, follows=True)) for child in children]
     # What follows the object's own transaction, or completes it, must not follow its restoration.
-    return _Deletion(steps, [batch.guard(obj)] if len(steps) > (0 if interrupted else 1) else [], root=obj)
+    return _TrashCascade(steps, [batch.guard(obj)] if len(steps) > (0 if interrupted else 1) else [], root=obj)
 
 
-class _Deletion(Cascade):
+class _TrashCascade(Cascade):
     """Moving an object and its children to the trash: the object knows their number then."""
 
     def __init__(self, steps: Sequence[Step], guards: Sequence[Entry], *, root: DynamoModel) -> None:
@@ -381,35 +383,37 @@ class _Deletion(Cascade):
         trash_counts.add_known_count(self.root, [step.obj for step in self.steps])
 
 
-async def _restoration(obj: DynamoModel, terms: CallerConditions, *, again: bool) -> Cascade:
+async def _plan_restore(obj: DynamoModel, terms: CallerConditions, *, again: bool) -> Cascade:
     """The children first, so that what is not restored yet still belongs to an object in the trash."""
     if not is_in_trash(obj):
         return Cascade(())
     if single.has_expired(obj._stored):
         raise type(obj).DoesNotExist(f"{Subject(obj).name} is past the time until which the trash keeps it.")
-    children = await _returning(obj, again=again)
-    steps = [*(Assignment(child, restored(child)) for child in reversed(children))]
-    own = Return if trash_counts.has_trash_count(type(obj)) else Assignment
-    return Cascade([*steps, own(obj, restored(obj), CallerConditions(terms.queried))], _guards(obj), ask_first=True)
+    children = await _restorable(obj, again=again)
+    steps = [*(TrashStep(child, restore_values(child)) for child in reversed(children))]
+    own = RestoreStep if trash_counts.has_trash_count(type(obj)) else TrashStep
+    return Cascade(
+        [*steps, own(obj, restore_values(obj), CallerConditions(terms.queried))], _parent_guards(obj), checks_first=True
+    )
 
 
-async def _returning(obj: DynamoModel, *, again: bool) -> list[DynamoModel]:
+async def _restorable(obj: DynamoModel, *, again: bool) -> list[DynamoModel]:
     """Find what went to the trash with an object; an index that shows too little is waited for.
 
     Raises ``StaleObject`` if it still shows too little after ``ATTEMPTS`` searches, ``PAUSE`` seconds apart.
     """
     for attempt in range(ATTEMPTS):
-        batch = Batch.of(obj)
+        batch = DeletionBatch.of(obj)
         # What another writer deletes again may be below what is restored already.
-        listings_of = partial(_marked_anywhere, batch) if attempt else batch.listings
-        found = await cascade.below(obj, listings_of, again=again or attempt > 0)
+        listings_of = partial(_batch_queries, batch) if attempt else batch.child_queries
+        found = await cascade.descendants(obj, listings_of, again=again or attempt > 0)
         found = [child for child in found if is_in_trash(child)]
         if trash_counts.is_complete(obj._stored, found):
             return found
         if attempt < ATTEMPTS - 1:
             await pause(PAUSE)
             # What left the trash by itself has lowered the number.
-            await _read_again(obj)
+            await _reload(obj)
             if not is_in_trash(obj):
                 return []  # its own write says so
     number = trash_counts.trash_count(obj._stored)
@@ -420,14 +424,14 @@ async def _returning(obj: DynamoModel, *, again: bool) -> list[DynamoModel]:
     )
 
 
-async def _latecomers(obj: DynamoModel, batch: Batch | None, done: list[DynamoModel]) -> None:
+async def _restore_late_children(obj: DynamoModel, batch: DeletionBatch | None, done: list[DynamoModel]) -> None:
     """Bring back what another deletion of the object put into the trash meanwhile, as far as a key shows it by now."""
     for _ in range(ATTEMPTS):
-        below = await cascade.below(obj, partial(_marked_anywhere, batch), again=True)
+        below = await cascade.descendants(obj, partial(_batch_queries, batch), again=True)
         late = [child for child in reversed(below) if is_in_trash(child)]
         if not late:
             return
-        work = Cascade([*(Assignment(child, restored(child)) for child in late)], _guards_of_children(obj))
+        work = Cascade([*(TrashStep(child, restore_values(child)) for child in late)], _child_guards(obj))
         try:
             await work.send(None)
         except StaleObject:
@@ -440,32 +444,34 @@ async def _latecomers(obj: DynamoModel, batch: Batch | None, done: list[DynamoMo
     )
 
 
-def _marked_anywhere(batch: Batch | None, children: Children) -> list[Listing]:
+def _batch_queries(batch: DeletionBatch | None, children: Children) -> list[ChildQuery]:
     """The children that are in the trash with a batch, and the live ones below which others may be."""
-    found = live(children) if cascade.followers(children.model) else []
-    return [*found, *(batch.listings(children) if batch is not None else ())]
+    found = live_queries(children) if cascade.cascade_children(children.model) else []
+    return [*found, *(batch.child_queries(children) if batch is not None else ())]
 
 
-def _guards_of_children(obj: DynamoModel) -> list[Entry]:
+def _child_guards(obj: DynamoModel) -> list[Entry]:
     """What holds the restoration of children to their parent's being live."""
     name = Subject(obj).name
     check = Check(key_of(obj._stored), Stored(names.DELETED_AT, "missing"))
-    return [cascade.guard(name, check, partial(_in_trash, obj, name))]
+    return [cascade.guard_entry(name, check, partial(_parent_error, obj, name))]
 
 
-def _guards(obj: Any) -> list[Entry]:
+def _parent_guards(obj: Any) -> list[Entry]:
     """What has to be out of the trash for the object to be live: the objects that it goes along with."""
     guards = []
-    for parent, field in cascade.parents(obj._meta.concrete_model):
+    for parent, field in cascade.cascade_parents(obj._meta.concrete_model):
         pk = decode.values_of(type(obj), obj._stored)[field.attname]
         if pk is not None:
             name = secrecy.named(parent, pk)
             check = Check(key_of_pk(parent, pk), Stored(names.DELETED_AT, "missing"))
-            guards.append(cascade.guard(name, check, partial(_in_trash, obj, name)))
+            guards.append(cascade.guard_entry(name, check, partial(_parent_error, obj, name)))
     return guards
 
 
-def _in_trash(obj: DynamoModel, parent: str, action: Action, found: Item | None) -> ParentInTrash | MissingReference:
+def _parent_error(
+    obj: DynamoModel, parent: str, action: Action, found: Item | None
+) -> ParentInTrash | MissingReference:
     if not found:
         return MissingReference(
             f"{Subject(obj).name} cannot be restored: {parent}, which counts it, is not stored; nothing was written.",
@@ -477,6 +483,6 @@ def _in_trash(obj: DynamoModel, parent: str, action: Action, found: Item | None)
     )
 
 
-async def _read_again(obj: DynamoModel) -> None:
-    changed = changed_in_memory(obj).difference(MARKS)
+async def _reload(obj: DynamoModel) -> None:
+    changed = changed_in_memory(obj).difference(TRASH_ATTRIBUTES)
     decode.follow(obj, await decode.reloaded(obj), changed)
