@@ -7,7 +7,7 @@ import re
 from tests.unit import foreign_names
 
 #: The modules of the core that name a folder of ``contrib``.
-PLACES = {"logbook": ["admin/sites"], "table_admin": ["admin/sites"]}
+PLACES = {"document_forms": ["admin/editing/merging"], "logbook": ["admin/sites"], "table_admin": ["admin/sites"]}
 
 
 def test_the_core_names_each_folder_at_one_place() -> None:

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from dynamo_single.admin.editing import saving
 from dynamo_single.admin.references import ReferringForm
 from dynamo_single.forms import AS_SHOWN, MergingModelForm
-from dynamo_single.orm.schema.fields.list_forms import form_class_of
+from dynamo_single.lazy_modules import Later
 from dynamo_single.orm.schema.types import DynamoModel, ModelField
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     _Base = ModelAdmin[Any]
 else:
     _Base = object
+
+#: The one place where the core reaches this folder, which is above the admin.
+document_forms = Later("dynamo_single.contrib.document_forms")
 
 
 class MergesEdits(_Base):
@@ -76,7 +79,9 @@ class HasRows(_Base):
 
     def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> FormField | None:
         """Django's; what is declared of a map or a list decides on the class of its field."""
-        form_class = form_class_of(getattr(db_field, "attribute", None))
+        attribute = getattr(db_field, "attribute", None)
+        is_declared = getattr(attribute, "shape", None) is not None
+        form_class = document_forms.form_class_of(attribute) if is_declared else None
         if form_class is not None:
             kwargs = {"form_class": form_class, **kwargs}
         return super().formfield_for_dbfield(db_field, request, **kwargs)

@@ -1,0 +1,295 @@
+"""A map with a schema in a form: a row for each declared place, by its type, and JSON for whatever else it holds.
+
+Lists in it whose elements are declared have rows of their own (``lists``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from functools import partial
+from typing import Any, Final
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _
+
+from dynamo_single.contrib.document_forms.lists import EMPTY, Elements, ListedFormField, inputs_of, tried
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.schema.fields.documents import document_text
+from dynamo_single.orm.schema.fields.forms import DocumentFormField
+from dynamo_single.orm.schema.keys import values
+from dynamo_single.orm.schema.types import SentData, SentFiles
+
+#: How many empty rows a list has; one that lies in a row of another list has one.
+_EXTRA: Final = 3
+_PLACE_TWICE: Final = _("%(row)s: the JSON has another value of %(key)s. Take it out there, or leave this row empty.")
+
+
+class Place:
+    """A declared place of a map, or an element of a list: its path, its attribute, and the form field of its row.
+
+    A place that holds a map or a list of several inputs has a field that knows itself what it gives back.
+    """
+
+    def __init__(self, path: tuple[str, ...], attribute: Any, field: Any) -> None:
+        self.path, self.attribute, self.field = path, attribute, field
+        # One line has none, and what has several is sent with two characters for each.
+        self._line_ends = frozenset("\r" if isinstance(field.widget, forms.Textarea) else "\r\n")
+        field.required = False  # what is missing the schema says itself, by its path
+        if hasattr(field, "strip"):
+            field.strip = False
+
+    @property
+    def label(self) -> str:
+        """The names on the way, as people read them, and what the attribute is called."""
+        names = [*(step.replace("_", " ") for step in self.path[:-1]), str(self.attribute.field.verbose_name)]
+        return " / ".join(str(capfirst(name)) for name in names)
+
+    def shown(self, stored: object) -> Any:
+        """What the row shows of a stored value; ``None`` where it would not give the same value back."""
+        if hasattr(self.field, "gives_back"):
+            return stored if self.field.gives_back(stored) else None
+        try:
+            text = self.field.widget.format_value(self.field.prepare_value(self._read(stored)))
+            text = text[0] if isinstance(text, list) else text
+            if isinstance(text, str) and self._line_ends.intersection(text):
+                return None  # a browser sends another text
+            return text if text not in EMPTY and self.held(self.field.clean(text)) == stored else None
+        except (InvalidValue, ValidationError, ValueError, TypeError, LookupError):
+            return None
+
+    def held(self, value: object) -> Any:
+        """A value as a document holds it: a date is the text that it is stored as.
+
+        Raises ``ValidationError`` for what the attribute's own validators refuse, and ``InvalidValue``.
+        """
+        if hasattr(self.field, "gives_back"):
+            return value
+        if isinstance(value, str) and isinstance(self.field.widget, forms.Textarea):
+            value = value.replace("\r\n", "\n")
+        self.attribute.field.run_validators(self.attribute.prepare(value))
+        return values.from_attribute_value(self.attribute.to_attribute_value(value))
+
+    def _read(self, stored: object) -> Any:
+        return self.attribute.from_attribute_value(dict(values.to_attribute_value(stored)))
+
+
+def places_of(shape: Any, path: tuple[str, ...] = (), *, extra: int = _EXTRA) -> list[Place]:
+    """The places that rows can hold: one value each, by a field with one input, and lists whose elements are such.
+
+    The others are left to the JSON.
+    """
+    found: list[Place] = []
+    for name, member in shape.members.items():
+        here = (*path, name)
+        if hasattr(member, "members"):
+            found += places_of(member, here, extra=extra)
+        else:
+            field = _field_of(member, extra)
+            found += [] if field is None else [Place(here, member, field)]
+    return found
+
+
+def _field_of(member: Any, extra: int) -> Any:
+    """The form field of a value; ``None`` where one input cannot hold it."""
+    if member.attr_type == "L" and member.shape is not None:
+        elements = elements_of(member.shape, extra=extra)
+        return None if elements is None else ListedFormField(elements=elements, is_inside=True)
+    if member.attr_type not in ("S", "N", "BOOL") or member.document:
+        return None
+    # A box cannot say that there is no value.
+    field = forms.NullBooleanField() if member.attr_type == "BOOL" else member.field.formfield()
+    return None if field is None or isinstance(field.widget, forms.MultiWidget) else deepcopy(field)
+
+
+def elements_of(declared: Any, *, extra: int = _EXTRA) -> Elements | None:
+    """What a list's form knows of its elements; ``None`` where no row can hold one."""
+    member = declared.member
+    shape = member if hasattr(member, "members") else member.shape if member.attr_type == "M" else None
+    if shape is not None:
+        field = ShapedFormField(shape=shape, extra=1, says_missing=True)
+        return Elements(field, partial(_given_back, field), _as_it_is, extra)
+    field = _field_of(member, 1)
+    if field is None:
+        return None
+    place = Place((), member, field)
+    return Elements(field, place.shown, place.held, extra)
+
+
+def form_class_of(attribute: Any) -> Any:
+    """The class of a form field with rows for an attribute; ``None`` for one without a schema, or that has no rows."""
+    shape = getattr(attribute, "shape", None)
+    if shape is None:
+        return None
+    if attribute.attr_type == "M":
+        return partial(ShapedFormField, shape=shape)
+    elements = elements_of(shape)
+    if elements is None:
+        return None
+    return partial(ListedFormField, elements=elements, empty=None if attribute.null else [])
+
+
+def _given_back(field: Any, value: object) -> object:
+    return value if field.gives_back(value) else None
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+class ShapedWidget(forms.MultiWidget):
+    """A row for each place, and one for the rest; takes the whole map as JSON under its own name as well."""
+
+    template_name = "dynamo_single/forms/shaped.html"
+    use_fieldset = True
+
+    def __init__(self, places: Sequence[Place], rest: Any, attrs: dict[str, object] | None = None) -> None:
+        super().__init__([*(place.field.widget for place in places), rest], attrs)
+        self.places = places
+
+    def decompress(self, value: Any) -> list[Any]:
+        """What each row shows, and the text of the rest; nothing for no map."""
+        if not isinstance(value, dict):
+            return [None] * len(self.widgets)
+        rest, shown = deepcopy(value), []
+        for place in self.places:
+            text = place.shown(_at(value, place.path))
+            shown.append(text)
+            if text is not None:
+                _take(rest, place.path)
+        return [*shown, document_text(rest) if rest or not value else ""]
+
+    def value_from_datadict(self, data: SentData, files: SentFiles, name: str) -> list[object]:
+        """Django's; a map that was sent as one text is the rest."""
+        if name in data:
+            return [*([None] * len(self.places)), data[name]]
+        return super().value_from_datadict(data, files, name)
+
+    def value_omitted_from_data(self, data: SentData, files: SentFiles, name: str) -> bool:
+        """Whether neither the map nor a row of it was sent."""
+        return name not in data and super().value_omitted_from_data(data, files, name)
+
+    def put(self, data: Any, name: str, value: object, put: Callable[[object, str, object, object], None]) -> None:
+        """Give data what this widget would send for a map; ``put`` does so for the widget of an input."""
+        data.pop(name, None)
+        for number, (widget, part) in enumerate(zip(self.widgets, self.decompress(value), strict=True)):
+            put(data, f"{name}_{number}", widget, part)
+
+    def get_context(self, name: str, value: object, attrs: dict[str, object] | None) -> dict[str, object]:
+        """Django's, with the label of each row."""
+        # Of a row of a list, which has a label for the whole of it.
+        attrs = {key: each for key, each in (attrs or {}).items() if key != "aria-label"}
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        labels = [*(place.label for place in self.places), _("Further keys, as JSON")]
+        for row, label in zip(context["widget"]["subwidgets"], labels, strict=True):
+            row["label"], row["has_rows"] = label, "rows" in row
+            row["attrs"].pop("required", None)
+        return context
+
+
+class ShapedFormField(forms.MultiValueField):
+    """A map that has a schema. A row left empty leaves its place out, unless the rest has it.
+
+    What a row cannot show as it is, such as a value of another type than the declared one, stays in the rest. Two
+    values of one place, in its row and in the rest, are an error. With ``says_missing`` so is a place without a value
+    that needs one.
+    """
+
+    def __init__(self, *, shape: Any, extra: int = _EXTRA, says_missing: bool = False, **kwargs: Any) -> None:
+        for name in ("encoder", "decoder", "max_length"):
+            kwargs.pop(name, None)
+        self.places, self.says_missing = places_of(shape, extra=extra), says_missing
+        rest = DocumentFormField(holds=dict, required=False)
+        kwargs["widget"] = ShapedWidget(self.places, rest.widget)
+        # Django asks for it where a default is a function. The hidden text of a map is Python's, which equals no map.
+        kwargs["show_hidden_initial"] = False
+        fields = [*(place.field for place in self.places), rest]
+        super().__init__(fields, require_all_fields=False, **{**kwargs, "required": False})
+
+    def inputs(self, value: object) -> int:
+        """The number of inputs that a map has."""
+        return sum(inputs_of(place.field, _at(value, place.path)) for place in self.places) + 1
+
+    def gives_back(self, value: object) -> bool:
+        """Whether the form shows a map as it is: what rows do not show is JSON."""
+        return isinstance(value, dict)
+
+    def clean(self, value: Any) -> Any:
+        """The map; an error names the row."""
+        if self.disabled and not isinstance(value, list):
+            return value
+        given = value if isinstance(value, list | tuple) else self.widget.decompress(value)
+        *rows, rest = given or [None] * len(self.fields)
+        errors: list[Any] = []
+        found = tried(self.fields[-1].clean, rest, "", errors)
+        found = deepcopy(found) if isinstance(found, dict) else None
+        for place, text in zip(self.places, rows, strict=True):
+            cleaned = None if text in EMPTY else tried(place.field.clean, text, f"{place.label}: ", errors)
+            if cleaned in EMPTY:
+                continue
+            held = tried(place.held, cleaned, f"{place.label}: ", errors)
+            if held is None:
+                continue
+            if _in_the_way(found, place.path, held):
+                text = _PLACE_TWICE % {"row": place.label, "key": ".".join(place.path)}
+                errors.append(ValidationError(text, "invalid"))
+            else:
+                found = _with(found or {}, place.path, held)
+        if self.says_missing and found is not None and not errors:
+            errors += [
+                ValidationError(f"{place.label}: {place.field.error_messages['required']}", "required")
+                for place in self.places
+                if not place.attribute.null and _at(found, place.path) is None
+            ]
+        if errors:
+            raise ValidationError(errors)
+        return found
+
+    def has_changed(self, initial: object, data: object) -> bool:
+        """Compare maps."""
+        try:
+            return not self.disabled and bool(self.clean(data) != initial)
+        except ValidationError:
+            return True
+
+    def in_words(self, value: object) -> str:
+        """The map on one line, for messages and the log."""
+        return "" if value is None else document_text(value, indent=None)
+
+
+def _at(value: Any, path: Sequence[str]) -> Any:
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _in_the_way(value: object, path: Sequence[str], held: object) -> bool:
+    """Whether a place, or one on the way to it, has a value that would be lost if this one were put there."""
+    for step in path:
+        if not isinstance(value, dict):
+            break
+        value = value.get(step)
+    else:
+        return value is not None and value != held
+    return value is not None
+
+
+def _take(value: dict[str, Any], path: Sequence[str]) -> None:
+    """Take a place away, with the maps that hold nothing else."""
+    step, *below = path
+    if not below:
+        del value[step]
+        return
+    _take(value[step], below)
+    if not value[step]:
+        del value[step]
+
+
+def _with(value: Mapping[str, object], path: Sequence[str], held: object) -> dict[str, object]:
+    step, *below = path
+    if not below:
+        return {**value, step: held}
+    within = value.get(step)
+    return {**value, step: _with(within if isinstance(within, dict) else {}, below, held)}
