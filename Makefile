@@ -90,7 +90,6 @@ bench-cpu: install-dev ## measure the client CPU of single operations against Py
 
 check: lint ## lint, import contract and types, without tests
 	@said=$$($(BIN)/lint-imports --no-cache 2>&1) || { echo "$$said"; exit 1; }
-	@$(BIN)/python -m tests.typing_imports
 	@$(BIN)/mypy
 
 lint: install-dev ## ruff's rules, its formatting, and words that tests/prose.py lists

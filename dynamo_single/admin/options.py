@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.conf import settings
@@ -20,7 +20,7 @@ from django.urls import NoReverseMatch, URLPattern, path
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
-from dynamo_single.admin import content_types, trash, trash_page
+from dynamo_single.admin import content_types, trash, trash_page, types
 from dynamo_single.admin.batch_actions.batching import RunsInBatches, in_batches
 from dynamo_single.admin.batch_actions.left import logged_if_deleted
 from dynamo_single.admin.display import hide_in_form
@@ -38,6 +38,7 @@ from dynamo_single.admin.lists.stepwise import KeyPaginator
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.secrets import HidesSecrets, also_of, without_secrets
 from dynamo_single.admin.trash_page import ShowsTrash
+from dynamo_single.admin.types import M
 from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField, UnreadableItem
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.registry import layout_of
@@ -46,14 +47,13 @@ from dynamo_single.permission_fields import PermissionsField
 
 if TYPE_CHECKING:
     from django.forms import Field as FormField
-    from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
 
     from dynamo_single.orm.query.queryset import QuerySet
-    from dynamo_single.orm.schema.types import DynamoModel
 
-    M = TypeVarWithDefault("M", bound=DynamoModel, default=Any)
+    class _Base(types.DynamoModelAdmin[M], LoggedModelAdmin[M]): ...
+
 else:
-    M = TypeVar("M")
+    _Base = LoggedModelAdmin
 
 
 #: What a list is refused with before a request is sent, or because more matches than may be looked at.
@@ -73,7 +73,7 @@ class DynamoModelAdmin(
     ReadsInlinesTogether,
     HasRows,
     KnowsReferences,
-    LoggedModelAdmin[M],
+    _Base[M],
 ):
     """The admin of a model that lives in DynamoDB; options are those of Django's ``ModelAdmin``.
 

@@ -1,17 +1,56 @@
-"""What checkers are told that an admin and a list of ours are, below the modules that make them.
+"""The types of this app's admin and its lists, for the modules below the ones that make them.
 
-At run time the names are Django's own classes, of which every one of ours is one.
+For type checkers they are base classes that declare the members that these modules use besides Django's; at run time
+the names are Django's own classes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.views.main import ChangeList
+from django.http import HttpRequest
+from msgspec import Struct
+
+from dynamo_single.orm.query.queryset import QuerySet
+from dynamo_single.orm.schema.types import DynamoModel
+
+__all__ = ["DynamoModelAdmin", "KeyChangeList", "Lacking", "M", "Rows"]
+
+Rows = QuerySet[DynamoModel]
+
+
+class Lacking(Struct, frozen=True):
+    """A part that a page leaves out: its name, and the query that a key would have to support.
+
+    ``is_counted`` is set if the part is computed from all rows, with or without a key.
+    """
+
+    what: str
+    asked: Callable[[Rows], Rows] | None
+    is_counted: bool = False
+
 
 if TYPE_CHECKING:
-    from dynamo_single.admin.lists.changelist import KeyChangeList
-    from dynamo_single.admin.options import DynamoModelAdmin
-else:
-    from django.contrib.admin import ModelAdmin as DynamoModelAdmin
-    from django.contrib.admin.views.main import ChangeList as KeyChangeList
+    from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
 
-__all__ = ["DynamoModelAdmin", "KeyChangeList"]
+    M = TypeVarWithDefault("M", bound=DynamoModel, default=Any)
+
+    class DynamoModelAdmin(ModelAdmin[M]):
+        """An admin of this app; ``admin/options`` defines the members."""
+
+        def get_queryset(self, request: HttpRequest) -> QuerySet[M]: ...
+        def has_restore_permission(self, request: HttpRequest, obj: M | None = None) -> bool: ...
+
+    class KeyChangeList(ChangeList):
+        """A list of this app; ``admin/lists/changelist`` defines the members."""
+
+        lacking: list[Lacking]
+        unserved: list[Any]
+
+        def without_search(self) -> Any: ...
+else:
+    M = TypeVar("M")
+    DynamoModelAdmin, KeyChangeList = ModelAdmin, ChangeList

@@ -1,41 +1,43 @@
-"""Imports for typing alone: those that run upwards are the listed ones, and a wrong list is noticed."""
+"""Imports for typing obey the import contracts as well; ``make check`` runs the contracts."""
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
-from tests.typing_imports import UPWARDS, contracts, mistakes
+from tests.typing_imports import ROOT, broken, settings
+
+#: A module with an import for typing alone, and what it imports.
+IMPORTER, IMPORTED = "dynamo_single.orm.where.dates", "dynamo_single.orm.schema.fields.base"
 
 
-def test_the_list_is_right() -> None:
-    """No other import for typing runs upwards, and each of these does."""
-    assert mistakes(UPWARDS) == []
+def contract(name: str) -> dict[str, object]:
+    """A contract of the project."""
+    (found,) = (each for each in settings()["contracts"] if each["name"] == name)
+    return dict(found)
 
 
-@pytest.mark.parametrize("number", range(len(UPWARDS)))
-def test_an_import_that_is_not_listed_is_found(number: int) -> None:
-    """By the contract that it breaks."""
-    (found,) = mistakes(UPWARDS[:number] + UPWARDS[number + 1 :])
-    importer, _, imported = UPWARDS[number].partition(" -> ")
-    assert "BROKEN" in found
-    assert importer in found
-    assert imported in found
+def test_the_import_is_for_typing_alone() -> None:
+    """The next test breaks a contract by an import that no program executes."""
+    tree = ast.parse((ROOT / f"{IMPORTER.replace('.', '/')}.py").read_text())
+    inside = [each for block in tree.body if isinstance(block, ast.If) for each in ast.walk(block)]
+    found = [each for each in ast.walk(tree) if isinstance(each, ast.ImportFrom) and each.module == IMPORTED]
+    assert found
+    assert all(each in inside for each in found)
 
 
-def test_an_import_that_need_not_be_listed_is_found() -> None:
-    """One that runs downwards."""
-    downwards = "dynamo_single.keys -> dynamo_single.orm.schema.keys.template"
-    (found,) = mistakes([*UPWARDS, downwards])
-    assert downwards in found
+def test_contract_counts_an_import_for_typing() -> None:
+    """A contract that forbids it is broken."""
+    forbidden = {"source_modules": [IMPORTER], "forbidden_modules": [IMPORTED], "allow_indirect_imports": True}
+    report = broken({"name": "No import", "type": "forbidden", **forbidden})
+    assert "BROKEN" in report
+    assert f"{IMPORTER} is not allowed to import {IMPORTED}" in " ".join(report.split())
 
 
-def test_an_import_that_is_gone_is_found() -> None:
-    """One that nothing imports any more."""
-    (found,) = mistakes([*UPWARDS, "dynamo_single.keys -> dynamo_single.models"])
-    assert "No matches for ignored import dynamo_single.keys -> dynamo_single.models" in " ".join(found.split())
-
-
-def test_the_contracts_are_those_of_the_project() -> None:
-    """Apart from what is ignored, so that there is one copy of them."""
-    assert "exclude_type_checking_imports = false" in contracts([])
-    assert contracts([]).count("[[tool.importlinter.contracts]]") > 5
+@pytest.mark.parametrize("name", ["The mapping: every floor imports downwards only", "No import cycles"])
+def test_contract_holds_with_imports_for_typing(name: str) -> None:
+    """Nothing is ignored for the sake of types."""
+    assert settings()["exclude_type_checking_imports"] is False
+    assert "ignore_imports" not in contract(name)
+    assert broken(contract(name)) == ""

@@ -11,18 +11,18 @@ from typing import Any
 
 from django.contrib.admin import AllValuesFieldListFilter
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import EmptyPage, InvalidPage
 from django.db.models import ForeignKey
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin import secrets
+from dynamo_single.admin import secrets, types
 from dynamo_single.admin.display import hide_in_list
 from dynamo_single.admin.errors import is_developer
 from dynamo_single.admin.lists import in_memory, key_advice, search, stepwise
 from dynamo_single.admin.lists.filters import MembersListFilter, counter_of
 from dynamo_single.admin.references import is_answered, is_exact
+from dynamo_single.admin.types import Lacking
 from dynamo_single.admin.viewing.rules import sees_all
 from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.exceptions import DynamoSingleError, NotSupported, TooManyMatches
@@ -37,7 +37,7 @@ SIZE_VAR = "size"
 CURSOR_VAR = "cursor"
 
 
-class KeyChangeList(ChangeList):
+class KeyChangeList(types.KeyChangeList):
     """Django's list. Keys serve what they can; the rest is computed from held rows, if there are few enough.
 
     ``held_rows`` is the number of rows that were held in memory, ``costs`` the cost of reading them. ``left_out`` names
@@ -61,7 +61,7 @@ class KeyChangeList(ChangeList):
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         args, kwargs = secrets.of_list(request, *args, **kwargs)
-        self.lacking: list[key_advice.Lacking] = []
+        self.lacking: list[Lacking] = []
         self.unserved: list[Any] = []
         self.request = request
         self._cursor = request.GET.get(CURSOR_VAR)
@@ -167,7 +167,7 @@ class KeyChangeList(ChangeList):
 
     def _leave_out(self, what: Any, asked: Any = None, *, is_counted: bool = False) -> None:
         if str(what) not in self.left_out:
-            self.lacking.append(key_advice.Lacking(str(what), asked, is_counted))
+            self.lacking.append(Lacking(str(what), asked, is_counted))
 
     def _example(self, name: str, operator: str) -> Callable[[QuerySet[DynamoModel]], QuerySet[DynamoModel]]:
         field = self._field(name)

@@ -7,31 +7,15 @@ from typing import Any
 
 from django.contrib.admin.utils import label_for_field
 from django.utils.translation import gettext as _
-from msgspec import Struct
 
 from dynamo_single.admin.lists import in_memory, search
 from dynamo_single.admin.references import is_exact
-from dynamo_single.admin.types import KeyChangeList
+from dynamo_single.admin.types import KeyChangeList, Lacking, Rows
 from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.plan.advice import describe_key, propose, word_query
 from dynamo_single.orm.plan.constraints import gather
-from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import objects
-from dynamo_single.orm.schema.types import DynamoModel
-
-Rows = QuerySet[DynamoModel]
-
-
-class Lacking(Struct, frozen=True):
-    """A part that a page leaves out: its name, and the query that a key would have to support.
-
-    ``is_counted`` is set if the part is computed from all rows, with or without a key.
-    """
-
-    what: str
-    asked: Callable[[Rows], Rows] | None
-    is_counted: bool = False
 
 
 def advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
