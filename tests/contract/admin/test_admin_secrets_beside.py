@@ -19,8 +19,8 @@ from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from dynamo_single.middleware import RequestCostMiddleware
 from dynamo_single.table import Table
 from tests.catalog.safes import FOLLOWING, INSIDE, VALUES, Lock, Safe, told
-from tests.contract.admin.test_admin_costs import panel_of
 from tests.contract.conftest import Pages
+from tests.contract.contrib.table_admin.test_admin_costs import panel_of
 from tests.deep import IS_DEEP
 from tests.unit.declaring import declare, forgotten
 
