@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.utils.encoding import force_str
 from django.utils.translation import gettext
 
-from dynamo_single.doctor.secrets import Masks
+from dynamo_single.admin.secrets import Masks
 from dynamo_single.forms import in_words
 from dynamo_single.orm.schema.keys.secret_values import MASK
 

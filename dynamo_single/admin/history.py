@@ -26,9 +26,8 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin import changes
 from dynamo_single.admin.lists.stepwise import KeyPaginator
-from dynamo_single.admin.secrets import also_of
+from dynamo_single.admin.secrets import Masks, also_of
 from dynamo_single.backend.errors import is_stored_in_dynamodb
-from dynamo_single.doctor.secrets import Masks
 from dynamo_single.orm.schema.types import DynamoModel
 
 if TYPE_CHECKING:

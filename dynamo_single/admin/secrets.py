@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib.admin import ModelAdmin, SimpleListFilter
 from django.contrib.admin.views.main import ChangeList
@@ -15,15 +15,22 @@ from django.db.models import F
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
 
+from dynamo_single.cache import entries
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.attributes.base import AlsoSecret
 from dynamo_single.orm.schema.fields.documents import document_text
-from dynamo_single.orm.schema.keys.secret_values import MASK
+from dynamo_single.orm.schema.keys.secret_values import MASK, Path, hide
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table.request import StoredValue
 
 if TYPE_CHECKING:
     _Base = ModelAdmin[Any]
 else:
     _Base = object
+
+#: The types of the cache's items, whose values may be anything.
+CACHE_TYPES: Final = frozenset({entries.ENTRY_TYPE, entries.PART_TYPE, entries.GENERATIONS_TYPE})
+_CACHED: Final = frozenset({entries.VALUE, entries.NUMBER, entries.SIGNATURE})
 
 #: The prefixes of ``search_fields`` and of an order.
 _PREFIXES = "^=@-"
@@ -152,3 +159,61 @@ def named(function: Any, name: str, model: Any) -> Callable[[object], str]:
     function.__name__ = name
     function.short_description = fields[name].verbose_name if name in fields else name.replace("_", " ").capitalize()
     return function  # type: ignore[no-any-return]  # a function with attributes of Django's
+
+
+class Masks:
+    """What is masked of the items of one table; ``also`` is what a site adds to the secrets."""
+
+    def __init__(self, also: AlsoSecret | None = None) -> None:
+        self._also = also
+        self._found: dict[type[DynamoModel], frozenset[str]] = {}
+
+    def attributes(self, model: type[DynamoModel] | None) -> frozenset[str]:
+        """Return the Python names of a model's secrets, with the copies that are made of them."""
+        if model is None:
+            return frozenset()
+        if model not in self._found:
+            self._found[model] = secrecy.secrets_of(model, self._also)
+        return self._found[model]
+
+    def hides(self, model: type[DynamoModel] | None, item_type: str, stored: str) -> bool:
+        """Return whether an attribute of an item, by its name in the item, is masked."""
+        if item_type in CACHE_TYPES:
+            return stored in _CACHED
+        return secrecy.is_secret(model, stored, self._also)
+
+    def masked(
+        self, model: type[DynamoModel] | None, item_type: str, item: Mapping[str, Any]
+    ) -> dict[str, dict[str, object]]:
+        """Return an item in DynamoDB's JSON without its secrets, at any depth; its keys are unchanged."""
+        return {
+            name: {"S": MASK} if self.hides(model, item_type, name) else self._inside(model, (name,), value)
+            for name, value in item.items()
+        }
+
+    def inside(self, model: type[Any], name: str, value: object) -> object:
+        """Return a Python value of an attribute without the secrets in it, at any depth."""
+        return secrecy.hide(model, name, value, self._also)
+
+    def sort_key(self, alias: str, partition: str, sort: str) -> str:
+        """Return a sort key of a partition without the secrets in it."""
+        return secrecy.masked_key(alias, partition, sort, self._also)[1]
+
+    def log_key(self, partition: str) -> str:
+        """Return a partition key without the ``pk`` of an object whose log it leads to, if that contains a secret."""
+        return secrecy.masked_log(partition, self._also)
+
+    def _inside(self, model: type[DynamoModel] | None, path: Path, value: StoredValue) -> dict[str, object]:
+        ((kind, held),) = value.items()
+        if kind == "S":
+            return {"S": hide(held)}
+        if kind == "SS":
+            return {"SS": [hide(each) for each in held]}
+        if kind == "M":
+            return {"M": {name: self._member(model, (*path, name), each) for name, each in held.items()}}
+        if kind == "L":
+            return {"L": [self._inside(model, (*path, number), each) for number, each in enumerate(held)]}
+        return dict(value)
+
+    def _member(self, model: type[DynamoModel] | None, path: Path, value: StoredValue) -> dict[str, object]:
+        return {"S": MASK} if secrecy.hides(model, path, self._also) else self._inside(model, path, value)

@@ -1,6 +1,6 @@
 """Look at a whole table: whether its items fit together, and which queries its keys answer.
 
-Only repairs write. ``secrets`` masks what people are shown of items.
+Only repairs write.
 """
 
 from dynamo_single.doctor.findings import Finding

@@ -25,8 +25,7 @@ from dynamo_single import transactions
 from dynamo_single.admin import history, trash
 from dynamo_single.admin.errors import REFUSALS, RelatedRefused, TooMuchWithFiles, in_words, refused_form, refused_row
 from dynamo_single.admin.references import as_listed
-from dynamo_single.admin.secrets import also_of
-from dynamo_single.doctor.secrets import Masks
+from dynamo_single.admin.secrets import Masks, also_of
 from dynamo_single.exceptions import NotSupported, PendingWrite, UnreadableItem
 from dynamo_single.forms import READ_VERSION, VersionedModelForm, version_name
 from dynamo_single.orm.items.form import form_of

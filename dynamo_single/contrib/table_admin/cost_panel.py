@@ -14,6 +14,7 @@ from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.template.response import SimpleTemplateResponse
 
+from dynamo_single.admin.secrets import Masks
 from dynamo_single.admin.sites import DynamoAdminSite
 from dynamo_single.admin.viewing.pages import allows, in_words
 from dynamo_single.admin.viewing.rules import is_narrowed
@@ -21,7 +22,6 @@ from dynamo_single.conf import aliases, cost_settings
 from dynamo_single.contrib.table_admin import visible_items
 from dynamo_single.contrib.table_admin.table_reads import ShownRequest, shown_request
 from dynamo_single.costs import Cost, Costs
-from dynamo_single.doctor.secrets import Masks
 from dynamo_single.table.redirects import SentRequest, listening
 
 #: Requests that a panel lists; the costs of all are added up.

@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from msgspec import Struct
 
+from dynamo_single.admin.secrets import Masks
 from dynamo_single.admin.sites import DynamoAdminSite
 from dynamo_single.admin.viewing.pages import allows, guarded, in_words
 from dynamo_single.admin.viewing.rules import sees_all, sees_whole_table
@@ -29,7 +30,6 @@ from dynamo_single.contrib.table_admin.table_reads import Place
 from dynamo_single.contrib.table_admin.visible_items import alias_of
 from dynamo_single.costs import measure_requests
 from dynamo_single.doctor.findings import Finding, Kind
-from dynamo_single.doctor.secrets import Masks
 from dynamo_single.doctor.walk import examine
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.requests.actions import Item, ItemKey

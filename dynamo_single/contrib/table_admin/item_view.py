@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
+from dynamo_single.admin.secrets import CACHE_TYPES, Masks
 from dynamo_single.conf import table_settings
-from dynamo_single.doctor.patterns import number_of
-from dynamo_single.doctor.secrets import (
-    CACHE_TYPES,
-    Masks,
+from dynamo_single.contrib.table_admin.masked_keys import (
     is_secret_claim,
     masked_cache_key,
     masked_claim,
     masked_key,
     masked_text,
 )
+from dynamo_single.doctor.patterns import number_of
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnexpectedItem
 from dynamo_single.orm.effects import counters, derived, unique_claims
 from dynamo_single.orm.effects.copy_updates import holder_querysets

@@ -10,8 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from msgspec import Struct
 
+from dynamo_single.admin.secrets import Masks
+from dynamo_single.contrib.table_admin.masked_keys import masked_text
 from dynamo_single.costs import Cost
-from dynamo_single.doctor.secrets import Masks, masked_text
 from dynamo_single.exceptions import InvalidCursor
 from dynamo_single.orm.reading import cursors
 from dynamo_single.orm.requests.actions import Item, ItemKey

@@ -15,15 +15,16 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
+from dynamo_single.admin.secrets import Masks
 from dynamo_single.admin.sites import DynamoAdminSite
 from dynamo_single.admin.viewing.pages import Wrong, allows, guarded, in_words
 from dynamo_single.admin.viewing.rules import may_view_model, sees_all, sees_whole_table
 from dynamo_single.conf import aliases, table_settings
 from dynamo_single.contrib.table_admin import table_reads, visible_items
 from dynamo_single.contrib.table_admin.item_view import Link, ShownItem, links_of, places_of, shown
+from dynamo_single.contrib.table_admin.masked_keys import asks_for_secret, masked_text
 from dynamo_single.contrib.table_admin.visible_items import alias_of
 from dynamo_single.costs import Costs, measure_requests
-from dynamo_single.doctor.secrets import Masks, asks_for_secret, masked_text
 from dynamo_single.orm.items.encode import stored_key
 from dynamo_single.orm.reading.single import get_items
 from dynamo_single.orm.requests.actions import Item

@@ -8,7 +8,7 @@ import pytest
 from django.db.models import Q
 
 from dynamo_single import models, transactions
-from dynamo_single.doctor.secrets import Masks
+from dynamo_single.admin.secrets import Masks
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from tests.contract.tables import assert_consistent, everything
