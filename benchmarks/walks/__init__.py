@@ -2,4 +2,4 @@
 
 from benchmarks import set_up
 
-set_up()
+set_up("tests.settings", "benchmarks.walks")

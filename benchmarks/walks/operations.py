@@ -15,6 +15,7 @@ from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.test import Client
 
+from benchmarks.walks.models import Memo
 from project.directory.models import Company
 
 #: Makes one operation ready, however often it is asked; only what it returns is followed.
@@ -22,6 +23,7 @@ Prepare = Callable[[], Callable[[], Any]]
 
 PASSWORD = "a walk in the park"  # noqa: S105 - of a user in a table in memory
 LISTED = 100
+MEMO = "memo-3f0d2a54-7d2b-4c1e-9a0e-5b8f6c7d1e22"
 COMPANY = "company-3f0d2a54-7d2b-4c1e-9a0e-5b8f6c7d1e22"
 PRODUCT = "product-3f0d2a54-7d2b-4c1e-9a0e-5b8f6c{:06d}"
 
@@ -36,9 +38,28 @@ class Operation:
 
 def operations() -> Iterator[Operation]:
     """All that the installed apps have models for: the demo's, and the tests' if ``tests.catalog`` is installed."""
+    yield from _of_a_plain_model()
     yield from _of_the_demo()
     if apps.is_installed("tests.catalog"):
         yield from _of_the_catalog()
+
+
+def _of_a_plain_model() -> Iterator[Operation]:
+    memo = Memo.objects.create(memo_id=MEMO, title="Walkers", text="On foot.")
+    values = count()
+
+    def save() -> Callable[[], Any]:
+        memo.text = f"W{next(values)}"
+        return memo.save
+
+    def create(**more: Any) -> Memo:
+        return Memo.objects.create(title="Others", text="By bus.", **more)
+
+    yield Operation("get(pk=), Memo", lambda: lambda: Memo.objects.get(pk=memo.pk))
+    yield Operation("filter(title=) to an object, Memo", lambda: lambda: list(Memo.objects.filter(title="Walkers")))
+    yield Operation("save() of one attribute, Memo", save)
+    yield Operation("soft delete, Memo", lambda: create().delete)
+    yield Operation("create(), Memo", lambda: create)
 
 
 def _of_the_demo() -> Iterator[Operation]:

@@ -1,9 +1,10 @@
 """How far does an operation walk through the app's own code? Calls, modules entered with their sizes, and moves.
 
-``python -m benchmarks.walks.run [--modules N|all] [--json]`` starts a local engine in memory, carries each operation
-out twice, and follows it the third time. What counts as a call, a module and a move is in ``trace``. With
+``python -m benchmarks.walks.run [--modules N|all] [--json|--readme]`` starts a local engine in memory, carries each
+operation out twice, and follows it the third time. What counts as a call, a module and a move is in ``trace``. With
 ``DJANGO_SETTINGS_MODULE=project.settings`` only the demo's models are installed, and the tests' operations left out.
-Then the package's largest module and longest function are printed.
+Then the package's largest module and longest function are printed. ``--readme`` writes the counts, which a test
+compares, into ``benchmarks/README.md``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from benchmarks.walks.trace import follow
 from dynamo_single.testing import capture_requests, local_engine
 
 PACKAGE = Path(dynamo_single.__file__).resolve().parent
+README = PACKAGE.parent / "benchmarks" / "README.md"
 
 
 def measure(operation: Operation, shape: Shape) -> dict[str, Any]:
@@ -56,6 +58,24 @@ def print_walk(walk: dict[str, Any], shown: int | None) -> None:
         print(f"    {module['name']:<38} {module['lines']:>5} lines {module['calls']:>6} calls")
 
 
+def counts(walks: list[dict[str, Any]]) -> str:
+    """The counts that depend on the code of the operations alone, as a table of Markdown."""
+    rows = ["| operation | requests | calls | modules | moves |", "|---|---|---|---|---|"]
+    for walk in walks:
+        figures = (walk["requests"], walk["calls"], len(walk["modules"]), walk["moves"])
+        rows.append(f"| {walk['name']} | {' | '.join(f'{figure:,}' for figure in figures)} |")
+    return "\n".join(rows)
+
+
+def write_counts(table: str) -> None:
+    """Put the table of counts in the place of the one in ``benchmarks/README.md``."""
+    before, begin, rest = README.read_text(encoding="utf-8").partition(table.partition("\n")[0])
+    after = rest[rest.index("\n\n") :]
+    if not begin:
+        raise ValueError(f"{README} has no table of counts.")
+    README.write_text(before + table + after, encoding="utf-8")
+
+
 def print_shape(shape: Shape) -> None:
     """The largest module and the longest function."""
     module = max(shape.modules, key=lambda name: shape.modules[name])
@@ -73,14 +93,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--modules", default="3", help="how many of the entered modules to print: a number, or 'all'")
     parser.add_argument("--json", action="store_true", help="print everything as one JSON document")
+    parser.add_argument("--readme", action="store_true", help="write the counts into benchmarks/README.md")
     options = parser.parse_args()
     shape = shape_of(PACKAGE)
     with local_engine():
         walks = [measure(operation, shape) for operation in operations()]
     where = {"python": platform.python_version(), "django": django.__version__, "settings": settings.SETTINGS_MODULE}
     if options.json:
-        print(json.dumps({**where, "walks": walks, "modules": shape.modules, "functions": shape.functions}, indent=1))
+        found = {"walks": walks, "counts": counts(walks), "modules": shape.modules, "functions": shape.functions}
+        print(json.dumps({**where, **found}, indent=1))
         return
+    if options.readme:
+        write_counts(counts(walks))
     print(f"Python {where['python']}, Django {where['django']}, {where['settings']}\n")
     print(f"{'operation':<42} {'requests':>8} {'calls':>6} {'compr.':>6} {'modules':>8} {'moves':>6} {'lines':>7}")
     for walk in walks:

@@ -1,0 +1,17 @@
+"""The model whose walks are held by a test: plain, with a trash, two texts and one index."""
+
+from __future__ import annotations
+
+from dynamo_single import models
+
+
+class Memo(models.SoftDeleteModel):
+    """A note with a title, by which a key lists it."""
+
+    memo_id = models.IdAttribute(prefix="memo")
+    title = models.UnicodeAttribute()
+    text = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("MEMO#{memo_id}", "#METADATA")
+        by_title = models.IndexKey("gs1", "MEMO", "{title}#{memo_id}")

@@ -1,0 +1,62 @@
+"""How far operations of a plain model walk through the app: no further than today, and as the benchmarks' page says."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamo_single.table.redirects import UNGUARDED, VARIABLE
+from tests import children
+
+#: The most modules and calls of the first five operations, which may become fewer. To be reached: 15 and 85, 34 and
+#: 250, 17 and 105, 20 and 125, 20 and 115.
+BOUNDS = {
+    "get(pk=), Memo": (34, 122),
+    "filter(title=) to an object, Memo": (44, 328),
+    "save() of one attribute, Memo": (35, 269),
+    "soft delete, Memo": (41, 357),
+    "create(), Memo": (36, 213),
+}
+#: The modules of the table that a request enters if DynamoDB answers it at once.
+PATH = {"flow", "table", "transport", "answers", "http.client", "http.signing", "http.connections"}
+README = Path(__file__).resolve().parents[2] / "benchmarks" / "README.md"
+
+
+@pytest.fixture(scope="module")
+def counted() -> Any:
+    """What the command counts, in a process that knows nothing of this test run."""
+    hidden = ("DJANGO_SETTINGS_MODULE", "TEST_TRANSPORT", "TEST_STRICT")
+    env = {name: value for name, value in os.environ.items() if name not in hidden}
+    ended = children.run(["-m", "benchmarks.walks.run", "--json"], env={**env, VARIABLE: UNGUARDED})
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+@pytest.mark.parametrize("operation", BOUNDS)
+def test_plain_model_walks_no_further(counted: Any, operation: str) -> None:
+    """Than it did when the bounds were set; who makes a walk shorter lowers them."""
+    (walk,) = [walk for walk in counted["walks"] if walk["name"] == operation]
+    modules, calls = BOUNDS[operation]
+    entered = sorted(module["name"] for module in walk["modules"])
+    assert len(entered) <= modules, entered
+    assert walk["calls"] <= calls
+
+
+@pytest.mark.parametrize("operation", BOUNDS)
+def test_plain_answer_enters_few_modules_of_the_table(counted: Any, operation: str) -> None:
+    """Retries, credentials, budgets and what tests put in the place of AWS have nothing to do."""
+    (walk,) = [walk for walk in counted["walks"] if walk["name"] == operation]
+    assert {module["name"] for module in walk["modules"] if f".{module['name']}".startswith(".table.")} == {
+        f"table.{name}" for name in PATH
+    }
+
+
+def test_page_prints_what_the_command_counts(counted: Any) -> None:
+    """To be written again by ``python -m benchmarks.walks.run --readme``."""
+    if not (counted["python"].startswith("3.11.") and counted["django"].startswith("5.2")):
+        pytest.skip("the page prints the counts of Python 3.11 and Django 5.2")
+    assert counted["counts"] in README.read_text()
