@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from django.db.models import Exists, Transform, lookups
 from django.db.models.expressions import Col, CombinedExpression, Expression, Value
@@ -37,10 +37,6 @@ from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.keys.values import checked_text, shown
 from dynamo_single.orm.schema.references import Children
 from dynamo_single.orm.schema.types import DynamoModel, ModelField
-
-if TYPE_CHECKING:
-    from dynamo_single.orm.schema.fields.base import DynamoField
-
 
 # Names that lead out of an object, or into one of its attributes: what is refused of them, and the way out.
 #
