@@ -55,6 +55,7 @@ MAY_ASK = {
     # How long a request is waited for.
     ("dynamo_single/table/deadlines.py", "time.monotonic"),
     ("dynamo_single/table/transport.py", "time.monotonic"),
+    ("dynamo_single/table/http/connections.py", "time.monotonic"),
     # A signature is compared with the server's clock, which nobody moves.
     ("dynamo_single/table/http/client.py", "time.time"),
     # This writes a given moment out.
