@@ -44,8 +44,8 @@ gc.set_threshold(200_000, 20, 20)
 resolvers.normalize = cache(resolvers.normalize)
 
 # Timings are no matter of tests: another process may take the processor meanwhile. A property without a number of its
-# own is tried with 25 examples; in a deep run with eight times as many, which is twice what Hypothesis takes.
-settings.register_profile("tests", deadline=None, max_examples=examples(25, 200))
+# own is tried with 15 examples; in a deep run with 200, which is twice what Hypothesis takes.
+settings.register_profile("tests", deadline=None, max_examples=examples(15, 200))
 settings.load_profile("tests")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -94,6 +94,27 @@ def end_worker() -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # what xdist waits for is that the process ends: its result has been sent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make no test of a case that only a deep run asks for, if there are others.
+
+    Such tests were a twelfth of all, and every worker made them.
+    """
+    if IS_DEEP:
+        return
+    marks = metafunc.definition.own_markers
+    for place, mark in enumerate(marks):
+        if mark.name != "parametrize" or not isinstance(mark.args[1], list):  # an iterator can be asked once
+            continue
+        usual = [each for each in mark.args[1] if not _is_deep(each)]
+        if 0 < len(usual) < len(mark.args[1]):
+            marks[place] = pytest.mark.parametrize(mark.args[0], usual, *mark.args[2:], **mark.kwargs).mark
+
+
+def _is_deep(case: object) -> bool:
+    return any(mark.name == "deep" for mark in getattr(case, "marks", ()))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

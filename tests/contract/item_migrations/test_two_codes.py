@@ -29,7 +29,7 @@ from tests.contract.item_migrations.things import scanned
 from tests.deep import examples
 from tests.histories.app import History, history
 
-SEEDS = range(examples(2, 25, "MIGRATION_HISTORIES"))
+SEEDS = range(examples(1, 25, "MIGRATION_HISTORIES"))
 #: What happens before the change, and while it is open.
 BEFORE, MEANWHILE = examples(8, 12), examples(24, 40)
 OLD = ("name", "size", "notes")

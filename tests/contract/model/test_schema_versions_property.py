@@ -24,7 +24,7 @@ from tests.contract.tables import everything
 from tests.deep import examples
 from tests.unit.declaring import forgotten
 
-EXAMPLES = examples(25, 100, "UPGRADES_EXAMPLES")
+EXAMPLES = examples(15, 100, "UPGRADES_EXAMPLES")
 
 IDS = ["a", "b", "c"]
 NAMES = ["Ada", "Ada Byron", "Ada  Byron", "Ä B C", " x"]

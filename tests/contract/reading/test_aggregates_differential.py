@@ -24,7 +24,7 @@ from tests.catalog.models import Sample
 from tests.deep import examples
 from tests.unit.declaring import forgotten
 
-EXAMPLES = examples(10, 25, "DIFFERENTIAL_EXAMPLES")
+EXAMPLES = examples(6, 25, "DIFFERENTIAL_EXAMPLES")
 ALIAS = "reference"
 ZONES = st.sampled_from(["UTC", "Europe/Rome", "America/St_Johns"])
 

@@ -187,10 +187,11 @@ def test_what_is_known_already_is_not_read(four: None) -> None:
 
 def test_peers_are_held_weakly(four: None) -> None:
     """What nobody holds is not read, and is not kept in memory."""
+    gc.freeze()  # to look at all that there is takes seconds
     found = list(people().fetch_mode(PEERS))
     kept = found[:2]
     del found
-    gc.collect(1)  # what was made just now: to look at all that there is takes seconds
+    gc.collect()
     assert sum(each() is not None for each in kept[0]._state.peers) == 2
     with assert_requests(["BatchGetItem"]) as sent:
         assert kept[0].company.name == "Company 000"

@@ -15,7 +15,7 @@ from dynamo_single.orm.requests.actions import key_of
 from dynamo_single.table import Request, get_table
 from tests.deep import examples
 
-EXAMPLES = examples(8, 25, "MACHINE_EXAMPLES")
+EXAMPLES = examples(5, 25, "MACHINE_EXAMPLES")
 STEPS = 40
 #: Making a failing sequence shorter takes minutes: ``MACHINE_SHRINK=1`` does.
 PHASES = [Phase.generate, Phase.reuse, *([Phase.shrink] if "MACHINE_SHRINK" in os.environ else [])]

@@ -22,7 +22,7 @@ from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
 
-RUNS = examples(3, 12)
+RUNS = examples(2, 12)
 STEPS = examples(40, 200)
 PKS = ("1", "2")
 

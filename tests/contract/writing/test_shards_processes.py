@@ -24,7 +24,7 @@ from tests.contract.tables import everything
 from tests.deep import examples
 from tests.ready import table_ready
 
-EXAMPLES = examples(20, 300, "SHARDS_EXAMPLES")
+EXAMPLES = examples(10, 300, "SHARDS_EXAMPLES")
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 LAYOUT = registry.layout_of(Visit)

@@ -43,7 +43,7 @@ from dynamo_single.table import names
 from tests.deep import examples
 from tests.unit.item_migrations.store import Store
 
-EXAMPLES = examples(20, 400, "HISTORY_EXAMPLES")
+EXAMPLES = examples(10, 400, "HISTORY_EXAMPLES")
 
 TEXT = StoredAttribute("UnicodeAttribute", "a", required=False)
 NUMBER = StoredAttribute("IntegerAttribute", "a", required=False)

@@ -156,7 +156,7 @@ def compare_decisions(layout: ModelLayout, where: Condition) -> None:
                 assert found.foreign[each.shape].applies((each,)) == expected, each
 
 
-@settings(max_examples=examples(60, 600), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30, 600), suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_decisions_are_those_of_the_characters(data: st.DataObject) -> None:
     """For any templates and any values, each range is shared by the rule exactly if its characters say so."""
@@ -175,7 +175,7 @@ def _kind(layout: ModelLayout, name: str) -> str:
 
 
 @pytest.mark.parametrize("group", in_tens(registry.all_models()), ids=lambda group: group[0]._meta.label)
-@settings(max_examples=examples(3, 15), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(2, 15), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_real_models_decide_as_their_characters(group: Sequence[Any], data: st.DataObject) -> None:
     """The same holds of every declared model, among all the models of its table."""
@@ -189,7 +189,7 @@ def test_real_models_decide_as_their_characters(group: Sequence[Any], data: st.D
             compare_decisions(layout, And(tuple(each for each in drawn if each is not None)))
 
 
-@settings(max_examples=examples(100, 400))
+@settings(max_examples=examples(50, 400))
 @given(sort_keys | partitions, sort_keys | partitions, texts)
 def test_templates_read_as_their_characters(first: str, second: str, text: str) -> None:
     """Which texts a template makes, and whether two make one, is what following each character says."""
