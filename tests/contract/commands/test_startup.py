@@ -63,9 +63,13 @@ print(*sys.modules)
 """
 
 
-def imported() -> set[str]:
-    """The modules of a process after ``django.setup()``."""
-    child = subprocess.run([sys.executable, "-"], input=_SETTINGS, cwd=ROOT, capture_output=True, text=True, check=True)
+_ADMIN = ("dynamo_single.admin.apps.DynamoAdminConfig", "django.contrib.messages", "django.contrib.sessions")
+
+
+def imported(*apps: str) -> set[str]:
+    """The modules of a process after ``django.setup()``, with further apps."""
+    source = _SETTINGS.replace("INSTALLED_APPS=[", f"INSTALLED_APPS=[*{apps!r}, ")
+    child = subprocess.run([sys.executable, "-"], input=source, cwd=ROOT, capture_output=True, text=True, check=True)
     return set(child.stdout.split())
 
 
@@ -84,3 +88,10 @@ def test_a_start_imports_no_tools_of_other_processes() -> None:
         r"|dynamo_single\.table\.direct\.|django\.contrib\.(admin|messages|sessions)(\.|$)|cryptography|httptools|boto3"
     )
     assert [name for name in sorted(imported()) if others.match(name)] == []
+
+
+def test_a_start_with_the_admin_imports_nothing_of_contrib() -> None:
+    """Its folders are imported when the site's addresses are first asked for, and with them the doctor."""
+    found = imported(*_ADMIN)
+    assert "dynamo_single.admin.sites" in found
+    assert [name for name in sorted(found) if re.match(r"dynamo_single\.(contrib|doctor)(\.|$)", name)] == []
