@@ -14,7 +14,7 @@ from pynamodb.connection.base import MetaTable
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import names
-from dynamo_single.table.request import READS, Item, Parameters, Response
+from dynamo_single.table.request import READS, Item, Parameters, Response, with_names
 
 #: Sends an operation with its parameters, and gives the answer.
 Call = Callable[[str, Parameters], Response]
@@ -89,6 +89,21 @@ class PynamodbTable(TableConnection):
     def hide(self, is_hidden: Callable[[Item], bool]) -> None:
         """Leave the items that ``is_hidden()`` names out of what is read by whole keys."""
         self._seam.is_hidden = is_hidden
+
+
+class RenamingPynamodbTable(PynamodbTable):
+    """The same during a rename: the expressions of each request have the names that ``names_in_use()`` gives then.
+
+    Those of a transaction have the names of the moment in which it was put together.
+    """
+
+    def __init__(self, settings: TableSettings, call: Call, names_in_use: Callable[[], Mapping[str, str]]) -> None:
+        super().__init__(settings, lambda operation, params: call(operation, with_names(params, names_in_use())))
+        self._names_in_use = names_in_use
+
+    def get_operation_kwargs(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """PynamoDB's parameters of one action."""
+        return {**with_names(super().get_operation_kwargs(*args, **kwargs), self._names_in_use())}
 
 
 def _meta_table(settings: TableSettings) -> MetaTable:

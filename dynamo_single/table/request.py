@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,6 +38,33 @@ class Request(Struct, frozen=True):
 def only_reads(operation: str) -> bool:
     """Whether an operation changes nothing, neither an item nor a table."""
     return operation in READS or operation.startswith(("Describe", "List"))
+
+
+# Other names in the expressions of a request, whatever made it.
+
+_MARK = re.compile(r"#\w+")
+#: One that stands for an attribute, and not for a step into a document, which may have the same mark.
+_OF_ATTRIBUTE = re.compile(r"(?<![.\w])#\w+")
+
+
+def with_names(params: Parameters, names: Mapping[str, str]) -> Parameters:
+    """The parameters with other names of attributes, by those that they have; a name inside a document stays."""
+    asked: Mapping[str, str] = params.get("ExpressionAttributeNames", {})
+    marks = {mark: names[name] for mark, name in asked.items() if name in names}
+    if not marks:
+        return params
+    known = {**asked, **{f"{mark}_now": name for mark, name in marks.items()}}
+    texts = {
+        key: _OF_ATTRIBUTE.sub(lambda found: found[0] + ("_now" if found[0] in marks else ""), text)
+        for key, text in params.items()
+        if key.endswith("Expression")
+    }
+    if "ProjectionExpression" in texts:
+        # Two names may have become one, which DynamoDB takes once.
+        read = (each.strip() for each in texts["ProjectionExpression"].split(","))
+        texts["ProjectionExpression"] = ", ".join({known.get(each, each): each for each in read}.values())
+    used = {mark for text in texts.values() for mark in _MARK.findall(text)}
+    return {**params, **texts, "ExpressionAttributeNames": {mark: known[mark] for mark in known if mark in used}}
 
 
 # What DynamoDB takes at most; each limit names the AWS page that states it.

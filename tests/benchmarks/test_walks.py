@@ -15,11 +15,11 @@ from tests import children
 #: The most modules and calls of the first five operations, which may become fewer. To be reached: 15 and 85, 34 and
 #: 250, 17 and 105, 20 and 125, 20 and 115.
 BOUNDS = {
-    "get(pk=), Memo": (34, 122),
-    "filter(title=) to an object, Memo": (44, 328),
-    "save() of one attribute, Memo": (35, 269),
-    "soft delete, Memo": (41, 357),
-    "create(), Memo": (36, 213),
+    "get(pk=), Memo": (35, 125),
+    "filter(title=) to an object, Memo": (45, 330),
+    "save() of one attribute, Memo": (34, 281),
+    "soft delete, Memo": (40, 370),
+    "create(), Memo": (36, 220),
 }
 #: The modules of the table that a request enters if DynamoDB answers it at once.
 PATH = {"flow", "table", "transport", "answers", "http.client", "http.signing", "http.connections"}

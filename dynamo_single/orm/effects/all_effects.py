@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from functools import lru_cache
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.effects import counters, unique_claims
@@ -19,21 +18,18 @@ from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.unique_rules import rules_of
 from dynamo_single.orm.requests.updates import Change
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.types import DynamoModel
 
 
-def effects_of(model: type[DynamoModel]) -> Effects:
+@fact
+def effects_of(binding: ModelBinding) -> Effects:
     """Return the effects of a model, in the order of their actions.
 
     They explain a refused action in reverse order.
     """
-    return _effects_of(model, registry.generation)
-
-
-@lru_cache(maxsize=1024)
-def _effects_of(model: type[DynamoModel], generation: int) -> Effects:
     found: list[Effect] = []
-    layout = registry.layout_of(model)
+    model, layout = binding.model, binding.layout
     if layout.sharding is not None:
         found.append(Shards(model, layout.sharding))
     if version.attribute_of(model) is not None:
@@ -67,15 +63,12 @@ def _check_upgrades(model: type[DynamoModel], effects: list[Effect]) -> None:
             )
 
 
-def watched_attributes(model: type[DynamoModel]) -> frozenset[str]:
+@fact
+def watched_attributes(binding: ModelBinding) -> frozenset[str]:
     """Return the attributes that keys, claims, copies or other items depend on: DynamoDB cannot set them alone."""
-    return _watched_attributes(model, registry.generation)
-
-
-@lru_cache(maxsize=1024)
-def _watched_attributes(model: type[DynamoModel], generation: int) -> frozenset[str]:
-    watched = form_of(model).depended_on.union(*(effect.watches for effect in effects_of(model)))
-    return frozenset(name for name, stored in form_of(model).stored.items() if stored in watched)
+    form = form_of(binding)
+    watched = form.depended_on.union(*(effect.watches for effect in effects_of(binding)))
+    return frozenset(name for name, stored in form.stored.items() if stored in watched)
 
 
 def changes_extracted(model: type[DynamoModel], changes: Iterable[Change], changed: Collection[str]) -> bool:

@@ -34,9 +34,8 @@ from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import fits
 from dynamo_single.orm.requests.updates import Change, Place, as_stored, by_place, needs, whole
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.rollout.caches import epoch
 from dynamo_single.orm.rollout.compare import Missing
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
@@ -54,7 +53,7 @@ class Draft(Struct, frozen=True, eq=False):
     - ``repeated`` names attributes to write even if they are unchanged.
     - ``whole`` names documents to overwrite completely.
     - ``raw`` (fixtures) sets no version and does not require parents.
-    - ``begun`` is the epoch of the names and keys that the draft was made with.
+    - ``begun`` is the generation of names and keys that the draft was made with.
     """
 
     before: Item
@@ -65,7 +64,7 @@ class Draft(Struct, frozen=True, eq=False):
     raw: bool = False
     repeated: frozenset[str] = frozenset()
     whole: frozenset[str] = frozenset()
-    begun: int = field(default_factory=epoch)
+    begun: bindings.Generation = field(default_factory=bindings.current)
     set_to: Mapping[str, Any] = field(default_factory=dict)
     shown: Mapping[str, Any] = field(default_factory=dict)
 

@@ -6,7 +6,7 @@ The update is in the transaction of the child, so that a counter is exact with a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CounterAttribute
+from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.identities import some_value_of
 from dynamo_single.orm.schema.references import Children, checked, count_name, leading
 from dynamo_single.orm.schema.types import DynamoModel
@@ -123,19 +124,20 @@ def _refusal_error(transition: Transition, action: Action, found: Item | None) -
 
 def parent_counters(model: type[DynamoModel]) -> tuple[ParentCounter, ...]:
     """Return the counters of other models that count this one's objects, and the counts of its checked references."""
-    return _parent_counters(model._meta.concrete_model, registry.generation)
+    concrete: Any = model._meta.concrete_model
+    return _parent_counters(concrete)
 
 
-@lru_cache(maxsize=1024)
-def _parent_counters(model: type[DynamoModel], generation: int) -> tuple[ParentCounter, ...]:
-    # Cached by the generation too, because an attribute in a condition may be being renamed.
+@fact
+def _parent_counters(binding: ModelBinding) -> tuple[ParentCounter, ...]:
+    model = binding.model
     own = (each for each in leading(model) if each[1].attribute.checked)
     found = [ParentCounter(target, count_name(field), field) for target, field in own]
     for parent in registry.all_models():
         for counter in registry.counters_of(parent):
             children = getattr(parent, counter.children)
             if children.model._meta.concrete_model is model:
-                condition = declared.read_declared(model, counter.condition)
+                condition = declared.read_declared(model, counter.condition, binding.layout)
                 found.append(ParentCounter(parent, counter.attr_name, children.field, condition))
     return tuple(found)
 

@@ -23,9 +23,9 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.items.stored import values_held
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.rollout import knowledge, old_keys
-from dynamo_single.orm.rollout.caches import kept
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes import Attribute
+from dynamo_single.orm.schema.bindings import ModelBinding, Subject, binding_of, fact
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.keys.shards import Sharding, place_among, seconds, suffix
 from dynamo_single.orm.schema.keys.template import NoIdentity, Template
@@ -87,20 +87,19 @@ def twinned(item: NewItem, twins: Iterable[Twin]) -> NewItem:
     return item
 
 
-def attributes_item(model: type[DynamoModel], values: Values) -> NewItem:
+def attributes_item(model: Subject, values: Values) -> NewItem:
     """The model's own attributes as they are stored, of prepared values; ``None`` is left out."""
     writers, twins = _writers(model)
     item = {stored: write(values[name]) for name, stored, write in writers if values[name] is not None}
     return twinned(item, twins) if twins else item
 
 
-@kept()
-def _writers(model: type[DynamoModel]) -> tuple[tuple[_Writer, ...], tuple[Twin, ...]]:
+@fact
+def _writers(binding: ModelBinding) -> tuple[tuple[_Writer, ...], tuple[Twin, ...]]:
     """By attribute its name, its physical name, and what writes a prepared value; and what is being renamed."""
-    attributes, layout = registry.attributes_of(model), registry.layout_of(model)
-    infos = layout.attributes
+    attributes, infos = registry.attributes_of(binding.model), binding.layout.attributes
     writers = tuple((name, infos[name].stored, writer_of(each)) for name, each in attributes.items())
-    return writers, layout.twins
+    return writers, binding.layout.twins
 
 
 def writer_of(attribute: Attribute) -> Callable[[object], dict[str, object]]:
@@ -124,10 +123,10 @@ class IndexKey(Struct, frozen=True, eq=False):
     conditioned: tuple[_Writer, ...] = ()
 
 
-@kept()
-def index_keys(model: type[DynamoModel]) -> tuple[tuple[IndexKey, ...], tuple[IndexKey, ...]]:
+@fact
+def index_keys(binding: ModelBinding) -> tuple[tuple[IndexKey, ...], tuple[IndexKey, ...]]:
     """The index keys of live objects, and those of objects in the trash, as they are written now."""
-    layout, keys = registry.layout_of(model), old_keys.index_keys(model)
+    layout, keys = binding.layout, binding.index_keys
     live = tuple(_index_key_of(layout, key) for key in keys if not old_keys.is_trash(key))
     return live, tuple(_index_key_of(layout, key) for key in keys if old_keys.is_trash(key))
 
@@ -145,12 +144,13 @@ def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
     return IndexKey(key, index, pair, needs, lowering.stored(condition, layout), conditioned)
 
 
-def key_attributes(model: type[DynamoModel], values: Values) -> NewItem:
+def key_attributes(model: Subject, values: Values) -> NewItem:
     """The index keys that the values give: those of a live object, or the trash's for a deleted one."""
-    live, trash = index_keys(model)
+    binding = binding_of(model)
+    live, trash = index_keys(binding)
     found: NewItem = {}
     for each in live if values.get(registry.DELETED_AT) is None else trash:
-        texts = _index_key(model, each, values)
+        texts = _index_key(binding.model, each, values)
         if texts is not None:
             found |= {name: {"S": text} for name, text in zip(each.pair, texts, strict=True)}
     return found
@@ -306,39 +306,40 @@ def stored_key(obj: DynamoModel) -> ItemKey:
     return key_of(obj._stored)
 
 
-def item_from(model: type[DynamoModel], values: Values) -> NewItem:
+def item_from(model: Subject, values: Values) -> NewItem:
     """The whole item that the values give: key, type, index keys and attributes."""
-    partition, sort = computed_key(model, values)
+    binding = binding_of(model)
+    partition, sort = computed_key(binding.model, values)
     return {
         names.PARTITION_KEY: {"S": partition},
         names.SORT_KEY: {"S": sort},
-        names.ITEM_TYPE: {"S": model._options.item_type},
-        **version_mark(model),
-        **key_attributes(model, values),
-        **attributes_item(model, values),
+        names.ITEM_TYPE: {"S": binding.layout.item_type},
+        **version_mark(binding),
+        **key_attributes(binding, values),
+        **attributes_item(binding, values),
     }
 
 
-def stored_name(model: type[DynamoModel], name: str) -> str:
+def stored_name(model: Subject, name: str) -> str:
     """The physical name of an attribute."""
-    return registry.layout_of(model).attributes[name].stored
+    return binding_of(model).layout.attributes[name].stored
 
 
-def known_names(model: type[DynamoModel]) -> set[str]:
+def known_names(model: Subject) -> set[str]:
     """The physical names that this model writes; anything else in an item is somebody else's and stays."""
-    attributes = {info.stored for info in registry.layout_of(model).attributes.values()}
+    attributes = {info.stored for info in binding_of(model).layout.attributes.values()}
     return attributes | index_names(model) | version_mark(model).keys()
 
 
-def version_mark(model: type[DynamoModel]) -> NewItem:
+def version_mark(model: Subject) -> NewItem:
     """The schema version that the model writes; nothing for a model without versions."""
-    schema = registry.layout_of(model).schema
+    schema = binding_of(model).layout.schema
     return {} if schema is None else {names.SCHEMA_VERSION: dict(schema.stored)}
 
 
-def index_names(model: type[DynamoModel]) -> set[str]:
+def index_names(model: Subject) -> set[str]:
     """The physical names of the index keys that the model's items are written with."""
-    indexes = {key.index for key in old_keys.index_keys(model) if key.index}
+    indexes = {key.index for key in binding_of(model).index_keys if key.index}
     return {name for index in indexes for name in (names.index_partition(index), names.index_sort(index))}
 
 

@@ -37,11 +37,10 @@ from dynamo_single.orm.items.encode import (
 )
 from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.requests.updates import Change, Place, as_stored, find
-from dynamo_single.orm.rollout import old_keys
-from dynamo_single.orm.rollout.caches import kept
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, VersionAttribute
 from dynamo_single.orm.schema.attributes.operations import Operation
+from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.fields.simple import FileField
 from dynamo_single.orm.schema.keys.values import HAS_TO_HAVE_VALUE, item_size, named, shown, words
 from dynamo_single.orm.schema.layout import Twin
@@ -138,9 +137,10 @@ class ItemForm(Struct, frozen=True, eq=False):
     the physical names of what is saved by its difference; ``repeatable`` are the attributes of which a value that did
     not change can be written again. ``checked`` are those that hold values to more than their kind. ``files`` are the
     fields whose contents a storage holds, ``writers`` write prepared values. ``twins`` are what is being renamed: it is
-    written whole, and never computed by DynamoDB.
+    written whole, and never computed by DynamoDB. All of it is worked out of ``binding``.
     """
 
+    binding: ModelBinding
     model: Any
     alias: str
     attributes: Mapping[str, Attribute]
@@ -322,9 +322,9 @@ class ItemForm(Struct, frozen=True, eq=False):
         """
         item = {name: dict(before[name]) for name in _KEY}
         item[names.ITEM_TYPE] = {"S": self.model._options.item_type}
-        item |= version_mark(self.model)
+        item |= version_mark(self.binding)
         if self.keys:
-            item |= key_attributes(self.model, {**held, **changed})
+            item |= key_attributes(self.binding, {**held, **changed})
         for name, stored in self.stored.items():
             if name in changed:
                 if changed[name] is not None:
@@ -372,9 +372,11 @@ class ItemForm(Struct, frozen=True, eq=False):
         return size
 
 
-def _form_of(model: type[DynamoModel]) -> ItemForm:
-    layout, attributes = registry.layout_of(model), registry.attributes_of(model)
-    index_keys = old_keys.index_keys(model)
+@fact
+def form_of(binding: ModelBinding) -> ItemForm:
+    """The form of a model's items; the models have to be complete."""
+    model, layout, index_keys = binding.model, binding.layout, binding.index_keys
+    attributes = registry.attributes_of(model)
     stored = {name: layout.attributes[name].stored for name in attributes}
     followers = [(copy.name, copy.source) for copy in registry.copies_of(model)]
     places = {each.name: Place(stored[each.source], each.steps) for each in registry.extracted_of(model)}
@@ -384,11 +386,12 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
     computed = {name for name, each in attributes.items() if each.computed}
     immutable = frozenset(name for name, each in attributes.items() if each.immutable)
     return ItemForm(
+        binding=binding,
         model=model,
         alias=model._options.alias,
         attributes=attributes,
         stored=stored,
-        known=frozenset(known_names(model)),
+        known=frozenset(known_names(binding)),
         identity=tuple(model._identity),
         automatic=automatic,
         fixed=fixed,
@@ -431,14 +434,10 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
     )
 
 
-#: The form of a model's items; the models have to be complete.
-form_of: Callable[[Any], ItemForm] = kept()(_form_of)
-
-
 def item_of(obj: Any) -> NewItem:
     """The whole item with its automatic times, as PynamoDB's own writers put it. Sends nothing."""
     set_automatic(obj, add=obj._state.adding)
     form = form_of(type(obj))
     prepared = form.prepared(obj.__dict__, None)
     form.check_whole(prepared)
-    return item_from(type(obj), prepared)
+    return item_from(form.binding, prepared)

@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from dynamo_single.orm.items.readers import is_read_whole, names_of, value_source
 from dynamo_single.orm.items.stored import NAME, PartialBytes
-from dynamo_single.orm.rollout.caches import kept
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
+from dynamo_single.orm.schema.bindings import ModelBinding, Subject, fact
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.types import DynamoModel
@@ -55,19 +55,20 @@ class PageReader(Struct, frozen=True, eq=False):
     signals: bool = False
 
 
-@kept(1024)
+@fact
 def rows_reader(
-    model: type[DynamoModel], attributes: tuple[str, ...], names: tuple[str, ...], shape: RowShape
+    binding: ModelBinding, attributes: tuple[str, ...], names: tuple[str, ...], shape: RowShape
 ) -> PageReader | None:
     """The rows of ``values()`` and ``values_list()``: attributes, and the names that they go by.
 
     ``None`` where the items cannot be decoded so.
     """
+    model: Any = binding.model
     meta = model._meta
     fields: list[Any] = [meta.get_field(name) if name != "pk" else meta.pk for name in attributes]
     groups = [field.names if isinstance(field, IdentityField) else (field.attname,) for field in fields]
     own = registry.attributes_of(model)
-    item = _Item(model, [own[name] for group in groups for name in group])
+    item = _Item(binding, [own[name] for group in groups for name in group])
     decoded = item.type()
     if decoded is None:
         return None
@@ -89,9 +90,7 @@ def rows_reader(
     )
 
 
-def objects_reader(
-    model: type[DynamoModel], read: Sequence[str], *, keyed: bool = False, by: str = ""
-) -> PageReader | None:
+def objects_reader(model: Subject, read: Sequence[str], *, keyed: bool = False, by: str = "") -> PageReader | None:
     """The objects of items of which the physical names in ``read`` were read; if there are none, everything.
 
     ``keyed`` is about a BatchGetItem: the results are pairs of a primary key and an object. With ``by``, the physical
@@ -100,22 +99,23 @@ def objects_reader(
     return _partial_reader(model, frozenset(read), keyed, by) if read else _whole_reader(model, keyed, by)
 
 
-@kept()
-def _whole_reader(model: type[DynamoModel], keyed: bool, by: str) -> PageReader | None:
-    return _reader_of_objects(model, registry.attributes_of(model), None, keyed=keyed, by=by)
+@fact
+def _whole_reader(binding: ModelBinding, keyed: bool, by: str) -> PageReader | None:
+    return _reader_of_objects(binding, registry.attributes_of(binding.model), None, keyed=keyed, by=by)
 
 
-@kept(1024)
-def _partial_reader(model: type[DynamoModel], read: frozenset[str], keyed: bool, by: str) -> PageReader | None:
-    infos, own = registry.layout_of(model).attributes, registry.attributes_of(model)
+@fact
+def _partial_reader(binding: ModelBinding, read: frozenset[str], keyed: bool, by: str) -> PageReader | None:
+    infos, own = binding.layout.attributes, registry.attributes_of(binding.model)
     attributes = {name: each for name, each in own.items() if infos[name].stored in read}
-    return _reader_of_objects(model, attributes, read, keyed=keyed, by=by)
+    return _reader_of_objects(binding, attributes, read, keyed=keyed, by=by)
 
 
 def _reader_of_objects(
-    model: type[DynamoModel], attributes: Mapping[str, Attribute], read: frozenset[str] | None, *, keyed: bool, by: str
+    binding: ModelBinding, attributes: Mapping[str, Attribute], read: frozenset[str] | None, *, keyed: bool, by: str
 ) -> PageReader | None:
-    item = _Item(model, list(attributes.values()), _KEY if keyed else (by,) if by else ())
+    model: Any = binding.model
+    item = _Item(binding, list(attributes.values()), _KEY if keyed else (by,) if by else ())
     decoded = item.type()
     if decoded is None:
         return None
@@ -151,9 +151,9 @@ class _Item:
     came.
     """
 
-    def __init__(self, model: type[DynamoModel], attributes: Sequence[Attribute], texts: Sequence[str] = ()) -> None:
+    def __init__(self, binding: ModelBinding, attributes: Sequence[Attribute], texts: Sequence[str] = ()) -> None:
         texts = (physical.ITEM_TYPE, *texts)
-        layout = registry.layout_of(model)
+        layout = binding.layout
         stored_as = [layout.attributes[each.name].stored for each in attributes]
         stored = list(dict.fromkeys((*texts, *stored_as)))
         places = {name: f"slot_{number}" for number, name in enumerate(stored)}
@@ -178,7 +178,7 @@ class _Item:
                 self._types[place] = _value_type(kind)
                 inside = f"found.{kind}"
             self.sources.append(value_source(position, attribute, f"item.{place}", inside))
-        self.known = {**names_of(attributes), "item_type": model._options.item_type, "Other": _Other}
+        self.known = {**names_of(attributes), "item_type": layout.item_type, "Other": _Other}
 
     def type(self) -> Any:
         """The type; ``None`` if an attribute is stored by a name that msgspec does not take."""

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from dynamo_single.orm.rollout.caches import kept
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import (
     Attribute,
@@ -21,7 +20,7 @@ from dynamo_single.orm.schema.attributes import (
     IntegerAttribute,
     NumberAttribute,
 )
-from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.schema.bindings import ModelBinding, Subject, binding_of, fact
 from dynamo_single.table.request import MAX_DIGITS, Item
 
 R = TypeVar("R")
@@ -43,7 +42,7 @@ _SOURCES: dict[Any, str] = {
 }
 
 
-def values_reader(model: type[DynamoModel], names: frozenset[str] | None = None) -> Callable[[Stored], Values]:
+def values_reader(model: Subject, names: frozenset[str] | None = None) -> Callable[[Stored], Values]:
     """What gives an item's values by attribute; ``names`` are the physical names that were read, if not all.
 
     What the item lacks has the attribute's default, or ``None``. Raises ``InvalidValue`` for a stored value of another
@@ -52,20 +51,20 @@ def values_reader(model: type[DynamoModel], names: frozenset[str] | None = None)
     return _upgrading(model, _whole_reader(model) if names is None else _partial_reader(model, names))
 
 
-def row_reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[Stored], tuple[object, ...]]:
+def row_reader(model: Subject, names: Sequence[str]) -> Callable[[Stored], tuple[object, ...]]:
     """What gives an item's values of some attributes in their order; as ``values_reader`` otherwise."""
     return _upgrading(model, _row_reader(model, tuple(names)))
 
 
-def value_reader(model: type[DynamoModel], name: str) -> Callable[[Stored], Any]:
+def value_reader(model: Subject, name: str) -> Callable[[Stored], Any]:
     """What gives the value of one attribute; as ``values_reader`` otherwise."""
     read = row_reader(model, (name,))
     return lambda item: read(item)[0]
 
 
-def _upgrading(model: type[DynamoModel], read: Callable[[Stored], R]) -> Callable[[Stored], R]:
+def _upgrading(model: Subject, read: Callable[[Stored], R]) -> Callable[[Stored], R]:
     """What reads items of earlier schema versions as the present one has them, where a model has versions."""
-    schema = registry.layout_of(model).schema
+    schema = binding_of(model).layout.schema
     return read if schema is None else lambda item: read(schema.current(item))
 
 
@@ -79,29 +78,29 @@ def absent_value(attribute: Attribute) -> object:
     return None if attribute.null or made or not attribute.field.has_default() else attribute.field.get_default()
 
 
-@kept()
-def _whole_reader(model: type[DynamoModel]) -> Callable[[Stored], Values]:
-    return _values_reader(model, registry.attributes_of(model))
+@fact
+def _whole_reader(binding: ModelBinding) -> Callable[[Stored], Values]:
+    return _values_reader(binding, registry.attributes_of(binding.model))
 
 
-@kept(1024)
-def _partial_reader(model: type[DynamoModel], names: frozenset[str]) -> Callable[[Stored], Values]:
-    attributes, infos = registry.attributes_of(model), registry.layout_of(model).attributes
-    return _values_reader(model, {name: each for name, each in attributes.items() if infos[name].stored in names})
+@fact
+def _partial_reader(binding: ModelBinding, names: frozenset[str]) -> Callable[[Stored], Values]:
+    attributes, infos = registry.attributes_of(binding.model), binding.layout.attributes
+    return _values_reader(binding, {name: each for name, each in attributes.items() if infos[name].stored in names})
 
 
-@kept(1024)
-def _row_reader(model: type[DynamoModel], names: tuple[str, ...]) -> Callable[[Stored], tuple[object, ...]]:
-    attributes = [registry.attributes_of(model)[name] for name in names]
-    stored = [registry.layout_of(model).attributes[name].stored for name in names]
+@fact
+def _row_reader(binding: ModelBinding, names: tuple[str, ...]) -> Callable[[Stored], tuple[object, ...]]:
+    attributes = [registry.attributes_of(binding.model)[name] for name in names]
+    stored = [binding.layout.attributes[name].stored for name in names]
     pairs = [*zip(attributes, stored, strict=True)]
     entries = "".join(f"{_source(position, *each)}, " for position, each in enumerate(pairs))
     slow = [_slow_reader(*each) for each in pairs]
     return _compiled(f"({entries})", attributes, lambda item: tuple(read(item) for read in slow))
 
 
-def _values_reader(model: type[DynamoModel], attributes: Mapping[str, Attribute]) -> Callable[[Stored], Values]:
-    infos = registry.layout_of(model).attributes
+def _values_reader(binding: ModelBinding, attributes: Mapping[str, Attribute]) -> Callable[[Stored], Values]:
+    infos = binding.layout.attributes
     pairs = {name: (each, infos[name].stored) for name, each in attributes.items()}
     slow = {name: _slow_reader(*pair) for name, pair in pairs.items()}
     sources = ((name, _source(position, *pair)) for position, (name, pair) in enumerate(pairs.items()))

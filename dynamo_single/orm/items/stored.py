@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 from dynamo_single.orm.plan.plan import PartialItem
-from dynamo_single.orm.rollout import old_names
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import bindings, registry
+from dynamo_single.orm.schema.bindings import Rollout
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.answers import item_of
 from dynamo_single.table.request import NewItem, StoredValue
@@ -49,48 +49,31 @@ class StoredItem:
             held = instance.__dict__[NAME] = item_of(held)
         elif type(held) is PartialBytes:
             held = instance.__dict__[NAME] = PartialItem(item_of(held.text), held.names)
+        if held is not None and (rollouts := bindings.rollouts()):
+            held = instance.__dict__[NAME] = _by_names_of_now(rollouts.get(owner._meta.concrete_model), held)
         return held
 
     def __set__(self, instance: object, item: Mapping[str, StoredValue] | None) -> None:
         instance.__dict__[NAME] = item
 
 
-class RenamedItem(StoredItem):
-    """The same of a model with an attribute that has another physical name by now, by the old name.
+def _by_names_of_now(rollout: Rollout | None, held: Any) -> Any:
+    """An item by the names that are read now: it may have been read when the other one of a pair still counted.
 
-    An object may have been read when the old name still counted. Since what is written to the one is written to the
-    other, or takes the old one out, an item that has the old name has the value under it.
+    Since what is written to the one is written to the other, or takes the old one out, an item that has the old name
+    has the value under it.
     """
-
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self.names = names
-
-    def __get__(self, instance: object, owner: object) -> Any:
-        held = super().__get__(instance, owner)
-        if instance is None or held is None:
-            return held
-        known = held.names if isinstance(held, PartialItem) else held.keys()
-        former = {name: self.names[name] for name in self.names if name in known}
-        if not former:
-            return held
-        both = {*former, *former.values()}
-        kept = {name: value for name, value in held.items() if name not in both}
-        kept |= {new: held[old] for old, new in former.items() if old in held}
-        if isinstance(held, PartialItem):
-            kept = PartialItem(kept, held.names.difference(former).union(former.values()))
-        instance.__dict__[NAME] = kept
-        return kept
-
-
-def _follow(model: type[DynamoModel]) -> None:
-    names = {twin.other: twin.used for twin in registry.layout_of(model).twins if not twin.is_before}
-    if names:
-        model._stored = RenamedItem(names)
-    elif "_stored" in vars(model):
-        del model._stored
-
-
-old_names.listen(_follow)
+    known = held.names if isinstance(held, PartialItem) else held.keys()
+    twins = () if rollout is None else rollout.twins
+    former = {twin.other: twin.used for twin in twins if not twin.is_before and twin.other in known}
+    if not former:
+        return held
+    both = {*former, *former.values()}
+    kept = {name: value for name, value in held.items() if name not in both}
+    kept |= {new: held[old] for old, new in former.items() if old in held}
+    if isinstance(held, PartialItem):
+        return PartialItem(kept, held.names.difference(former).union(former.values()))
+    return kept
 
 
 # The values that an object holds: they lie in its ``__dict__``, as those of Django's models do.

@@ -21,11 +21,11 @@ from dynamo_single.orm.items.form import form_of, item_of
 from dynamo_single.orm.items.refresh import complete
 from dynamo_single.orm.model.pynamodb_model import BatchWrite
 from dynamo_single.orm.requests import atomic_block
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.references import cascading, checked, protecting, resetting
-from dynamo_single.orm.schema.types import Options
+from dynamo_single.orm.schema.types import DynamoModel, Options
 from dynamo_single.table import names
-from dynamo_single.table.pynamodb import PynamodbTable
+from dynamo_single.table.pynamodb import PynamodbTable, RenamingPynamodbTable
 from dynamo_single.table.request import Item, NewItem
 from dynamo_single.table.table import get_table
 
@@ -46,6 +46,12 @@ def _is_hidden(alias: str, item: Item) -> bool:
     """Whether an item is in the trash or has expired, which all of PynamoDB's readers leave out."""
     model = registry.model_of_type(alias, item.get(names.ITEM_TYPE, {}).get("S", ""))
     return model is not None and not decode.is_live(model, item)
+
+
+def _names_in_use(model: type[DynamoModel]) -> dict[str, str]:
+    """The physical names that are read during a rename, by the others."""
+    rollout = bindings.rollout_of(model)
+    return {} if rollout is None else {twin.other: twin.used for twin in rollout.twins}
 
 
 class KeyValue(PynamoDBAttribute[str]):
@@ -275,7 +281,12 @@ class PynamoDBHooks(_Base):
                 "what was before, and write at once. Use the querysets, save() and delete(), or call it outside the "
                 "block."
             )
-        connection = get_table(cls._options.alias).pynamodb
+        model: Any = cls  # this is a part of it
+        table = get_table(cls._options.alias)
+        connection = table.pynamodb
+        if bindings.rollout_of(model) is not None:
+            # Its attributes have their declared names, and each request has the names of its time.
+            connection = RenamingPynamodbTable(table.settings, table.call, partial(_names_in_use, model))
         connection.hide(partial(_is_hidden, cls._options.alias))
         return connection
 

@@ -79,7 +79,7 @@ class Neighbours(Struct, frozen=True):
 
 def neighbours(layout: ModelLayout, key: AccessKey) -> Neighbours:
     """Give what is decided of one of the model's keys; it is decided again when there are other models."""
-    return decide(layout, tuple(layout.neighbours()))[id(key)]
+    return decide(layout.origin, tuple(layout.neighbours()))[id(key)]
 
 
 @lru_cache(maxsize=1024)

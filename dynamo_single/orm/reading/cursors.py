@@ -22,6 +22,7 @@ from dynamo_single.lazy_modules import Later
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.reading.positions import Position
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema.keys.shards import MAX_SHARDS, suffix
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
@@ -104,24 +105,26 @@ def _whole(condition: KeyCondition) -> str:
 def _fingerprint(plan: Plan) -> tuple[str, str, str]:
     """The model, how it is read, and what was asked. The present, by which items expire, is no part of it."""
     query = plan.query
+    # A rename may have ended since the query was planned: the next page is planned with the names of now.
+    layout = knowledge.present(query.layout) if query.layout.twins else query.layout
     asked = (
-        lower(query.where, query.layout),
+        lower(query.where, layout),
         [(order.attribute, order.descending) for order in query.ordering],
         query.visibility,
         query.using_index,
         query.without,
         plan.forward,
     )
-    return plan.layout.label, _digest(_way(plan)), _digest(asked)
+    return plan.layout.label, _digest(_way(plan, layout)), _digest(asked)
 
 
-def _way(plan: Plan, *, within: bool = False) -> tuple[object, ...]:
+def _way(plan: Plan, layout: ModelLayout, *, within: bool = False) -> tuple[object, ...]:
     """How a plan is read. There may be more shards next time, but for one ``within`` a union, which numbers them."""
     conditions = [(each.partition, each.operator, each.operands) for each in plan.conditions]
     if plan.is_sharded and not within:
         conditions = list(dict.fromkeys((_whole(each), each.operator, each.operands) for each in plan.conditions))
-    parts = [_way(part, within=True) for part in plan.parts]
-    return plan.kind, plan.merge, list(_key(plan.key, plan.layout)), conditions, plan.keys, parts
+    parts = [_way(part, layout, within=True) for part in plan.parts]
+    return plan.kind, plan.merge, list(_key(plan.key, layout)), conditions, plan.keys, parts
 
 
 def _key(key: AccessKey | None, layout: ModelLayout) -> Iterator[object]:

@@ -21,6 +21,7 @@ from dynamo_single.orm.plan.choice import of_type
 from dynamo_single.orm.plan.plan import Plan, attributes_of
 from dynamo_single.orm.reading import shards, single
 from dynamo_single.orm.reading.budget import Allowance, allowance_of, next_limit
+from dynamo_single.orm.reading.present_names import in_present_names
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.compiler import compile_plan, with_page
 from dynamo_single.orm.requests.expressions import ExpressionTooLong
@@ -67,6 +68,7 @@ async def pages(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = N
     Skipped items are read, and paid for, as DynamoDB has no offset.
     """
     await knowledge.undivided(table, plan.layout)
+    table = in_present_names(table, plan.layout) if plan.layout.twins else table
     if plan.kind == "get":
         yield single.as_read(plan, await single.of_key(table, plan))[skip:stop]
         return
@@ -99,6 +101,7 @@ def answers(table: Table, plan: Plan, form: PageForm, *, stop: int | None) -> An
     Their items are decoded by ``form``, or are dicts.
     """
     atomic_block.check_plan(table.settings.alias, plan)
+    table = in_present_names(table, plan.layout) if plan.layout.twins else table
     return _all_answers(table, plan, stop, allowance_of(table, plan), exact=limit_is_exact(plan), form=form)
 
 
@@ -112,6 +115,7 @@ def of_shards(
 ) -> Pages[T]:
     """What the answers of a plan of several shards hold, merged by the sort key, up to ``stop`` or more."""
     atomic_block.check_plan(table.settings.alias, plan)
+    table = in_present_names(table, plan.layout)
     return shards.ranked(table, plan, found_in, form=form, stop=stop, allowance=allowance_of(table, plan))
 
 
@@ -126,7 +130,7 @@ async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = N
     if plan.kind not in {"query", "scan"}:
         found = await listed(table, plan, skip=skip, stop=stop)
         return sum(1 for item in found if _is_of_model(plan, item))
-    total = 0
+    total, table = 0, in_present_names(table, plan.layout)
     allowance, exact = allowance_of(table, plan), limit_is_exact(plan)
     requests = _compile_count(table, plan)
     if plan.is_sharded and stop is None:

@@ -32,6 +32,7 @@ from dynamo_single.orm.reading.positions import (
     stream_count,
     within,
 )
+from dynamo_single.orm.reading.present_names import in_present_names
 from dynamo_single.orm.reading.shards import at_once, first_share, next_share
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.compiler import compile_plan, with_page
@@ -105,6 +106,7 @@ async def read(beginning: Beginning, *, wanted: int, max_requests: int | None = 
     """
     atomic_block.check_plan(beginning.table.settings.alias, beginning.plan)
     await knowledge.undivided(beginning.table, beginning.plan.layout)
+    beginning = replace(beginning, table=in_present_names(beginning.table, beginning.plan.layout))
     allowance = allowance_of(beginning.table, beginning.plan)
     merged = is_merged(beginning.plan)
     budget = _Budget(max_requests)

@@ -17,6 +17,7 @@ from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import PartialItem, Plan, PlanKind
+from dynamo_single.orm.reading.present_names import in_present_names, with_both_names
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.compiler import compile_batches, compile_plan, compile_reads, item_key
@@ -34,9 +35,12 @@ Item = NewItem
 
 def as_read(plan: Plan, found: Sequence[Item]) -> Sequence[Item]:
     """The items that a plan's requests gave, as what they are: whole, or only what its projection names."""
+    twins = plan.layout.twins
+    if twins:
+        found = [with_both_names(item, twins) for item in found]
     if not plan.projection:
         return found
-    read = frozenset(plan.projection)
+    read = frozenset((*plan.projection, *(twin.other for twin in twins if twin.used in plan.projection)))
     return [PartialItem(item, read) for item in found]
 
 
@@ -49,12 +53,13 @@ async def of_key(table: Table, plan: Plan) -> list[Item]:
             atomic_block.check_plan(table.settings.alias, plan)
     if item is None:
         (request,) = compile_plan(plan)
-        item = (await table.ask(request)).get("Item")
+        asked = in_present_names(table, plan.layout) if plan.layout.twins else table
+        item = (await asked.ask(request)).get("Item")
     return [item] if item is not None and matches(plan.filter, item, plan.layout) else []
 
 
 async def of_keys(table: Table, plan: Plan, stop: int | None) -> Pages[Item]:
-    requests = compile_plan(plan, table_name=table.name)
+    table, requests = in_present_names(table, plan.layout), compile_plan(plan, table_name=table.name)
     wanted, condition = Wanted(stop), lower(plan.filter, plan.layout)
     everything = condition == EVERYTHING
     left = iter(requests)
@@ -223,7 +228,8 @@ async def found_by_key(
     """
     atomic_block.check_plan(table.settings.alias, plan)
     await knowledge.undivided(table, plan.layout)
-    requests, wanted = compile_plan(plan, table_name=table.name), Wanted(stop)
+    table, wanted = in_present_names(table, plan.layout), Wanted(stop)
+    requests = compile_plan(plan, table_name=table.name)
     left = iter(requests)
     async with aclosing(get_answers(table, requests, wanted, form)) as batches:
         async for batch in batches:

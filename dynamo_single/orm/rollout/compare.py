@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from dynamo_single.exceptions import FormNotApplied
 from dynamo_single.orm.plan.unique_lookups import Lookup
-from dynamo_single.orm.rollout import old_keys, old_names
+from dynamo_single.orm.rollout import old_names
 from dynamo_single.orm.rollout.states import StoredForm, TableState
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.attributes import Attribute, CounterAttribute
 from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, key_fingerprints
 from dynamo_single.orm.schema.keys.shards import Schedule
@@ -139,8 +139,8 @@ def missing_in(layout: ModelLayout, form: StoredForm | None) -> Missing:
     if form is not None:
         written = key_fingerprints(layout)
         keys |= {key.name for key in layout.index_keys if form.keys.get(written[key.name]) != "filled"}
-        otherwise = old_keys.index_keys(registry.model_of(layout)) != layout.index_keys
-        otherwise = otherwise or old_names.is_open(layout, form)
+        rollout = bindings.rollout_of(registry.model_of(layout))
+        otherwise = (rollout is not None and rollout.keys is not None) or old_names.is_open(layout, form)
     return Missing(frozenset(keys), attributes, otherwise)
 
 

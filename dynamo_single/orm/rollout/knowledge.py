@@ -30,8 +30,10 @@ from dynamo_single.orm.rollout import compare, old_keys, old_names, states
 from dynamo_single.orm.rollout.compare import NOTHING, Missing, missing_in, unclaimed
 from dynamo_single.orm.rollout.schedules import Divided, known_schedule, refuse_divided, schedule_in, with_schedule
 from dynamo_single.orm.rollout.states import StoredForm, TableState, refuse_foreign
+from dynamo_single.orm.schema import bindings, registry
+from dynamo_single.orm.schema.bindings import Rollout
 from dynamo_single.orm.schema.keys.shards import Schedule
-from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.orm.schema.layout import ModelLayout, Twin
 from dynamo_single.table.flow import local, run
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import CONFLICT_ATTEMPTS, Table, get_table
@@ -125,7 +127,7 @@ async def ask(layout: ModelLayout) -> Missing:
     models of a table without migrations together, it sends one every ``SHARDS_REFRESH`` seconds, and while it refuses,
     one every ``REFUSED_REFRESH`` seconds.
     """
-    table = get_table(layout.alias)
+    table, layout = get_table(layout.alias), layout.origin
     await undivided(table, layout)
     return await _ask_form(table, layout)
 
@@ -145,10 +147,10 @@ async def _ask(table: Table, layout: ModelLayout) -> Missing:
     if state is not None and known.settled.get(layout) is state:
         return NOTHING
     form = await _form(table, layout)
-    found = missing_in(layout, form)
+    found = missing_in(present(layout), form)
     if found != NOTHING or _is_unsaid(table, layout, form):
         form = await _form(table, layout, is_open=True)
-        found = missing_in(layout, form)
+        found = missing_in(present(layout), form)
         if _is_unsaid(table, layout, form):
             _warn(table, layout, known.unsaid)
     if found == NOTHING and not _is_unsaid(table, layout, form):
@@ -157,6 +159,23 @@ async def _ask(table: Table, layout: ModelLayout) -> Missing:
         elif state is not None and state is known.state:
             known.settled[layout] = state
     return found
+
+
+async def renewed(layout: ModelLayout) -> ModelLayout:
+    """The layout with the names of now, for the next page of a reading that began with this one; asks as ``ask()``.
+
+    It asks nothing about shards, which a reading keeps to its end.
+    """
+    table, origin = get_table(layout.alias), layout.origin
+    known = _tables.get(table)
+    if known is None or origin not in known.filled:
+        await _ask(table, origin)
+    return present(layout)
+
+
+def present(layout: ModelLayout) -> ModelLayout:
+    """A model's layout with the names that its items have now, as far as this process knows; sends nothing."""
+    return registry.layout_of(registry.model_of(layout))
 
 
 def _is_unsaid(table: Table, layout: ModelLayout, form: StoredForm | None) -> bool:
@@ -181,7 +200,7 @@ def _warn(table: Table, layout: ModelLayout, warned: set[str]) -> None:
 
 def missing(layout: ModelLayout) -> Missing:
     """What a query is planned with, in this thread: as ``ask()``, but for what is asked when a plan is carried out."""
-    table = get_table(layout.alias)
+    table, layout = get_table(layout.alias), layout.origin
     known = _tables.get(table)
     return NOTHING if known is not None and layout in known.filled else run(_ask_form(table, layout))
 
@@ -193,7 +212,7 @@ async def undivided(table: Table, layout: ModelLayout) -> None:
     are asked about anyway, or for a test table, where only a test could have shards. If what the table says is damaged,
     the log names it, and these models, such as users and sessions, are used as before.
     """
-    known = _tables.get(table)
+    known, layout = _tables.get(table), layout.origin
     if known is not None and known.undivided.get(layout, 0.0) > time.monotonic():
         return
     if table.replaced:
@@ -213,7 +232,7 @@ async def undivided(table: Table, layout: ModelLayout) -> None:
 
 async def ask_rules(layout: ModelLayout, lookups: Sequence[Lookup]) -> frozenset[str]:
     """The fingerprints of the rules that not every item has its claim by, as far as the table says; as ``ask()``."""
-    table = get_table(layout.alias)
+    table, layout = get_table(layout.alias), layout.origin
     known = _tables.setdefault(table, _Known())
     if layout in known.claimed:
         return frozenset()
@@ -227,7 +246,7 @@ async def ask_rules(layout: ModelLayout, lookups: Sequence[Lookup]) -> frozenset
 
 def missing_rules(layout: ModelLayout, lookups: Sequence[Lookup]) -> frozenset[str]:
     """``ask_rules()`` in this thread."""
-    known = _tables.get(get_table(layout.alias))
+    known, layout = _tables.get(get_table(layout.alias)), layout.origin
     return frozenset() if known is not None and layout in known.claimed else run(ask_rules(layout, lookups))
 
 
@@ -244,13 +263,32 @@ async def _form(table: Table, layout: ModelLayout, *, is_open: bool = False) -> 
         refuse_foreign(table.settings, state.whole())
         refuse_divided(state, layout)
         form = compare.form_in(state, layout)
-        old_names.follow(layout, form)
-        if form is not None:
-            compare.check(layout, form)
-        old_keys.follow(layout, form)
+        _follow(layout, form)
         return form
 
     return await known.accepted(table, REFRESH if is_open else math.inf, fitted)
+
+
+def _follow(layout: ModelLayout, form: StoredForm | None) -> None:
+    """Begin a generation if a model's items have other names or keys than its binding says.
+
+    Raises ``FormNotApplied`` if the items have another form than the model; the names count nevertheless.
+    """
+    model = registry.model_of(layout)
+    binding = bindings.binding_of(model)
+    if form is None:
+        bindings.roll(model, None)
+        return
+    twins = old_names.twins_of(binding, form)
+    if twins != binding.layout.twins:
+        bindings.roll(model, _rollout(twins, None if binding.rollout is None else binding.rollout.keys))
+    used = bindings.in_use(layout, twins)
+    compare.check(used, form)
+    bindings.roll(model, _rollout(twins, old_keys.keys_of(used, form)))
+
+
+def _rollout(twins: tuple[Twin, ...], keys: old_keys.Keys | None) -> Rollout | None:
+    return Rollout(twins, keys) if twins or keys is not None else None
 
 
 def _is_asked_about(layout: ModelLayout, table: Table) -> bool:
@@ -293,7 +331,7 @@ async def _schedule(table: Table, layout: ModelLayout, longest: float) -> Schedu
 
 def schedule(layout: ModelLayout) -> Schedule:
     """The shards of a sharded model, as this process knows them; asked for in this thread, if it does not."""
-    table = get_table(layout.alias)
+    table, layout = get_table(layout.alias), layout.origin
     known = _tables.get(table)
     found = None if known is None or known.replaced != table.replaced else known.schedules.get(layout)
     return found or run(_schedule(table, layout, SHARDS_REFRESH))
@@ -310,7 +348,7 @@ def recorded(table: Table, item_type: str) -> Schedule:
 
 async def begin(layout: ModelLayout) -> None:
     """Record one shard for a model of which nothing is recorded, before its first item is written: as ``change()``."""
-    table = get_table(layout.alias)
+    table, layout = get_table(layout.alias), layout.origin
     await _schedule(table, layout, SHARDS_REFRESH)
     known = _tables.get(table)  # another thread may have forgotten it
     if known is not None and known.state is not None and layout.item_type in known.state.shards:
@@ -368,8 +406,7 @@ def change(table: Table, work: Callable[[TableState], TableState]) -> TableState
 def forget() -> None:
     """Know nothing any more: the next query asks again."""
     _tables.clear()
-    old_keys.forget()
-    old_names.forget()
+    bindings.forget()
 
 
 def _forget(*, setting: str, **_: object) -> None:

@@ -1,37 +1,26 @@
 """The index keys that a model's items are written with: its own, or while they change those that old code reads by.
 
-The table says which. While that is as the model declares it, nothing is kept here, and nothing is asked. This module
-sends nothing.
+The table says which. Pure: ``bindings`` has what is open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import FormNotApplied
-from dynamo_single.orm.rollout.caches import changing
 from dynamo_single.orm.rollout.states import KeyTemplates, StoredForm
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fingerprints import key_fingerprints
 from dynamo_single.orm.schema.identities import codec_of
 from dynamo_single.orm.schema.keys.template import Codec, KeyPart, Template, codec_for
 from dynamo_single.orm.schema.layout import AccessKey, IndexCondition, ModelLayout
-from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 
 Keys = tuple[AccessKey, ...]
 
 _TRASH = f"{names.TRASH_PREFIX}#"
-
-_in_use: dict[Any, Keys] = {}
-
-
-def index_keys(model: type[DynamoModel]) -> Keys:
-    """Every key on an index that the model's items are written with now: those of live items, and the trash's."""
-    return _in_use.get(model._meta.concrete_model) or registry.layout_of(model).index_keys
 
 
 def is_trash(key: AccessKey) -> bool:
@@ -39,32 +28,14 @@ def is_trash(key: AccessKey) -> bool:
     return key.partition.source.startswith(_TRASH)
 
 
-def follow(layout: ModelLayout, form: StoredForm | None) -> bool:
-    """Write a model's items with the keys that the table's form asks for; whether these are not just the model's own.
+def keys_of(layout: ModelLayout, form: StoredForm) -> Keys | None:
+    """The keys that a model's items are written with by the table's form; ``None`` if they are the model's own.
 
     A key that every item has is written until a migration that takes it away is finished: code of before reads by it.
     Raises ``FormNotApplied`` if the model lacks what such a key is made of.
     """
-    keys = layout.index_keys if form is None else _asked_for(layout, form)
-    _keep(registry.model_of(layout), None if keys == layout.index_keys else keys)
-    return keys != layout.index_keys
-
-
-def forget() -> None:
-    """Let all models be written with their own keys, until the table is asked again."""
-    for model in [*_in_use]:
-        _keep(model, None)
-
-
-def _keep(model: type[DynamoModel], keys: Keys | None) -> None:
-    concrete = model._meta.concrete_model
-    if _in_use.get(concrete) == keys:
-        return
-    with changing():
-        if keys is None:
-            _in_use.pop(concrete, None)
-        else:
-            _in_use[concrete] = keys
+    keys = _asked_for(layout, form)
+    return None if keys == layout.index_keys else keys
 
 
 def _asked_for(layout: ModelLayout, form: StoredForm) -> Keys:

@@ -1,7 +1,7 @@
 """What the app knows of a model besides Django's ``_meta``: its keys and how its attributes are stored.
 
-A layout is made once per model class; it changes only while the table's items do, by ``orm/filled``. It must not know
-requests or the table.
+A declared layout is made once per model class; ``bindings`` makes others of it while items are being changed. It must
+not know requests or the table.
 """
 
 from __future__ import annotations
@@ -130,10 +130,13 @@ class ModelLayout(Struct, frozen=True, eq=False):
     neighbours: Callable[[], Iterable[ModelLayout]] = tuple
     #: The schema versions; ``None`` for a model whose items carry none.
     schema: Schema | None = None
-    #: What is being renamed now; the only thing of a layout that changes, see ``rollout/old_names``.
+    #: What is being renamed now: see ``bindings``.
     twins: tuple[Twin, ...] = ()
     #: By what the sharded keys are divided; ``None`` for a model without any.
     sharding: Sharding | None = None
+
+    #: The layout as it is declared, if this is another one.
+    declared: ModelLayout | None = None
 
     # What follows is worked out of the above, whatever is given.
     #: The attributes that make up ``pk``, in the order of the primary key.
@@ -142,11 +145,14 @@ class ModelLayout(Struct, frozen=True, eq=False):
     index_keys: tuple[AccessKey, ...] = ()
     #: Every key that live items are read by, the table's first.
     keys: tuple[AccessKey, ...] = ()
+    #: The layout as it is declared, of which there is one for each model class.
+    origin: ModelLayout = None  # type: ignore[assignment]  # set below, as it may be this one
 
     def __post_init__(self) -> None:
         force_setattr(self, "identity", self.primary.variables)
         force_setattr(self, "index_keys", self.indexes if self.trash is None else (*self.indexes, self.trash))
         force_setattr(self, "keys", (self.primary, *self.indexes))
+        force_setattr(self, "origin", self.declared or self)
 
     def __repr__(self) -> str:
         return f"<ModelLayout of {self.label}>"

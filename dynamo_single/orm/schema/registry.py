@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from dynamo_single import conf
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.schema import identities
+from dynamo_single.orm.schema import bindings, identities
 from dynamo_single.orm.schema.attributes import (
     Attribute,
     CanonicalAttribute,
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 _MODELS: dict[str, type[DynamoModel]] = {}
 _MODELS_OF_LAYOUTS: dict[ModelLayout, type[DynamoModel]] = {}
-#: Another number whenever there are other models: what is worked out of all of them is kept by it.
+#: Another number whenever there are other models: what is worked out of all classes is kept by it.
 generation = 0
 
 TRASH = "trash"
@@ -73,6 +73,7 @@ def changed() -> None:
     global generation
     generation += 1
     _layouts_of_table.cache_clear()
+    bindings.begin()
 
 
 def all_models() -> tuple[type[DynamoModel], ...]:
@@ -136,12 +137,14 @@ def counters_of(model: type[DynamoModel]) -> tuple[CounterAttribute, ...]:
 
 
 def layout_of(model: type[DynamoModel]) -> ModelLayout:
-    """The model's layout; raises ``ConfigurationError`` for keys that cannot work."""
-    return _layout_of(model)
+    """The model's layout with the names that its items have now, as ``declared_layout()`` otherwise."""
+    found = bindings.generation.bindings.get(model)
+    return bindings.binding_of(model).layout if found is None else found.layout
 
 
 @cache
-def _layout_of(model: type[DynamoModel]) -> ModelLayout:
+def declared_layout(model: type[DynamoModel]) -> ModelLayout:
+    """The model's layout as it is declared; raises ``ConfigurationError`` for keys that cannot work."""
     layout = _LayoutBuilder(model).build()
     _MODELS_OF_LAYOUTS[layout] = model
     return layout
@@ -149,17 +152,15 @@ def _layout_of(model: type[DynamoModel]) -> ModelLayout:
 
 def model_of(layout: ModelLayout) -> type[DynamoModel]:
     """The model that has this layout."""
-    return _MODELS_OF_LAYOUTS[layout]
+    return _MODELS_OF_LAYOUTS[layout.origin]
 
 
-def layouts_of(model: type[DynamoModel]) -> list[ModelLayout]:
-    """The layouts that were made of a model and its proxies."""
-    return [layout for layout, each in _MODELS_OF_LAYOUTS.items() if each._meta.concrete_model is model]
+bindings.tell_of(declared_layout)
 
 
 @lru_cache(maxsize=64)
 def _layouts_of_table(alias: str) -> tuple[ModelLayout, ...]:
-    return tuple(layout_of(model) for model in _MODELS.values() if model._options.alias == alias)
+    return tuple(declared_layout(model) for model in _MODELS.values() if model._options.alias == alias)
 
 
 class _LayoutBuilder:

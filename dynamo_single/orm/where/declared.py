@@ -37,7 +37,7 @@ from dynamo_single.orm.conditions.terms import (
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CounterAttribute, VersionAttribute
 from dynamo_single.orm.schema.keys.values import shown
-from dynamo_single.orm.schema.layout import IndexCondition
+from dynamo_single.orm.schema.layout import IndexCondition, ModelLayout
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.tree import read_where
 
@@ -47,8 +47,11 @@ _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _STEP = re.compile(r"\[([0-9]+)\]")
 
 
-def read_precondition(model: Any, condition: object) -> Condition:
-    """The condition in stored names and values; ``None`` is none at all."""
+def read_precondition(model: Any, condition: object, layout: ModelLayout | None = None) -> Condition:
+    """The condition in the stored names of a layout, the model's present one by default, and in stored values; ``None``
+    is none at all.
+    """
+    layout = layout or registry.layout_of(model)
     if condition is None:
         return EVERYTHING
     if isinstance(condition, Q):
@@ -57,23 +60,24 @@ def read_precondition(model: Any, condition: object) -> Condition:
             raise NotSupported("A queryset inside the condition of a write is not supported: make a list of it first.")
         found = read_where(model, queryset.query.where)
     elif isinstance(condition, pynamodb.Condition):
-        found = _of_pynamodb(condition)
+        # PynamoDB's attributes have their declared names.
+        found = with_names(_of_pynamodb(condition), {twin.other: twin.used for twin in layout.twins})
     else:
         raise InvalidValue(
             f"A condition on writing {model._meta.label} is a Q, as in Q(qty__gte=1), or one of PynamoDB, as in "
             f"{model._meta.object_name}.qty > 0, not {shown(condition)}."
         )
-    return simplify(lower(found, registry.layout_of(model)))
+    return simplify(lower(found, layout))
 
 
-def read_declared(model: type[DynamoModel], condition: object) -> Condition:
+def read_declared(model: type[DynamoModel], condition: object, layout: ModelLayout | None = None) -> Condition:
     """The condition of a declaration, which is read once: a day in it is one of the settings' time zone.
 
     ``NotSupported`` for one that asks for a counter or a version: these change without anybody reading the object.
     """
     try:
         with timezone.override(None):
-            found = read_precondition(model, condition)
+            found = read_precondition(model, condition, layout)
     except DynamoSingleError:
         raise
     except (FieldError, TypeError, ValueError) as error:  # Django's own of names and lookups
@@ -169,16 +173,16 @@ def read_index_condition(model: type[DynamoModel], name: str, given: object) -> 
     where = f"{model._meta.label}: the condition of the key {name}"
     if not isinstance(given, Q):
         raise ConfigurationError(f"{where} is {given!r}, as a migration has it: declare a Q, as in Q(status='open').")
+    layout = registry.layout_of(model)
     try:
-        condition = read_declared(model, given)
+        condition = read_declared(model, given, layout)
     except DynamoSingleError as error:
         raise ConfigurationError(f"{where}: {error}") from error
     if condition == EVERYTHING or isinstance(condition, Nothing):
         which = "every object meets it" if condition == EVERYTHING else "no object can meet it"
         raise ConfigurationError(f"{where}: {which}. Leave it out, or ask for something.")
     attributes = registry.attributes_of(model)
-    stored_as = registry.layout_of(model).attributes
-    python = {stored_as[each].stored: each for each in attributes}
+    python = {layout.attributes[each].stored: each for each in attributes}
     for stored in names_in(condition):
         attribute = attributes.get(python.get(stored, ""))
         if attribute is None or python[stored] in (registry.DELETED_AT, registry.DELETED_WITH):

@@ -38,8 +38,7 @@ from dynamo_single.orm.requests.actions import ITEM_EXISTS, Check, Item, ItemKey
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.updates import Change, with_names
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.rollout.caches import epoch
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments
@@ -109,7 +108,7 @@ async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> 
 
     async def attempt() -> None:
         # Made again also where what is being renamed has another name meanwhile.
-        begun, twins = epoch(), registry.layout_of(type(obj)).twins
+        begun, twins = bindings.current(), registry.layout_of(type(obj)).twins
         current = wanted.by(twins) if twins else wanted
         await _ObjectSave(obj, current, effects_of(type(obj)), pending, named, begun).run()
 
@@ -166,7 +165,7 @@ class _ObjectSave(Struct, frozen=True, eq=False):
     effects: Effects
     pending: Block | None
     named: frozenset[str] | None
-    begun: int
+    begun: bindings.Generation
 
     async def run(self) -> None:
         """Draft what is wanted and send it; again where another writer changed what something is computed of."""
@@ -306,7 +305,7 @@ async def send(
     absent: frozenset[ItemKey] = frozenset()
     while True:
         write = await compose(obj, effects, draft, terms, pending=pending, absent=absent)
-        if draft.begun != epoch():
+        if draft.begun is not bindings.current():
             raise SourceChanged(
                 f"{Subject(obj).name}: a migration has changed meanwhile under which names and keys it is stored; "
                 "nothing was written. Try again."

@@ -12,8 +12,8 @@ from django.db.models import F
 
 from dynamo_single import counters
 from dynamo_single.exceptions import StaleObject
-from dynamo_single.orm.rollout import knowledge, old_names
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.transactions import atomic
 
 
@@ -24,21 +24,20 @@ class Process:
         self.model, self.names = model, names
         self.text, self.number, self.document = names
         self._known: dict[Any, Any] = {}
-        self._twins = registry.layout_of(model).twins
+        self._rollout = bindings.rollout_of(model)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """Within the block it is this process that asks the table."""
         before = dict(knowledge._tables)
-        if registry.layout_of(self.model).twins != self._twins:
-            # A command has let the models of its own process forget.
-            old_names._put(self.model, self._twins)
+        # A command has let the models of its own process forget.
+        bindings.roll(self.model, self._rollout)
         knowledge._tables.clear()
         knowledge._tables.update(self._known)
         try:
             yield
         finally:
-            self._known, self._twins = dict(knowledge._tables), registry.layout_of(self.model).twins
+            self._known, self._rollout = dict(knowledge._tables), bindings.rollout_of(self.model)
             knowledge._tables.clear()
             knowledge._tables.update(before)
 

@@ -1,0 +1,181 @@
+"""One model as its items are stored now: its layout, the keys that items are written with, and what follows from both.
+
+A *generation* holds the bindings of all models. While a migration is open, items may have other names and keys than
+their model declares. If the table says so, or a model is declared, a new generation replaces the former one as a whole:
+no layout, attribute or binding ever changes, so that a thread with a binding of before has parts that fit each other. A
+write compares the generation before it sends, because other models' items may be in the same request.
+
+This module sends nothing, and must not know what is worked out of a binding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from threading import RLock
+from typing import Any, Final, TypeAlias, TypeVar, TypeVarTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from dynamo_single.orm.schema.layout import AccessKey, ModelLayout, Twin
+from dynamo_single.orm.schema.types import DynamoModel
+
+R = TypeVar("R")
+Arguments = TypeVarTuple("Arguments")
+
+#: How many facts a binding keeps: those with arguments, such as selections of attributes, have no bound of their own.
+MAX_FACTS: Final = 1024
+
+
+class Rollout(Struct, frozen=True):
+    """How a model's items differ from its declaration while a migration is open.
+
+    ``twins`` are attributes that are being renamed. ``keys`` are the index keys that items are written with; ``None``
+    for the declared ones.
+    """
+
+    twins: tuple[Twin, ...] = ()
+    keys: tuple[AccessKey, ...] | None = None
+
+
+NO_ROLLOUT: Final = Rollout()
+
+
+class ModelBinding:
+    """One model in one generation. ``model`` may be a proxy, which has a layout and a label of its own.
+
+    ``layout`` has the physical names that are read now, and ``index_keys`` are the keys that items are written with.
+    ``rollout`` is ``None`` unless a migration is open. Functions decorated with ``fact`` keep their results in
+    ``facts``.
+    """
+
+    __slots__ = ("facts", "index_keys", "layout", "model", "rollout")
+
+    def __init__(self, model: type[DynamoModel], declared: ModelLayout, rollout: Rollout | None) -> None:
+        keys = None if rollout is None else rollout.keys
+        self.model = model
+        self.rollout = rollout
+        self.layout = declared if rollout is None else in_use(declared, rollout.twins)
+        self.index_keys = declared.index_keys if keys is None else keys
+        self.facts: dict[Any, Any] = {}
+
+
+#: What facts are worked out of: a binding, or a model for its present one.
+Subject: TypeAlias = ModelBinding | type[DynamoModel]
+
+
+class Generation:
+    """The bindings of all models at one time. Each is made when it is first asked for."""
+
+    __slots__ = ("bindings", "rollouts")
+
+    def __init__(self, rollouts: Mapping[Any, Rollout]) -> None:
+        #: By concrete model.
+        self.rollouts = rollouts
+        #: By model class, proxies included.
+        self.bindings: dict[Any, ModelBinding] = {}
+
+
+#: The present one. What is asked in every call reads it here without a further call.
+generation = Generation({})
+_lock: Final = RLock()
+_declared: Callable[[type[DynamoModel]], ModelLayout]
+
+
+def tell_of(declared: Callable[[type[DynamoModel]], ModelLayout]) -> None:
+    """Take the function that returns a model's declared layout."""
+    global _declared
+    _declared = declared
+
+
+def current() -> Generation:
+    """The present generation."""
+    return generation
+
+
+def binding_of(subject: Subject) -> ModelBinding:
+    """The present binding of a model; a binding is returned as it is."""
+    if type(subject) is ModelBinding:
+        return subject
+    return generation.bindings.get(subject) or _bind(subject, generation)
+
+
+def _bind(model: Any, within: Generation) -> ModelBinding:
+    made = ModelBinding(model, _declared(model), within.rollouts.get(model._meta.concrete_model))
+    # Where several threads make it, the first one counts. It belongs to the generation it was made of.
+    return within.bindings.setdefault(model, made)
+
+
+def rollouts() -> Mapping[Any, Rollout]:
+    """What is open, by concrete model."""
+    return generation.rollouts
+
+
+def rollout_of(model: type[DynamoModel]) -> Rollout | None:
+    """What is open for a model; ``None`` if its items are as it declares."""
+    return generation.rollouts.get(model._meta.concrete_model)
+
+
+def roll(model: type[DynamoModel], rollout: Rollout | None) -> None:
+    """Begin a generation in which a model's items differ so from its declaration, unless they do already."""
+    concrete = model._meta.concrete_model
+    with _lock:
+        known = generation.rollouts
+        if known.get(concrete) == rollout:
+            return
+        rest = {each: other for each, other in known.items() if each is not concrete}
+        _begin(rest if rollout is None else {**rest, concrete: rollout})
+
+
+def begin() -> None:
+    """Begin a generation because there are other models than before."""
+    with _lock:
+        _begin(generation.rollouts)
+
+
+def forget() -> None:
+    """Let the items of all models be as declared, until the table is asked again."""
+    with _lock:
+        if generation.rollouts:
+            _begin({})
+
+
+def _begin(rollouts: Mapping[Any, Rollout]) -> None:
+    global generation
+    generation = Generation(rollouts)
+
+
+def in_use(declared: ModelLayout, twins: tuple[Twin, ...]) -> ModelLayout:
+    """A layout with the physical names that are read during a rename."""
+    if not twins:
+        return declared
+    used = {name: twin.used for twin in twins for name in (twin.used, twin.other)}
+    attributes = {
+        name: replace(info, stored=used[info.stored]) if info.stored in used else info
+        for name, info in declared.attributes.items()
+    }
+    return replace(declared, attributes=attributes, twins=twins, declared=declared)
+
+
+def fact(make: Callable[[ModelBinding, *Arguments], R]) -> Callable[[Subject, *Arguments], R]:
+    """Keep what a function works out of a binding in that binding. It takes a binding, or a model for its present one.
+
+    It must ask ``binding`` for everything that may change: the model's present layout may be of another generation.
+    """
+
+    @wraps(make)
+    def of(subject: Subject, *arguments: *Arguments) -> R:
+        binding: Any = generation.bindings.get(subject, subject)
+        if type(binding) is not ModelBinding:
+            binding = binding_of(binding)
+        facts, key = binding.facts, (make, *arguments) if arguments else make
+        try:
+            found: R = facts[key]
+        except KeyError:
+            if len(facts) >= MAX_FACTS:
+                facts.clear()
+            found = facts.setdefault(key, make(binding, *arguments))
+        return found
+
+    return of

@@ -1,0 +1,134 @@
+"""Bindings of models: each is made once in a generation, and stays as it is when another generation begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+
+from dynamo_single import models
+from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.schema import bindings, registry
+from dynamo_single.orm.schema.bindings import MAX_FACTS, ModelBinding, Rollout, fact
+from dynamo_single.orm.schema.layout import Twin
+from tests.unit.declaring import declare, forgotten
+
+RENAME = Rollout((Twin("name", "title", is_before=True),))
+
+
+@fact
+def text_of(binding: ModelBinding, number: int = 0) -> list[str]:
+    """Return another list whenever it is worked out."""
+    return [f"{binding.layout.label} {number}"]
+
+
+def shelf(label: str) -> Any:
+    """Declare a model with a text."""
+    code, title = models.UnicodeAttribute(), models.UnicodeAttribute()
+    return declare(label, (f"{label.upper()}#{{code}}", "A"), options={"item_type": label}, code=code, title=title)
+
+
+@pytest.fixture
+def shop() -> Iterator[Any]:
+    """A model with a text; nothing is open before and after the test."""
+    bindings.forget()
+    with forgotten():
+        yield shelf("Shop")
+    bindings.forget()
+
+
+def test_a_binding_is_made_once(shop: Any) -> None:
+    """With its facts."""
+    assert bindings.binding_of(shop) is bindings.binding_of(shop)
+    assert text_of(shop) is text_of(bindings.binding_of(shop))
+    assert text_of(shop, 1) is not text_of(shop, 2)
+
+
+def test_a_new_generation_has_the_names_in_use(shop: Any) -> None:
+    """In the layout and in what is worked out of it."""
+    bindings.roll(shop, RENAME)
+    assert registry.layout_of(shop).attributes["title"].stored == "name"
+    assert form_of(shop).stored["title"] == "name"
+    assert registry.attributes_of(shop)["title"].attr_name == "title"
+    assert registry.declared_layout(shop).attributes["title"].stored == "title"
+
+
+def test_a_former_binding_stays_as_it_was(shop: Any) -> None:
+    """Facts that are worked out of it later have its names."""
+    before = bindings.binding_of(shop)
+    bindings.roll(shop, RENAME)
+    assert bindings.binding_of(shop) is not before
+    assert before.layout is registry.declared_layout(shop)
+    assert form_of(before).stored["title"] == "title"
+
+
+def test_no_generation_begins_without_a_change(shop: Any) -> None:
+    """The same rollout is read again and again while it is open."""
+    bindings.roll(shop, RENAME)
+    generation = bindings.current()
+    bindings.roll(shop, Rollout(RENAME.twins))
+    assert bindings.current() is generation
+
+
+def test_a_rollout_of_one_model_begins_a_generation_of_all(shop: Any) -> None:
+    """A write of another model may write this one's items too."""
+    other = shelf("Other")
+    before = bindings.binding_of(other)
+    bindings.roll(shop, RENAME)
+    assert bindings.binding_of(other) is not before
+    assert bindings.binding_of(other).layout is before.layout
+
+
+def test_a_proxy_has_the_rollout_of_its_model(shop: Any) -> None:
+    """And a label of its own."""
+    meta = type("Meta", (), {"proxy": True, "app_label": shop._meta.app_label})
+    proxy: Any = type(models.Model)("Stall", (shop,), {"__module__": __name__, "Meta": meta})
+    bindings.roll(proxy, RENAME)
+    found = bindings.binding_of(proxy)
+    assert (found.layout.attributes["title"].stored, found.layout.label) == ("name", proxy._meta.label)
+    assert registry.layout_of(shop).attributes["title"].stored == "name"
+
+
+def test_a_later_model_begins_a_generation(shop: Any) -> None:
+    """What is open stays open."""
+    bindings.roll(shop, RENAME)
+    before = bindings.current()
+    shelf("Later")
+    assert bindings.current() is not before
+    assert bindings.rollout_of(shop) == RENAME
+
+
+def test_threads_get_one_binding(shop: Any) -> None:
+    """Whichever made it first, and the facts in it."""
+    bindings.begin()
+    start, found = Barrier(8), []
+
+    def ask() -> None:
+        start.wait()
+        found.append((bindings.binding_of(shop), text_of(shop)))
+
+    threads = [Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {id(binding) for binding, _ in found} == {id(bindings.binding_of(shop))}
+    assert {id(text) for _, text in found} == {id(text_of(shop))}
+
+
+def test_an_overtaken_thread_leaves_the_generation_alone(shop: Any) -> None:
+    """It makes its binding of the generation that it began with."""
+    before = bindings.current()
+    bindings.roll(shop, RENAME)
+    made = bindings._bind(shop, before)
+    assert made.layout is registry.declared_layout(shop)
+    assert bindings.binding_of(shop) is not made
+
+
+def test_facts_are_bounded(shop: Any) -> None:
+    """Whatever is selected."""
+    for number in range(1, 2 * MAX_FACTS):
+        text_of(shop, number)
+    assert len(bindings.binding_of(shop).facts) <= MAX_FACTS
