@@ -16,10 +16,11 @@ from django.db.models import Model as DjangoModel
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
-from dynamo_single.auth.membership import GroupsManager, GroupsQuerySet, MembersManager, MembersQuerySet
+from dynamo_single.auth.membership import GroupsManager, MembershipManager, MembersManager
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnexpectedItem, UnreadableItem
 from dynamo_single.keys import canonical
 from dynamo_single.orm.effects.base import CallerConditions
+from dynamo_single.orm.query.many_to_many import End
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel, all_plain
@@ -36,7 +37,7 @@ class Related:
 
     #: The membership's reference to what the manager gives.
     gives: str
-    manager: type
+    manager: type[MembershipManager]
 
     def __init__(self, through: str | type[DjangoModel]) -> None:
         self._through = through
@@ -46,7 +47,7 @@ class Related:
         self.name = name
 
     def __get__(self, instance: object, owner: object) -> Any:
-        return self if instance is None else self._manager_class(self, instance)
+        return self if instance is None else self._manager_class(self.end, instance)
 
     def __set__(self, instance: DynamoModel, value: object) -> None:
         raise TypeError(f"Direct assignment to {self.name} is prohibited. Use {self.name}.set() instead.")
@@ -65,23 +66,28 @@ class Related:
                 "model. Declare it, derived from dynamo_single.auth.AbstractMembership."
             ) from error
 
+    @cached_property
+    def end(self) -> End:
+        """This end of the relation."""
+        takes = self.through._meta.get_field("user" if self.gives == "group" else "group")
+        return End(self.through, takes, self.through._meta.get_field(self.gives), self.name, self.gives == "user")
+
     @property
     def model(self) -> Any:
         """The model of what the manager gives."""
-        return self.through._meta.get_field(self.gives).related_model
+        return self.end.model
 
     def way_out(self, path: str) -> str:
         """Where to ask what ``filter()`` by the relation would ask."""
         raise NotImplementedError
 
     @cached_property
-    def _manager_class(self) -> type:
+    def _manager_class(self) -> Any:
         base: Any = type(self.model._default_manager)
-        classes = {
-            "members_class": type("MembersQuerySet", (MembersQuerySet, base._queryset_class), {}),
-            "groups_class": type("GroupsQuerySet", (GroupsQuerySet, base._queryset_class), {}),
-        }
-        return type(self.manager.__name__, (self.manager, base), classes)
+        narrowing = self.manager.narrowing
+        found: Any = type(self.manager.__name__, (self.manager, base), {})
+        found._queryset_class = type(narrowing.__name__, (narrowing, base._queryset_class), {})
+        return found
 
 
 class Groups(Related):

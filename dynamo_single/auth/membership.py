@@ -1,18 +1,15 @@
-"""The managers ``user.groups`` and ``group.user_set``: who is in which group, and how that changes.
+"""The managers ``user.groups`` and ``group.user_set``: the relation between users and groups.
 
-A user holds the identifiers of the groups, which decides; from them follows one membership item for each, which lists a
-group's members. Both are written in the user's transaction. This module must not know permissions.
+The item of a user contains the identifiers of the groups and decides who is in a group. One membership item for each
+of them lists the members of the group. One transaction writes both. This module must not know permissions.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
-from copy import copy
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from django.db import models
 from django.db.models import Q
 from django.db.models.expressions import Col
 from django.db.models.sql.where import WhereNode
@@ -20,14 +17,15 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, StaleObject
 from dynamo_single.orm.effects.write import is_gone
+from dynamo_single.orm.query.many_to_many import RelatedManager
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.requests.atomic_block import Block, current
 from dynamo_single.orm.results.state import Asked
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.keys.values import shown
-from dynamo_single.orm.schema.types import Defaults, DynamoModel, all_plain
+from dynamo_single.orm.schema.types import Defaults, DynamoModel
 from dynamo_single.orm.write import batch_transactions
-from dynamo_single.table.flow import Flow, is_run, local, pause, run, twin
+from dynamo_single.table.flow import pause, run, twin
 
 if TYPE_CHECKING:
     _QuerySet = QuerySet[Any]
@@ -101,15 +99,11 @@ def _replaced(query: Any, where: Any, groups: list[Any]) -> WhereNode:
 MAX_GROUPS = 90
 #: How often a change of a user's groups is made again because another writer was faster.
 ATTEMPTS = 8
-#: What the two managers write with.
-WRITERS = {f"{prefix}{name}" for prefix in ("", "a") for name in ("add", "remove", "set", "clear", "create")} | {
-    *("get_or_create", "aget_or_create", "update_or_create", "aupdate_or_create", "dissolved")
-}
-#: From the groups that a user is in, and the ones that are given, to those that the user will be in.
-Change = Callable[[set[str], set[str]], set[str]]
+#: From the groups that a user is in to those that the user will be in.
+Change = Callable[[set[str]], set[str]]
 
 
-async def change_groups(user: Any, change: Callable[[set[str]], set[str]]) -> None:
+async def change_groups(user: Any, change: Change) -> None:
     """Change a user's groups: one transaction; a GetItem before it if the object is outdated or shows no change."""
     is_fresh = False
     for attempt in range(ATTEMPTS):
@@ -144,154 +138,31 @@ async def _save(user: Any, held: set[str], wanted: set[str]) -> None:
         raise
 
 
-class RelatedManager:
-    """What Django's manager of a many-to-many relation does; the model's default manager is behind it."""
+class MembershipManager(RelatedManager):
+    """The manager of either side; memberships are derived from the users and have no attributes of their own."""
 
-    members_class: type
-    groups_class: type
-    #: What a manager of one of the two sides adds: what is there now, and how the given objects change it.
-    _current: Callable[[], Flow[list[Any]]]
-    _change: Callable[[Sequence[Any], Change], Flow[None]]
+    #: The class of querysets that is mixed into the one of the default manager.
+    narrowing: type
 
-    def __init__(self, relation: Any, instance: Any) -> None:
-        super().__init__()
-        self.relation = relation
-        self.model = relation.model
-        self.instance = instance
+    async def _check(self, through_defaults: Defaults = None, *, adds: bool = False) -> None:
+        if through_defaults:
+            raise NotSupported("through_defaults: a membership has no attributes of its own.")
+        self._check_stored(self.instance)
 
-    def add(self, *objs: object, through_defaults: Defaults = None) -> None:
-        """Add objects, or those of a ``pk``; what is there already stays."""
-        run(self.aadd(*objs, through_defaults=through_defaults))
+    def _check_stored(self, obj: Any) -> None:
+        if obj._stored is None:
+            raise ValueError(f"{shown(obj)} is not stored: save it before {self.end.name} is changed.")
 
-    async def aadd(self, *objs: object, through_defaults: Defaults = None) -> None:
-        """See ``add()``."""
-        _refuse_defaults(through_defaults)
-        await self._write(objs, set.union)
-
-    def remove(self, *objs: Any) -> None:
-        """Take objects out, or those of a ``pk``."""
-        run(self.aremove(*objs))
-
-    async def aremove(self, *objs: object) -> None:
-        """See ``remove()``."""
-        await self._write(objs, set.difference)
-
-    def clear(self) -> None:
-        """Take all out."""
-        run(self.aclear())
-
-    async def aclear(self) -> None:
-        """See ``clear()``."""
-        await self._write(await self._current(), set.difference)
-
-    def set(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Defaults = None) -> None:
-        """Let exactly these objects be there; ``clear`` comes to the same."""
-        run(self.aset(objs, clear=clear, through_defaults=through_defaults))
-
-    async def aset(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Defaults = None) -> None:
-        """See ``set()``."""
-        _refuse_defaults(through_defaults)
-        self._check(self.instance)
-        wanted = {obj.pk: obj for obj in await self._resolved(tuple(objs))}
-        current = {obj.pk: obj for obj in await self._current()}
-        await self._change([obj for pk, obj in current.items() if pk not in wanted], set.difference)
-        await self._change([obj for pk, obj in wanted.items() if pk not in current], set.union)
-
-    def create(self, *, through_defaults: Defaults = None, **kwargs: object) -> Any:
-        """Create an object and add it."""
-        return run(self.acreate(through_defaults=through_defaults, **kwargs))
-
-    async def acreate(self, *, through_defaults: Defaults = None, **kwargs: object) -> Any:
-        """See ``create()``."""
-        _refuse_defaults(through_defaults)
-        self._check(self.instance)
-        obj = await self._behind("create", super(), **kwargs)
-        await self.aadd(obj)
-        return obj
-
-    def get_or_create(
-        self, defaults: Defaults = None, *, through_defaults: Defaults = None, **kwargs: object
-    ) -> tuple[DynamoModel, bool]:
-        """The object among those here that matches; if there is none, a new one that is added."""
-        return run(self.aget_or_create(defaults, through_defaults=through_defaults, **kwargs))
-
-    async def aget_or_create(
-        self, defaults: Defaults = None, *, through_defaults: Defaults = None, **kwargs: object
-    ) -> tuple[DynamoModel, bool]:
-        """See ``get_or_create()``."""
-        _refuse_defaults(through_defaults)
-        self._check(self.instance)
-        obj, created = await self._behind("get_or_create", super(), defaults, **kwargs)
-        if created:
-            await self.aadd(obj)
-        return obj, created
-
-    def update_or_create(
-        self,
-        defaults: Defaults = None,
-        create_defaults: Defaults = None,
-        *,
-        through_defaults: Defaults = None,
-        **kwargs: object,
-    ) -> tuple[DynamoModel, bool]:
-        """Update the object among those here that matches; if there is none, make a new one and add it."""
-        return run(self.aupdate_or_create(defaults, create_defaults, through_defaults=through_defaults, **kwargs))
-
-    async def aupdate_or_create(
-        self,
-        defaults: Defaults = None,
-        create_defaults: Defaults = None,
-        *,
-        through_defaults: Defaults = None,
-        **kwargs: object,
-    ) -> tuple[DynamoModel, bool]:
-        """See ``update_or_create()``."""
-        _refuse_defaults(through_defaults)
-        self._check(self.instance)
-        obj, created = await self._behind("update_or_create", super(), defaults, create_defaults, **kwargs)
-        if created:
-            await self.aadd(obj)
-        return obj, created
-
-    async def _behind(self, name: str, behind: object, /, *args: object, **kwargs: object) -> Any:
-        """What the model's default manager does; a method of a project's is called in a thread."""
-        if is_run() or not all_plain(type(self), (name, "get_queryset")):
-            return await local(partial(getattr(behind, name), *args, **kwargs))
-        return await getattr(behind, f"a{name}")(*args, **kwargs)
-
-    async def _write(self, objs: Sequence[object], change: Change) -> None:
-        self._check(self.instance)
-        found = await self._resolved(objs)
-        if found:
-            await self._change(found, change)
-
-    async def _resolved(self, objs: Sequence[Any]) -> list[Any]:
-        """The objects themselves; those that are given by ``pk`` are read: one request for each hundred."""
-        found, keys = [], []
-        for obj in objs:
-            if isinstance(obj, models.Model):
-                self._check(obj, self.model)
-                found.append(obj)
-            else:
-                keys.append(obj)
-        if keys:
-            read = await twin(self.model._default_manager, "in_bulk", keys)
-            missing = [key for key in keys if key not in read]
-            if missing:
-                hidden = secrecy.shown(self.model, missing[0])
-                raise self.model.DoesNotExist(f"No {self.model._meta.label} has pk {hidden}. Nothing was written.")
-            found += read.values()
+    async def _find(self, keys: Sequence[Any], *, adds: bool) -> dict[Any, Any]:
+        """Read the objects: one request for each hundred."""
+        found: dict[Any, Any] = await twin(self.model._default_manager, "in_bulk", keys)
         return found
 
-    def _check(self, obj: Any, model: Any = models.Model) -> None:
-        if not isinstance(obj, model):
-            raise TypeError(f"{model._meta.object_name!r} instance expected, got {shown(obj)}")
-        if obj._stored is None:
-            raise ValueError(f"{shown(obj)} is not stored: save it before {self.relation.name} is changed.")
 
-
-class GroupsManager(RelatedManager):
+class GroupsManager(MembershipManager):
     """``user.groups``."""
+
+    narrowing = GroupsQuerySet
 
     @property
     def prefetches(self) -> Any:
@@ -300,10 +171,9 @@ class GroupsManager(RelatedManager):
 
     def get_queryset(self) -> Any:
         """The groups that the user is in, by their keys: one strongly consistent request; none without groups."""
-        cached = getattr(self.instance, "_prefetched_objects_cache", {}).get(self.relation.name)
+        cached = self._prefetched.get(self.end.name)
         if cached is not None:
             return cached
-        self._queryset_class = self.groups_class
         behind: Any = super()
         found = _by_keys(behind.get_queryset(), self.instance.group_ids)
         if isinstance(found, GroupsQuerySet):
@@ -313,85 +183,26 @@ class GroupsManager(RelatedManager):
     def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
         """For ``prefetch_related("groups")``: one BatchGetItem for each hundred groups of all users."""
         users = {user.pk: user for user in instances}
-        wanted = set().union(*(user.group_ids or () for user in users.values()))
+        pairs = [(pk, group_id) for pk, user in users.items() for group_id in sorted(user.group_ids or ())]
         queryset = querysets[0] if querysets else self.model._default_manager.all()
-        found = {group.pk: group for group in _by_keys(queryset, wanted)}
-        related = []
-        for pk, user in users.items():
-            for group_id in sorted(found.keys() & (user.group_ids or set())):
-                # Django tells by the object to whom it belongs, so each user gets one of its own.
-                group = copy(found[group_id])
-                group._of_user = pk
-                related.append(group)
-        return related, lambda group: group._of_user, lambda user: user.pk, False, self.relation.name, False
+        return self._prefetch(pairs, _by_keys(queryset, {group_id for _, group_id in pairs}))
 
-    async def aset(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Defaults = None) -> None:
+    async def _set(self, wanted: Mapping[str, Any], clear: bool, through_defaults: Defaults) -> None:
         """Let the user be in exactly these groups: one transaction."""
-        _refuse_defaults(through_defaults)
-        self._check(self.instance)
-        await self._set_ids({group.pk for group in await self._resolved(tuple(objs))})
+        await self._change(lambda held: {*wanted})
 
-    async def aclear(self) -> None:
-        """Let the user be in no group: one transaction."""
-        self._check(self.instance)
-        await self._set_ids(set())
+    async def _add(self, objs: Mapping[str, Any], through_defaults: Defaults = None) -> None:
+        await self._change(lambda held: held | objs.keys())
 
-    async def _set_ids(self, wanted: Any) -> None:
-        self._forget()
-        await change_groups(self.instance, lambda held: wanted)
+    async def _remove(self, objs: Mapping[str, Any]) -> None:
+        await self._change(lambda held: held - objs.keys())
 
-    async def _change(self, objs: Sequence[DynamoModel], change: Change) -> None:
-        given = {group.pk for group in objs}
-        self._forget()
-        await change_groups(self.instance, lambda held: change(held, given))
+    async def _clear(self) -> None:
+        await self._change(lambda held: set())
 
-    def _forget(self) -> None:
-        getattr(self.instance, "_prefetched_objects_cache", {}).pop(self.relation.name, None)
-
-
-class MembersManager(RelatedManager):
-    """``group.user_set``."""
-
-    def get_queryset(self) -> Any:
-        """The members: a Query for the memberships, and a strongly consistent BatchGetItem for each hundred users."""
-        self._queryset_class = self.members_class
-        behind: Any = super()
-        queryset = behind.get_queryset()
-        if not isinstance(queryset, MembersQuerySet):
-            # The model's manager makes querysets of another class, which cannot wait with the first Query.
-            return _by_keys(queryset, _memberships(self.relation.through, self.instance.pk)).filter(
-                group_ids__contains=self.instance.pk
-            )
-        group = (self.relation.through, self.instance.pk)
-        queryset._asked = MembersAsked(**_as_given(queryset._asked), group=group)
-        return queryset
-
-    async def dissolved(self) -> None:
-        """Take all users out of a group that was deleted."""
-        await self._change(await self._current(), set.difference)
-
-    async def _current(self) -> list[DynamoModel]:
-        found: list[Any] = await self.get_queryset()._read()
-        return found
-
-    async def _change(self, objs: Sequence[DynamoModel], change: Change) -> None:
-        given = {self.instance.pk}
-
-        async def write(user: DynamoModel, pending: Block | None) -> dict[str, int]:
-            await change_groups(user, lambda held: change(held, given))
-            return {user._meta.label: 1}
-
-        # One after the other: all of them lie in the group's partition, and transactions get in each other's way.
-        verb = "add" if change is set.union else "remove"
-        await batch_transactions.BulkWrite(verb, self.model, current(), len(objs), several=False).write_each(
-            objs, write
-        )
-
-
-# Templates call nothing that writes.
-for _class in (RelatedManager, GroupsManager, MembersManager):
-    for _name in WRITERS & vars(_class).keys():
-        vars(_class)[_name].alters_data = True
+    async def _change(self, change: Change) -> None:
+        self._prefetched.pop(self.end.name, None)
+        await change_groups(self.instance, change)
 
 
 class MembersAsked(Asked, frozen=True):
@@ -438,6 +249,57 @@ class MembersQuerySet(_QuerySet):
         return await narrowed._narrowed()
 
 
+class MembersManager(MembershipManager):
+    """``group.user_set``."""
+
+    narrowing = MembersQuerySet
+
+    def get_queryset(self) -> Any:
+        """The members: a Query for the memberships, and a strongly consistent BatchGetItem for each hundred users."""
+        behind: Any = super()
+        queryset = behind.get_queryset()
+        if not isinstance(queryset, MembersQuerySet):
+            # The model's manager makes querysets of another class, which cannot wait with the first Query.
+            return _by_keys(queryset, _memberships(self.through, self.instance.pk)).filter(
+                group_ids__contains=self.instance.pk
+            )
+        group = (self.through, self.instance.pk)
+        queryset._asked = MembersAsked(**_as_given(queryset._asked), group=group)
+        return queryset
+
+    async def dissolved(self) -> None:
+        """Take all users out of a group that was deleted."""
+        await self._clear()
+
+    vars()["dissolved"].alters_data = True  # templates must not call it
+
+    async def _set(self, wanted: Mapping[str, Any], clear: bool, through_defaults: Defaults) -> None:
+        current = await self._current()
+        await self._remove({pk: user for pk, user in current.items() if pk not in wanted})
+        await self._add({pk: user for pk, user in wanted.items() if pk not in current})
+
+    async def _add(self, objs: Mapping[str, Any], through_defaults: Defaults = None) -> None:
+        await self._change("add", objs, lambda held: held | {self.instance.pk})
+
+    async def _remove(self, objs: Mapping[str, Any]) -> None:
+        await self._change("remove", objs, lambda held: held - {self.instance.pk})
+
+    async def _clear(self) -> None:
+        await self._remove(await self._current())
+
+    async def _current(self) -> dict[str, Any]:
+        return {user.pk: user for user in await self.get_queryset()._read()}
+
+    async def _change(self, verb: str, users: Mapping[str, Any], change: Change) -> None:
+        async def write(user: DynamoModel, pending: Block | None) -> dict[str, int]:
+            await change_groups(user, change)
+            return {user._meta.label: 1}
+
+        # One after the other: all of them lie in the group's partition, and transactions get in each other's way.
+        job = batch_transactions.BulkWrite(verb, self.model, current(), len(users), several=False)
+        await job.write_each(users.values(), write)
+
+
 def _as_given(asked: Asked) -> dict[str, Any]:
     """What is asked besides a group, by name."""
     return {name: getattr(asked, name) for name in Asked.__struct_fields__}
@@ -454,8 +316,3 @@ def _memberships(through: Any, group_id: str) -> Any:
 
 def _by_keys(queryset: QuerySet[Any], ids: Iterable[str] | None) -> QuerySet[Any]:
     return queryset.using_index("primary").consistent().filter(pk__in=sorted(ids)) if ids else queryset.none()
-
-
-def _refuse_defaults(through_defaults: Defaults) -> None:
-    if through_defaults:
-        raise NotSupported("through_defaults: a membership has no attributes of its own.")

@@ -175,6 +175,7 @@ DJANGO = {
     "ContentTypeManager._add_to_cache": (
         "django.contrib.contenttypes.models.ContentType.objects._add_to_cache(alias, content_type)"
     ),
+    "BaseManager._queryset_class": "django.db.models.manager: _queryset_class",
     "UserManager._create_user_object": (
         "django.contrib.auth.models.UserManager._create_user_object(self, username, email, password)"
     ),

@@ -22,6 +22,9 @@ FACES = {
     "orm/model/validation": {"_errors"},
     "orm/query/async_methods": {"page"},
     "orm/query/base": {"_results", "_fetch_all", "_fetch_with"},
+    "orm/query/many_to_many": {
+        *("add", "remove", "clear", "set", "set_base", "create", "get_or_create", "update_or_create"),
+    },
     "orm/query/queryset": {"count", "exists", "get", "in_bulk", "aggregate"},
     "orm/query/state": {"state_of"},
     "orm/query/write_methods": {"delete", "hard_delete", "restore", "update", "bulk_create", "bulk_update"},

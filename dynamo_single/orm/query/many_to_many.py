@@ -1,14 +1,15 @@
-"""What ``server.users`` and ``user.servers`` give: the objects at the other end of a many-to-many relation's edges.
+"""The managers of many-to-many relations: ``server.users`` and ``user.servers`` contain the objects at the other end.
 
-Each edge is an item of a model of its own, whose primary key is the two references together. This module must not know
-how the relation is declared.
+``RelatedManager`` has Django's methods and leaves the storage of the edges to a subclass. ``EdgesManager`` stores each
+edge as an item of a separate model, whose primary key is the two references; ``auth.membership`` stores the groups of a
+user. This module must not know how the relation is declared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NoReturn
 
 from asgiref.sync import sync_to_async
@@ -23,14 +24,16 @@ from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.keys.values import shown
-from dynamo_single.orm.schema.types import Defaults, DynamoModel
+from dynamo_single.orm.schema.types import Defaults, DynamoModel, all_plain
+from dynamo_single.table.flow import is_run, local, run
 
 
 class End(Struct, frozen=True, eq=False):
-    """One end of a relation, as its manager needs it.
+    """One end of a relation.
 
-    ``through`` is the edges' model, ``near`` the reference to the object that has the manager, ``far`` the one to what
-    the manager gives. ``name`` is what a prefetch is kept under, ``reverse`` what ``m2m_changed`` is told.
+    ``through`` is the model of the edges, ``near`` its reference to the object that has the manager and ``far`` its
+    reference to the objects that the manager returns. ``name`` is the key of prefetched objects, ``reverse`` an
+    argument of ``m2m_changed``.
     """
 
     through: Any
@@ -41,11 +44,11 @@ class End(Struct, frozen=True, eq=False):
 
     @property
     def model(self) -> Any:
-        """What the manager gives."""
+        """The model of the objects that the manager returns."""
         return self.far.related_model
 
     def edges(self, pks: Sequence[object], *, consistent: bool = False) -> Any:
-        """The edges of some objects; ``consistent`` ones from the table, if its partition is the reference alone."""
+        """Return the edges of objects; ``consistent`` reads the table if its partition is the reference alone."""
         name = self.near.attname
         given = {name: pks[0]} if len(pks) == 1 else {f"{name}__in": list(pks)}
         found = self.through._base_manager.order_by().filter(**given)
@@ -53,15 +56,16 @@ class End(Struct, frozen=True, eq=False):
         return found.using_index("primary").consistent() if consistent and {*partition} == {name} else found
 
     def edge(self, near: object, far: object, values: Mapping[str, object] | None = None) -> Any:
-        """A new edge between two objects, given by their ``pk``."""
+        """Return a new edge between two objects, given their ``pk``."""
         return self.through(**{**(values or {}), self.near.attname: near, self.far.attname: far})
 
 
-class EdgesManager:
-    """What Django's manager of a many-to-many relation does; the other model's default manager is behind it."""
+class RelatedManager:
+    """The methods of Django's manager of a many-to-many relation.
 
-    #: It can be called, with the name of another manager; ``{{ server.users.all }}`` means the manager itself.
-    do_not_call_in_templates: ClassVar[bool] = True
+    The default manager of the other model follows it in the bases. A subclass stores the edges: it implements the
+    methods that raise ``NotImplementedError`` here, and ``get_queryset()``.
+    """
 
     def __init__(self, end: End, instance: Any) -> None:
         super().__init__()
@@ -69,132 +73,67 @@ class EdgesManager:
         self.model = end.model
         self.instance = instance
         self.through = end.through
-        if instance.pk is None or instance.pk == "":
-            raise ValueError(f"{shown(instance)} needs a pk before {end.name} can be used.")
-
-    def __call__(self, *, manager: str) -> Any:
-        """The same with what another manager of the model gives."""
-        return manager_class(type(getattr(self.model, manager)))(self.end, self.instance)
-
-    def get_queryset(self) -> Any:
-        """The objects: a Query for the edges and a BatchGetItem for each hundred, when it is evaluated.
-
-        Up to 10,000 edges, beyond which it is ``TooManyMatches``: ask the edges' own model, page by page.
-        """
-        cached = getattr(self.instance, "_prefetched_objects_cache", {}).get(self.end.name)
-        if cached is not None:
-            return cached
-        behind: Any = super()
-        edges = self.end.edges([self.instance.pk]).allow_in_memory(MAX_MEMBERS)
-        ids = edges.values_list(self.end.far.attname, flat=True)
-        return behind.get_queryset().filter(pk__in=ids)
-
-    def count(self) -> int:
-        """How many: one COUNT Query of the edges for each megabyte; all objects are read where some may be hidden."""
-        cached = getattr(self.instance, "_prefetched_objects_cache", {}).get(self.end.name)
-        if cached is not None or self._may_hide():
-            return int(self.get_queryset().count())
-        return int(self.end.edges([self.instance.pk]).count())
-
-    async def acount(self) -> int:
-        """See ``count()``."""
-        return await sync_to_async(self.count)()
-
-    def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
-        """For ``prefetch_related()``: a Query for each object, and a BatchGetItem for each hundred of the others."""
-        owners = {obj.pk: obj for obj in instances}
-        pairs = [
-            (getattr(edge, self.end.near.attname), getattr(edge, self.end.far.attname))
-            for edge in self.end.edges(list(owners))
-        ]
-        behind: Any = super()
-        queryset = querysets[0] if querysets else behind.get_queryset()
-        wanted = list(dict.fromkeys(far for _, far in pairs))
-        found = {obj.pk: obj for obj in queryset.filter(pk__in=wanted)} if wanted else {}
-        asked = state_of(queryset)
-        if asked.ordering or asked.reversed:
-            places = {pk: place for place, pk in enumerate(found)}
-            pairs = sorted([pair for pair in pairs if pair[1] in places], key=lambda pair: places[pair[1]])
-        related = []
-        for near, far in pairs:
-            if far in found:
-                # Django tells by the object to whom it belongs, so each owner gets one of its own.
-                obj = copy(found[far])
-                obj._of_edge = near
-                related.append(obj)
-        return related, lambda obj: obj._of_edge, lambda owner: owner.pk, False, self.end.name, False
 
     def add(self, *objs: Any, through_defaults: Defaults = None) -> None:
-        """Make edges to objects, or to those of a ``pk``; what is there already stays as it is.
+        """Add objects, or those of a ``pk``; existing edges are kept as they are."""
+        run(self.aadd(*objs, through_defaults=through_defaults))
 
-        A request for each edge, or a transaction for several where other items follow from them; a BatchGetItem before
-        it for objects that are given by ``pk``, and one for the edges if anybody listens to ``m2m_changed``. Raises
-        ``ValueError`` where this object, or one of the others, is not stored.
-        """
-        self._write_block()
+    async def aadd(self, *objs: object, through_defaults: Defaults = None) -> None:
+        """See ``add()``."""
+        await self._check(through_defaults, adds=bool(objs))
         if objs:
-            self._refuse_unsaved()
-            self._add(self._pks(objs), through_defaults)
+            await self._add(await self._resolved(objs), through_defaults)
 
     def remove(self, *objs: Any) -> None:
-        """Delete the edges to objects, or to those of a ``pk``: a BatchGetItem, and a request for each edge.
+        """Remove objects, or those of a ``pk``."""
+        run(self.aremove(*objs))
 
-        Several edges are one transaction if other items follow from them.
-        """
-        self._write_block()
-        self._remove(self._pks(objs, stored=False))
+    async def aremove(self, *objs: object) -> None:
+        """See ``remove()``."""
+        await self._check()
+        if objs:
+            await self._remove(await self._resolved(objs, adds=False))
 
     def clear(self) -> None:
-        """Delete all edges: a Query, and a request for each edge. Where it is interrupted, calling it again goes on."""
-        self._write_block()
-        self._clear()
+        """Remove all objects."""
+        run(self.aclear())
+
+    async def aclear(self) -> None:
+        """See ``clear()``."""
+        await self._check()
+        await self._clear()
 
     def set(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Defaults = None) -> None:
-        """Let exactly these objects be there: a Query, and what ``add()`` and ``remove()`` send for what differs.
+        """Add and remove objects until exactly these are related; ``clear`` first deletes edges that are items."""
+        run(self.aset(objs, clear=clear, through_defaults=through_defaults))
 
-        Edges to objects that the manager does not show, such as those in the trash, stay, unless ``clear`` takes all.
-        """
-        self.set_base(objs, clear=clear, through_defaults=through_defaults)
-
-    def set_base(
-        self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Defaults = None, raw: bool = False
-    ) -> None:
-        """``set()``, under the name by which fixtures call it since Django 6.1, ``raw`` then, as signals are told.
-
-        What a fixture names by ``pk`` is not asked for.
-        """
-        self._write_block()
-        raw = raw or getattr(self.instance._state, "of_fixture", False)
-        # What a fixture names may come after it.
-        if not raw:
-            self._refuse_unsaved()
-        wanted = dict.fromkeys(self._pks(tuple(objs), stored=not raw))
-        if clear:
-            self._clear(raw=raw)
-        held = set() if clear else set(self._edges().values_list(self.end.far.attname, flat=True))
-        self._remove(self._shown([pk for pk in held if pk not in wanted]), raw=raw)
-        self._add([pk for pk in wanted if pk not in held], through_defaults, raw=raw)
+    async def aset(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Defaults = None) -> None:
+        """See ``set()``."""
+        await self._check(through_defaults, adds=True)
+        await self._set(await self._resolved(objs), clear, through_defaults)
 
     def create(self, *, through_defaults: Defaults = None, **kwargs: object) -> Any:
-        """Create an object and an edge to it."""
-        behind: Any = super()
-        self._write_block()
-        self._refuse_unsaved()
-        obj = behind.create(**kwargs)
-        self._add([obj.pk], through_defaults)
-        return obj
+        """Create an object and add it."""
+        return run(self.acreate(through_defaults=through_defaults, **kwargs))
+
+    async def acreate(self, *, through_defaults: Defaults = None, **kwargs: object) -> Any:
+        """See ``create()``."""
+        return await self._made("create", super(), through_defaults, **kwargs)
 
     def get_or_create(
         self, defaults: Defaults = None, *, through_defaults: Defaults = None, **kwargs: object
     ) -> tuple[DynamoModel, bool]:
-        """The object among those here that matches; if there is none, a new one with an edge to it."""
-        behind: Any = super()
-        self._write_block()
-        self._refuse_unsaved()
-        obj, created = behind.get_or_create(defaults, **kwargs)
-        if created:
-            self._add([obj.pk], through_defaults)
-        return obj, created
+        """Return the related object that matches; if none does, create one and add it."""
+        return run(self.aget_or_create(defaults, through_defaults=through_defaults, **kwargs))
+
+    async def aget_or_create(
+        self, defaults: Defaults = None, *, through_defaults: Defaults = None, **kwargs: object
+    ) -> tuple[DynamoModel, bool]:
+        """See ``get_or_create()``."""
+        found: tuple[DynamoModel, bool] = await self._made(
+            "get_or_create", super(), through_defaults, defaults, **kwargs
+        )
+        return found
 
     def update_or_create(
         self,
@@ -204,116 +143,273 @@ class EdgesManager:
         through_defaults: Defaults = None,
         **kwargs: object,
     ) -> tuple[DynamoModel, bool]:
-        """Update the object among those here that matches; if there is none, make a new one and an edge to it."""
-        behind: Any = super()
-        self._write_block()
-        self._refuse_unsaved()
-        obj, created = behind.update_or_create(defaults, create_defaults, **kwargs)
-        if created:
-            self._add([obj.pk], through_defaults)
-        return obj, created
-
-    async def aadd(self, *objs: object, through_defaults: Defaults = None) -> None:
-        """See ``add()``."""
-        await sync_to_async(self.add)(*objs, through_defaults=through_defaults)
-
-    async def aremove(self, *objs: object) -> None:
-        """See ``remove()``."""
-        await sync_to_async(self.remove)(*objs)
-
-    async def aclear(self) -> None:
-        """See ``clear()``."""
-        await sync_to_async(self.clear)()
-
-    async def aset(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Defaults = None) -> None:
-        """See ``set()``."""
-        await sync_to_async(self.set)(objs, clear=clear, through_defaults=through_defaults)
-
-    async def acreate(self, *, through_defaults: Defaults = None, **kwargs: object) -> Any:
-        """See ``create()``."""
-        return await sync_to_async(self.create)(through_defaults=through_defaults, **kwargs)
-
-    async def aget_or_create(self, defaults: Defaults = None, **kwargs: Any) -> tuple[DynamoModel, bool]:
-        """See ``get_or_create()``."""
-        return await sync_to_async(self.get_or_create)(defaults, **kwargs)
+        """Update the related object that matches; if none does, create one and add it."""
+        return run(self.aupdate_or_create(defaults, create_defaults, through_defaults=through_defaults, **kwargs))
 
     async def aupdate_or_create(
-        self, defaults: Defaults = None, create_defaults: Defaults = None, **kwargs: Any
+        self,
+        defaults: Defaults = None,
+        create_defaults: Defaults = None,
+        *,
+        through_defaults: Defaults = None,
+        **kwargs: object,
     ) -> tuple[DynamoModel, bool]:
         """See ``update_or_create()``."""
-        return await sync_to_async(self.update_or_create)(defaults, create_defaults, **kwargs)
+        found: tuple[DynamoModel, bool] = await self._made(
+            "update_or_create", super(), through_defaults, defaults, create_defaults, **kwargs
+        )
+        return found
+
+    async def _made(self, name: str, behind: object, through_defaults: Any, /, *args: object, **kwargs: object) -> Any:
+        """Call the default manager, in a thread if the project overrides it, and add the object that it created."""
+        await self._check(through_defaults, adds=True)
+        if is_run() or not all_plain(type(self), (name, "get_queryset")):
+            found = await local(partial(getattr(behind, name), *args, **kwargs))
+        else:
+            found = await getattr(behind, f"a{name}")(*args, **kwargs)
+        obj, created = found if isinstance(found, tuple) else (found, True)
+        if created:
+            await self._add(await self._resolved([obj]), through_defaults)
+        return found
+
+    async def _resolved(self, objs: Iterable[object], *, adds: bool = True) -> dict[Any, Any]:
+        """Return the objects by ``pk``, and ``None`` for each ``pk`` that need not be read."""
+        found: dict[Any, Any] = {}
+        for obj in objs:
+            if not isinstance(obj, models.Model):
+                found.setdefault(self.end.far.attribute.prepare(obj))
+                continue
+            if not isinstance(obj, self.model):
+                raise TypeError(f"{self.model._meta.object_name!r} instance expected, got {shown(obj)}")
+            self._check_stored(obj)
+            found[obj.pk] = obj
+        keys = [key for key, obj in found.items() if obj is None]
+        there = await self._find(keys, adds=adds) if keys else {}
+        missing = [key for key in keys if key not in there]
+        if missing:
+            hidden = secrecy.shown(self.model, missing[0])
+            raise self.model.DoesNotExist(f"No {self.model._meta.label} has pk {hidden}. Nothing was written.")
+        return found | there
+
+    def _prefetch(self, pairs: Sequence[tuple[Any, Any]], queryset: Any) -> Any:
+        """Return the result of ``get_prefetch_querysets()`` for the two ends of each edge and the related objects."""
+        found = {obj.pk: obj for obj in queryset}
+        asked = state_of(queryset)
+        if asked.ordering or asked.reversed:
+            places = {pk: place for place, pk in enumerate(found)}
+            pairs = sorted([pair for pair in pairs if pair[1] in places], key=lambda pair: places[pair[1]])
+        related = []
+        for near, far in pairs:
+            if far in found:
+                # Django finds the owner by the object, so each owner needs a separate copy.
+                obj = copy(found[far])
+                obj._of_edge = near
+                related.append(obj)
+        return related, lambda obj: obj._of_edge, lambda owner: owner.pk, False, self.end.name, False
+
+    @property
+    def _prefetched(self) -> dict[str, Any]:
+        """The related objects that ``prefetch_related()`` has read, by name."""
+        return getattr(self.instance, "_prefetched_objects_cache", {})
+
+    async def _check(self, through_defaults: Defaults = None, *, adds: bool = False) -> None:
+        """Raise an error if the edges of the object cannot be changed."""
+        raise NotImplementedError
+
+    def _check_stored(self, obj: Any) -> None:
+        """Raise ``ValueError`` if a related object is not stored."""
+        raise NotImplementedError
+
+    async def _find(self, keys: Sequence[Any], *, adds: bool) -> dict[Any, Any]:
+        """Return the stored objects by ``pk``, and ``None`` for each ``pk`` that need not be read."""
+        raise NotImplementedError
+
+    async def _add(self, objs: Mapping[Any, Any], through_defaults: Defaults = None) -> None:
+        """Create the edges to objects, given by ``pk``."""
+        raise NotImplementedError
+
+    async def _remove(self, objs: Mapping[Any, Any]) -> None:
+        """Delete the edges to objects, given by ``pk``."""
+        raise NotImplementedError
+
+    async def _set(self, wanted: Mapping[Any, Any], clear: bool, through_defaults: Defaults) -> None:
+        """Create and delete edges until they lead to exactly these objects, given by ``pk``."""
+        raise NotImplementedError
+
+    async def _clear(self) -> None:
+        """Delete all edges."""
+        raise NotImplementedError
+
+
+for _name in ("add", "remove", "clear", "set", "create", "get_or_create", "update_or_create"):
+    for _each in (_name, f"a{_name}"):
+        vars(RelatedManager)[_each].alters_data = True  # templates call none of them
+
+
+class EdgesManager(RelatedManager):
+    """``server.users``: each edge is an item.
+
+    - ``add()`` sends a request for each edge, or a transaction for several edges if other items depend on them. Before
+      that it sends a BatchGetItem for objects that are given by ``pk``, and one for the edges if ``m2m_changed`` has
+      receivers. It raises ``ValueError`` if this object, or one of the others, is not stored.
+    - ``remove()`` sends a BatchGetItem, then as many requests as ``add()``.
+    - ``clear()`` sends a Query, then as many requests as ``add()``. If it is interrupted, call it again.
+    - ``set()`` sends a Query, then the requests of ``add()`` and ``remove()`` for the difference. It keeps edges to
+      objects that the manager hides, such as those in the trash, unless ``clear`` is true.
+    """
+
+    #: Templates must not call the manager: ``{{ server.users.all }}`` means the manager itself.
+    do_not_call_in_templates: ClassVar[bool] = True
+    #: Whether a fixture is being loaded: it may name objects that follow later.
+    _raw = False
+
+    def __init__(self, end: End, instance: Any) -> None:
+        super().__init__(end, instance)
+        if instance.pk is None or instance.pk == "":
+            raise ValueError(f"{shown(instance)} needs a pk before {end.name} can be used.")
+
+    def __call__(self, *, manager: str) -> Any:
+        """Return the related objects of another manager of the model."""
+        return manager_class(type(getattr(self.model, manager)))(self.end, self.instance)
+
+    def get_queryset(self) -> Any:
+        """Return the related objects: a Query for the edges and a BatchGetItem for each hundred objects.
+
+        Both are sent when the queryset is evaluated. It raises ``TooManyMatches`` for more than 10,000 edges: query the
+        model of the edges by pages instead.
+        """
+        cached = self._prefetched.get(self.end.name)
+        if cached is not None:
+            return cached
+        behind: Any = super()
+        edges = self.end.edges([self.instance.pk]).allow_in_memory(MAX_MEMBERS)
+        ids = edges.values_list(self.end.far.attname, flat=True)
+        return behind.get_queryset().filter(pk__in=ids)
+
+    def count(self) -> int:
+        """Count the objects: a COUNT Query for each megabyte of edges; it reads the objects if some may be hidden."""
+        cached = self._prefetched.get(self.end.name)
+        if cached is not None or self._may_hide():
+            return int(self.get_queryset().count())
+        return int(self.end.edges([self.instance.pk]).count())
+
+    async def acount(self) -> int:
+        """See ``count()``."""
+        return await sync_to_async(self.count)()
+
+    def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
+        """Read for ``prefetch_related()``: a Query for each owner, a BatchGetItem for each hundred related objects."""
+        owners = {obj.pk: obj for obj in instances}
+        pairs = [
+            (getattr(edge, self.end.near.attname), getattr(edge, self.end.far.attname))
+            for edge in self.end.edges(list(owners))
+        ]
+        behind: Any = super()
+        queryset = querysets[0] if querysets else behind.get_queryset()
+        wanted = list(dict.fromkeys(far for _, far in pairs))
+        return self._prefetch(pairs, queryset.filter(pk__in=wanted) if wanted else queryset.none())
+
+    def set_base(
+        self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Defaults = None, raw: bool = False
+    ) -> None:
+        """Do what ``set()`` does; fixtures call this name since Django 6.1. Signals receive ``raw``.
+
+        Objects that a fixture names by ``pk`` are not read.
+        """
+        run(self.aset(objs, clear=clear, through_defaults=through_defaults, raw=raw))
+
+    async def aset(
+        self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Defaults = None, raw: bool = False
+    ) -> None:
+        """See ``set()``."""
+        manager = copy(self)
+        manager._raw = raw or getattr(self.instance._state, "of_fixture", False)
+        await super(EdgesManager, manager).aset(objs, clear=clear, through_defaults=through_defaults)
+
+    async def _set(self, wanted: Mapping[Any, Any], clear: bool, through_defaults: Defaults) -> None:
+        if clear:
+            await self._clear()
+        held = [] if clear else await self._edges().values_list(self.end.far.attname, flat=True)._read()
+        gone = await local(partial(self._shown, [pk for pk in held if pk not in wanted]))
+        await self._remove(dict.fromkeys(gone))
+        await self._add({pk: obj for pk, obj in wanted.items() if pk not in held}, through_defaults)
 
     def _may_hide(self) -> bool:
         behind: Any = super()
         return registry.has_soft_delete(self.model) or not behind.get_queryset()._is_plain()
 
     def _shown(self, pks: list[object]) -> list[object]:
-        """Those that the manager shows: a BatchGetItem for each hundred where it may hide some."""
+        """Return those that the manager does not hide: a BatchGetItem for each hundred if it may hide some."""
         if not pks or not self._may_hide():
             return pks
         behind: Any = super()
         known = {obj.pk for obj in behind.get_queryset().filter(pk__in=pks).consistent()}
         return [pk for pk in pks if pk in known]
 
-    def _write_block(self) -> None:
+    async def _check(self, through_defaults: Defaults = None, *, adds: bool = False) -> None:
+        """Refuse blocks, and additions to an object that is not stored: a GetItem if it was not read."""
         if atomic_block.current() is not None:
             raise NotSupported(
                 f"{self.end.name} is changed by reading which edges there are, which an atomic() block cannot. Within "
                 f"a block create or delete {self.through._meta.label} objects themselves."
             )
+        # A fixture may name objects that follow later. The transaction of a checked edge checks this itself.
+        if not adds or self._raw or not self.instance._state.adding or self.end.near.attribute.checked:
+            return
+        stored = type(self.instance)._base_manager.consistent().filter(pk=self.instance.pk)
+        if not await local(stored.exists):
+            raise ValueError(f"{shown(self.instance)} is not stored: save it before {self.end.name} is changed.")
 
-    def _clear(self, *, raw: bool = False) -> None:
-        self._told("clear", None, lambda: self._delete(self._edges()), raw=raw)
+    def _check_stored(self, obj: Any) -> None:
+        if obj.pk is None or obj._state.adding:
+            raise ValueError(f"{shown(obj)} is not stored: save it before it is added to {self.end.name}.")
 
-    def _add(self, pks: Sequence[Any], through_defaults: Any, *, raw: bool = False) -> None:
+    async def _find(self, keys: Sequence[Any], *, adds: bool) -> dict[Any, Any]:
+        if not adds or self._raw or self.end.far.attribute.checked:
+            return dict.fromkeys(keys)
+        found: dict[Any, Any] = await local(partial(self.model._base_manager.consistent().in_bulk, keys))
+        return found
+
+    async def _add(self, objs: Mapping[Any, Any], through_defaults: Defaults = None) -> None:
+        await local(partial(self._create_edges, list(objs), through_defaults))
+
+    def _create_edges(self, pks: Sequence[Any], through_defaults: Defaults) -> None:
         edges = {pk: self.end.edge(self.instance.pk, pk, _resolved(through_defaults)) for pk in pks}
         if edges and m2m_changed.has_listeners(self.through):
             there = set(self._edges_of(list(edges)).values_list(self.end.far.attname, flat=True))
             edges = {pk: edge for pk, edge in edges.items() if pk not in there}
-        together = bool(effects_of(self.through))
+        create = partial(self.through._base_manager.bulk_create, [*edges.values()], ignore_conflicts=True)
+        self._told("add", set(edges), partial(create, in_transactions=bool(effects_of(self.through))))
 
-        def create() -> None:
-            if edges:
-                self.through._base_manager.bulk_create(
-                    [*edges.values()], ignore_conflicts=True, in_transactions=together
-                )
+    async def _remove(self, objs: Mapping[Any, Any]) -> None:
+        await local(partial(self._told, "remove", set(objs), lambda: self._delete(self._edges_of(list(objs)))))
 
-        self._told("add", set(edges), create, raw=raw)
-
-    def _refuse_unsaved(self) -> None:
-        """Raise ``ValueError`` where the object itself is not stored: a GetItem for one that was made by its ``pk``."""
-        if not self.instance._state.adding or self.end.near.attribute.checked:  # such a creation is refused by itself
-            return
-        model = type(self.instance)
-        if not model._base_manager.consistent().filter(pk=self.instance.pk).exists():
-            raise ValueError(f"{shown(self.instance)} is not stored: save it before {self.end.name} is changed.")
-
-    def _remove(self, pks: Sequence[Any], *, raw: bool = False) -> None:
-        self._told("remove", set(pks), lambda: self._delete(self._edges_of(pks)) if pks else None, raw=raw)
+    async def _clear(self) -> None:
+        await local(partial(self._told, "clear", None, lambda: self._delete(self._edges())))
 
     def _delete(self, edges: Any) -> None:
-        """Delete edges: a request for each, or a transaction for several where other items follow from them."""
+        """Delete edges: a request for each, or a transaction for several if other items depend on them."""
         (edges.in_transactions() if effects_of(self.through) else edges).delete()
 
     def _edges(self) -> Any:
-        """All edges of the object, to change them."""
+        """Return all edges of the object, to change them."""
         return self.end.edges([self.instance.pk], consistent=True)
 
     def _edges_of(self, pks: Sequence[object]) -> Any:
-        """The edges to some objects, by their keys."""
+        """Return the edges to objects, by their keys."""
         keys = [self.end.edge(self.instance.pk, pk).pk for pk in pks]
         return self.through._base_manager.order_by().filter(pk__in=keys).using_index("primary").consistent()
 
-    def _told(self, action: str, pks: Any, write: Any, *, raw: bool) -> None:
-        """Write, with ``m2m_changed`` around it."""
-        getattr(self.instance, "_prefetched_objects_cache", {}).pop(self.end.name, None)
+    def _told(self, action: str, pks: Any, write: Callable[[], object]) -> None:
+        """Write, and send ``m2m_changed`` before and after it."""
+        self._prefetched.pop(self.end.name, None)
         told = {
             "sender": self.through,
             "instance": self.instance,
             "reverse": self.end.reverse,
             "model": self.model,
             "pk_set": pks,
-            "raw": raw,
+            "raw": self._raw,
             "using": None,
         }
         if pks is None or pks:
@@ -321,41 +417,18 @@ class EdgesManager:
             write()
             m2m_changed.send(action=f"post_{action}", **told)
 
-    def _pks(self, objs: Sequence[object], *, stored: bool = True) -> list[object]:
-        """The ``pk`` of each object, once; what is given by ``pk`` has to be ``stored``."""
-        found: dict[Any, None] = {}
-        keys = []
-        for obj in objs:
-            if isinstance(obj, models.Model):
-                if not isinstance(obj, self.model):
-                    raise TypeError(f"{self.model._meta.object_name!r} instance expected, got {shown(obj)}")
-                if obj.pk is None or obj._state.adding:
-                    raise ValueError(f"{shown(obj)} is not stored: save it before it is added to {self.end.name}.")
-                found[obj.pk] = None
-            else:
-                keys.append(self.end.far.attribute.prepare(obj))
-                found[keys[-1]] = None
-        if keys and stored and not self.end.far.attribute.checked:
-            there = self.model._base_manager.consistent().in_bulk(keys)
-            missing = next((key for key in keys if key not in there), None)
-            if missing is not None:
-                hidden = secrecy.shown(self.model, missing)
-                raise self.model.DoesNotExist(f"No {self.model._meta.label} has pk {hidden}; nothing was written.")
-        return list(found)
 
-
-for _name in ("add", "remove", "clear", "set", "create", "get_or_create", "update_or_create"):
-    for _each in (_name, f"a{_name}"):
-        vars(EdgesManager)[_each].alters_data = True  # templates call none of them
+for _name in ("aset", "set_base"):
+    vars(EdgesManager)[_name].alters_data = True
 
 
 def _resolved(defaults: Defaults) -> dict[str, object]:
-    """The values for an edge; each that can be called is called for it, as in Django."""
+    """Return the values for an edge; callables are called for each edge, as in Django."""
     return {name: value() if callable(value) else value for name, value in (defaults or {}).items()}
 
 
 def manager_class(base: Any) -> type:
-    """The relation's manager with a class of managers behind it."""
+    """Return the class of the relation's manager, based on a class of managers."""
     return type("ManyToManyManager", (EdgesManager, base), {"__module__": base.__module__})
 
 
@@ -369,12 +442,12 @@ class EdgesDescriptor:
 
     @property
     def through(self) -> Any:
-        """The edges' model, which ``m2m_changed`` has as its sender."""
+        """The model of the edges, which sends ``m2m_changed``."""
         return self.rel.through
 
     @cached_property
     def end(self) -> End:
-        """The end that this is of the relation."""
+        """This end of the relation."""
         near, far = self.field.m2m_field_name(), self.field.m2m_reverse_field_name()
         if self.reverse:
             near, far = far, near
