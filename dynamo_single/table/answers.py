@@ -310,6 +310,7 @@ OPERATIONS: Mapping[str, Members] = MappingProxyType(
 #: The operations whose usual answer is looked at by itself, with the one member that it may have.
 _USUAL = {"DeleteItem": "Attributes", "GetItem": "Item", "PutItem": "Attributes", "UpdateItem": "Attributes"}
 _NOTHING: dict[str, object] = {}
+_PAGED = frozenset({"Query", "Scan"})
 
 
 def read(
@@ -335,6 +336,8 @@ def read(
     found = form.decoded(body)
     if found is None:
         return _content(operation, params, body, capacity=capacity)
+    if capacity and _is_usual_page(operation, found, form):
+        return TypedAnswer(found, form.member, partial(_content, operation, params, body, capacity=capacity))
     typed = found.pop(form.member)
     # Of the other members only keys could hold binary values, which are few.
     _check_members(operation, found, body, capacity=capacity, binary=True, apart_from=form.member)
@@ -362,6 +365,20 @@ def _usual(operation: str, params: Parameters, body: bytes) -> dict[str, object]
     if not fits or type(units) not in NUMBER.types or units < 0:
         return None
     return None if member not in answer and params.get("ReturnValues") == "ALL_NEW" else answer
+
+
+def _is_usual_page(operation: str, found: Mapping[str, Any], form: PageForm) -> bool:
+    """Whether a page that was decoded has its items and its counts, and is the last one: no key goes on from there."""
+    if operation not in _PAGED or "LastEvaluatedKey" in found:
+        return False
+    count, scanned = found.get("Count"), found.get("ScannedCount")
+    if type(count) is not int or type(scanned) is not int or scanned < 0 or count != len(found[form.member]):
+        return False
+    try:
+        units = found["ConsumedCapacity"]["CapacityUnits"]
+    except (KeyError, TypeError):
+        return False
+    return type(units) in NUMBER.types and units >= 0
 
 
 def _content(operation: str, params: Parameters, body: bytes, *, capacity: bool) -> dict[str, object]:

@@ -16,7 +16,7 @@ from tests import children
 #: 250, 17 and 105, 20 and 125, 20 and 115.
 BOUNDS = {
     "get(pk=), Memo": (35, 125),
-    "filter(title=) to an object, Memo": (45, 330),
+    "filter(title=) to an object, Memo": (45, 307),
     "save() of one attribute, Memo": (34, 281),
     "soft delete, Memo": (40, 370),
     "create(), Memo": (36, 220),

@@ -180,6 +180,8 @@ def test_stand_in_of_later_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     known: list[Any] = [each for each in handlers.BUILTIN_HANDLERS if not hasattr(each[1], "enabled")]
     monkeypatch.setattr(table_transport, "BUILTIN_HANDLERS", known)
+    # What is found out here is forgotten afterwards.
+    monkeypatch.setattr(table_transport, "_known", table_transport._Known())
     with override_settings(DYNAMO_SINGLE={"default": {**AWS, "READ_TIMEOUT": 4323}}):
         settings = get_table().settings
         assert not table_transport._clients.get(settings).is_stand_in

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from unittest import mock
 from zlib import crc32
 
 import pytest
 
 from dynamo_single.table import answers
-from dynamo_single.table.answers import NoAnswer
+from dynamo_single.table.answers import NoAnswer, PageForm, TypedAnswer
 
 UNITS = {"CapacityUnits": 1.0}
 ITEM = {"pk": {"S": "a"}, "n": {"N": "1"}}
@@ -56,3 +57,44 @@ def test_short_look_is_enough_for_usual_answers(operation: str) -> None:
     for more in ({}, {answers._USUAL[operation]: ITEM}):
         content = {"ConsumedCapacity": UNITS, **more}
         assert answers._usual(operation, {}, json.dumps(content).encode()) == content
+
+
+PAGE = {"Items": [ITEM, ITEM], "Count": 2, "ScannedCount": 5, "ConsumedCapacity": UNITS}
+#: Members of a page that are rare or damaged; ``...`` leaves the member out.
+CHANGES: list[dict[str, object]] = [
+    {},
+    {"Other": [1]},
+    *(
+        {name: wrong}
+        for name in PAGE
+        for wrong in (..., None, -1, True, 1.5, "2", [], {}, [UNITS], {"CapacityUnits": 0})
+    ),
+    *({"ConsumedCapacity": {"CapacityUnits": units}} for units in (None, -1, True, "1", 2)),
+    *({"LastEvaluatedKey": key} for key in (None, {}, [], "x", ITEM, {"b": {"B": "YQ=="}}, {"b": {"B": 1}})),
+]
+
+
+def page_of(params: dict[str, str], operation: str, body: bytes) -> object:
+    """What a page is read as by a form: its items, and its other members."""
+    head = {"content-type": answers.CONTENT_TYPE + "0"}
+    form = PageForm(dict[str, dict[str, str]], is_raw=False)
+    answer = answers.read(operation, params, 200, head, body, form=form)
+    return (answer.typed, answer) if isinstance(answer, TypedAnswer) else answer
+
+
+@pytest.mark.parametrize("params", [{}, {"Select": "COUNT"}], ids=["items", "COUNT"])
+@pytest.mark.parametrize("operation", ["Query", "Scan"])
+def test_short_look_at_a_page_reads_as_the_careful_way(operation: str, params: dict[str, str]) -> None:
+    """Every page, and every refusal in the same words."""
+    for change in CHANGES:
+        content = {name: value for name, value in {**PAGE, **change}.items() if value is not ...}
+        body = json.dumps(content).encode()
+        short = told(lambda body=body: page_of(params, operation, body))
+        with mock.patch.object(answers, "_is_usual_page", return_value=False):
+            assert short == told(lambda body=body: page_of(params, operation, body)), content
+
+
+def test_short_look_is_enough_for_a_last_page() -> None:
+    """Its other members are not looked at again."""
+    with mock.patch.object(answers, "_check_members", side_effect=AssertionError):
+        assert page_of({}, "Query", json.dumps(PAGE).encode())
