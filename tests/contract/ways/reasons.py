@@ -83,7 +83,7 @@ REASONS: dict[str, str] = dict(
                     *(f"orm/where/declared.py: _comparison {number}" for number in (1, 2)),
                     "orm/where/declared.py: _of_two",
                     "orm/write/assignments.py: _operation",
-                    "orm/write/assignments.py: _added",
+                    "orm/write/assignments.py: _combined_constant",
                     "orm/write/assignments.py: _constant 3",
                     "orm/write/queryset_update.py: delete",
                     "orm/write/queryset_update.py: restore",
@@ -96,7 +96,7 @@ REASONS: dict[str, str] = dict(
             (
                 MIGRATE,
                 (
-                    "orm/effects/compose.py: refuse_unsettled",
+                    "orm/effects/compose.py: refuse_upgraded_conditions",
                     *(f"orm/plan/advice.py: key_not_filled {number}" for number in (1, 2)),
                     "orm/plan/advice.py: attribute_not_filled",
                 ),
@@ -120,15 +120,15 @@ REASONS: dict[str, str] = dict(
             (
                 MANY,
                 (
-                    "orm/effects/send.py: commit",
+                    "orm/effects/send.py: send_block",
                     "orm/effects/copy_updates.py: _too_many",
                     "orm/reading/single.py: at_once",
                     "orm/requests/compiler.py: compile_transaction 2",
                     "orm/results/cached_lists.py: Held._items",
                     "orm/results/objects.py: _count_up_to",
-                    "orm/write/move.py: _move_with_others",
+                    "orm/write/move.py: _move_tree",
                     "orm/write/move.py: _refuse_orphans",
-                    "orm/write/referrers.py: refuse_rows",
+                    "orm/write/referrers.py: refuse_sql_references",
                 ),
             ),
         )
