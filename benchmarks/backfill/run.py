@@ -23,8 +23,8 @@ django.setup()
 
 from benchmarks.orders import wire  # noqa: E402 - after Django is set up
 from benchmarks.sides.pynamodb_model import model_of  # noqa: E402
-from dynamo_single.evolution.backfill import Options, Work, carry_out  # noqa: E402
-from dynamo_single.evolution.backfill.rewrite import index_pairs  # noqa: E402
+from dynamo_single.evolution.backfill import Options, Work, run_work  # noqa: E402
+from dynamo_single.evolution.backfill.rewrite import rewrite_index_keys  # noqa: E402
 from dynamo_single.evolution.snapshots import Snapshot  # noqa: E402
 from dynamo_single.table import Request, Table, get_table  # noqa: E402
 from dynamo_single.testing import local_engine, setup_table  # noqa: E402
@@ -48,9 +48,9 @@ def fill(table: Table, count: int) -> None:
 
 def ours(table: Table, segments: int) -> int:
     """By the present model's snapshot, as a migration does."""
-    task = index_pairs(Snapshot.of(Order), ["gs2"])
+    task = rewrite_index_keys(Snapshot.of(Order), ["gs2"])
     work = Work("catalog", "0002_order_by_coupon", 0, "open", "Add key by_coupon to Order", task)
-    return carry_out(work, table, Options(segments=segments)).changed
+    return run_work(work, table, Options(segments=segments)).changed
 
 
 def pynamodb(table: Table) -> int:

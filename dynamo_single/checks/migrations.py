@@ -14,7 +14,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError
 from dynamo_single.conf import aliases
 from dynamo_single.evolution.apply import is_responsible
 from dynamo_single.evolution.commands import MakemigrationsMixin, MigrateMixin
-from dynamo_single.evolution.finish import unapplied
+from dynamo_single.evolution.finish import unapplied_migrations
 from dynamo_single.evolution.migrate_run import is_running
 from dynamo_single.exceptions import DynamoSingleError, ForeignTable, FormNotApplied
 from dynamo_single.orm.rollout import compare, knowledge
@@ -66,7 +66,7 @@ def check_applied(
 
 def _unapplied(alias: str) -> list[str]:
     try:
-        return unapplied(alias)
+        return unapplied_migrations(alias)
     except (DatabaseError, DynamoSingleError, ImproperlyConfigured):
         return []  # what uses the database says so
 

@@ -24,29 +24,29 @@ from dynamo_single.table import names
 from dynamo_single.table.table import Table
 
 #: The most items of the table that one look reads, and the most pages until an item of the model is found.
-SAMPLES: Final = 1_000
-PAGES: Final = 20
+MAX_SAMPLES: Final = 1_000
+MAX_PAGES: Final = 20
 
 
 @dataclass(frozen=True)
-class Look:
+class ItemSample:
     """A model's items among the first pages of a table that have any; ``complete`` if the table has no more pages."""
 
     items: tuple[Item, ...]
     complete: bool
 
 
-def look(table: Table, snapshot: Snapshot) -> Look:
+def sample_items(table: Table, snapshot: Snapshot) -> ItemSample:
     """Look for items of a model: at most 20 Scans of 1,000 items each."""
     task = Task(of_type(snapshot.item_type), lambda item, others: ())
     segment = Segment(0)
-    for _ in range(PAGES):
-        answer = table.send(scan(task, segment, 1, SAMPLES))
+    for _ in range(MAX_PAGES):
+        answer = table.send(scan(task, segment, 1, MAX_SAMPLES))
         last = answer.get("LastEvaluatedKey")
         if answer["Items"] or last is None:
-            return Look(tuple(answer["Items"]), complete=last is None)
+            return ItemSample(tuple(answer["Items"]), complete=last is None)
         segment = Segment(0, position=key_of(last))
-    return Look((), complete=False)
+    return ItemSample((), complete=False)
 
 
 def check_samples(table: Table, snapshot: Snapshot, found: Sequence[Item], say: Callable[[str], None]) -> None:
@@ -64,7 +64,7 @@ def check_samples(table: Table, snapshot: Snapshot, found: Sequence[Item], say: 
     )
 
 
-def source_of(snapshot: Snapshot) -> str | None:
+def derivation_source(snapshot: Snapshot) -> str | None:
     """The label of the model from whose objects those of a model follow, as it is declared now."""
     model: Any = registry.model_of_type(snapshot.alias, snapshot.item_type)
     derived_by = None if model is None else model.derived_by
@@ -77,10 +77,10 @@ def _differences(table: Table, snapshot: Snapshot, item: Item) -> Iterator[str]:
         yield f"its schema version is {version}, and items have {snapshot.oldest_version} to {snapshot.schema_version}"
     # An earlier one is upgraded by whoever reads it.
     elif version == snapshot.schema_version and not has_expired(item):
-        yield from _differences_of_now(table, snapshot, item)
+        yield from _current_differences(table, snapshot, item)
 
 
-def _differences_of_now(table: Table, snapshot: Snapshot, item: Item) -> Iterator[str]:
+def _current_differences(table: Table, snapshot: Snapshot, item: Item) -> Iterator[str]:
     try:
         values = snapshot.values_of(item)
         primary, pairs = snapshot.primary_keys(values), snapshot.index_attributes(values)

@@ -16,9 +16,9 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.evolution import adopt as evolution_adopt
 from dynamo_single.evolution import migrate_run
-from dynamo_single.evolution.backfill import Task, Work, carry_out, ensure_indexes
-from dynamo_single.evolution.backfill.counts import counted_items
-from dynamo_single.evolution.backfill.work import Phase, mark_of
+from dynamo_single.evolution.backfill import Task, Work, ensure_indexes, run_work
+from dynamo_single.evolution.backfill.counts import count_items
+from dynamo_single.evolution.backfill.work import Phase, digest_of
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import Difference, form_of
 from dynamo_single.exceptions import ConfigurationError
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 # knows how many there were before, so that a migration counts them once old code, which does not, has stopped.
 
 
-def counts(before: Snapshot, after: Snapshot) -> bool:
+def has_new_counts(before: Snapshot, after: Snapshot) -> bool:
     """Whether something is to be counted that nobody has counted before."""
-    return bool(_new_counters(before, after) or _names(after).keys() - _names(before).keys())
+    return bool(_new_counters(before, after) or _reference_counts(after).keys() - _reference_counts(before).keys())
 
 
-def tasks(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
+def count_tasks(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
     """The passes that count, one for each number.
 
     They are made once the items that are counted are as ``after`` says, and the table says so.
@@ -54,13 +54,13 @@ def tasks(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
     found: list[tuple[str, Callable[[], CountTarget | None]]] = [
         (after.item_type, partial(_counter, after, stored)) for stored in _new_counters(before, after)
     ]
-    for name in sorted(_names(after).keys() - _names(before).keys()):
-        counting = _reference(after, _names(after)[name], name)
-        found.append((counting.model._options.item_type, partial(_same, counting)))
-    return tuple(counted_items(*each) for each in found)
+    for name in sorted(_reference_counts(after).keys() - _reference_counts(before).keys()):
+        counting = _reference(after, _reference_counts(after)[name], name)
+        found.append((counting.model._options.item_type, partial(_is_same_count, counting)))
+    return tuple(count_items(*each) for each in found)
 
 
-def _same(counting: CountTarget) -> CountTarget:
+def _is_same_count(counting: CountTarget) -> CountTarget:
     return counting
 
 
@@ -71,7 +71,7 @@ def _new_counters(before: Snapshot, after: Snapshot) -> list[str]:
     return [stored for name, stored in counted.items() if after.attribute_fingerprint(name) not in known]
 
 
-def _names(snapshot: Snapshot) -> dict[str, str]:
+def _reference_counts(snapshot: Snapshot) -> dict[str, str]:
     """The physical names of the counts that other objects have of a model's references, each with the reference's."""
     found = (each.stored for each in snapshot.attributes.values() if each.checked)
     return {name_of_count(snapshot.item_type, stored): stored for stored in found}
@@ -111,7 +111,7 @@ def _model(after: Snapshot) -> type[DynamoModel]:
 
 
 #: What an operation is called that Django applies without our command, so that nobody knows of which migration it is.
-NAMELESS: Final = "?"
+UNNAMED_MIGRATION: Final = "?"
 
 
 class Operation(Protocol):
@@ -204,12 +204,12 @@ class Step:
     @property
     def counting_tasks(self) -> tuple[Task, ...]:
         """What it does when all that is open is filled: what is counted is asked for by keys."""
-        return tasks(self.before, self.after)
+        return count_tasks(self.before, self.after)
 
     @property
     def counts(self) -> bool:
         """Whether it counts other models' objects."""
-        return counts(self.before, self.after)
+        return has_new_counts(self.before, self.after)
 
     @property
     def stays_open(self) -> bool:
@@ -218,16 +218,16 @@ class Step:
 
     def change(self) -> OpenChange:
         """What the table keeps of it while it is open."""
-        migration, number = _place(self.operation)
+        migration, number = _operation_id(self.operation)
         parameters = {"number": str(number), "label": self.operation.describe()}
         return OpenChange(type(self.operation).__name__, f"{self.app_label}.{migration}", parameters)
 
     def works(self, phase: Phase, tasks: Iterable[Task], *, first: int = 0) -> list[Work]:
         """The passes over the table that some tasks are."""
-        migration, number = _place(self.operation)
+        migration, number = _operation_id(self.operation)
         label, mark = (
             self.operation.describe(),
-            mark_of(self.label, type(self.operation).__name__, self.before, self.after),
+            digest_of(self.label, type(self.operation).__name__, self.before, self.after),
         )
         return [
             Work(self.app_label, migration, number, phase, label, task, step=step, mark=mark)
@@ -235,13 +235,13 @@ class Step:
         ]
 
 
-def _place(operation: Operation) -> tuple[str, int]:
+def _operation_id(operation: Operation) -> tuple[str, int]:
     """The name of the operation's migration, and its number in it."""
-    migration = migrate_run.current().migration
+    migration = migrate_run.current_run().migration
     for number, each in enumerate(() if migration is None else migration.operations):
         if each is operation:
             return migration.name, number
-    return NAMELESS, 0
+    return UNNAMED_MIGRATION, 0
 
 
 def is_responsible(alias: str) -> bool:
@@ -254,47 +254,47 @@ def forwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Begin a change, or do all of it if there is nothing to wait for."""
     operation, before, after = step.operation, step.before, step.after
     if schema_editor.collect_sql:
-        printed(step, schema_editor.collected_sql)
+        print_requests(step, schema_editor.collected_sql)
         return
     if not is_responsible(schema_editor.connection.alias):
         return
     if is_recorded(step):
         return
     if is_fresh(step):
-        _say(step, lambda form: form_of(after, step.label, is_new=True), before.item_type, after.item_type)
+        _record_form(step, lambda form: form_of(after, step.label, is_new=True), before.item_type, after.item_type)
         return
     _refuse_pending(step)
-    ensure_indexes(step.table, operation.indexes(), report=lambda found: migrate_run.current().say(f"    {found}"))
+    ensure_indexes(step.table, operation.indexes(), report=lambda found: migrate_run.current_run().say(f"    {found}"))
     if not step.stays_open:
-        _carry_out(step, "open", step.open_tasks)
-        _say(step, step.difference.finished)
-        _tell_what_is_left(step)
+        _run_tasks(step, "open", step.open_tasks)
+        _record_form(step, step.difference.finished)
+        _report_open_changes(step)
         return
     change = step.change()
-    _say(step, lambda form: step.difference.opened(form, change))
-    _carry_out(step, "open", step.open_tasks)
-    _tell_what_is_left(step)
+    _record_form(step, lambda form: step.difference.opened(form, change))
+    _run_tasks(step, "open", step.open_tasks)
+    _report_open_changes(step)
 
 
 def backwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Take a change back, whether it was finished or not; old code may run again afterwards."""
     tasks = step.operation.back_tasks(step.before, step.after)
     if schema_editor.collect_sql:
-        migrate_run.tasks("back", tasks, schema_editor.collected_sql)
+        migrate_run.print_tasks("back", tasks, schema_editor.collected_sql)
         return
     if not is_responsible(schema_editor.connection.alias):
         return
     change = step.change()
-    if _is_open(step):
+    if _is_withheld(step):
         tasks = step.operation.undo_tasks(step.before, step.after)
     back = Difference(step.after, step.before, (step.label, step.label_before))
     if back.leaving:
-        _say(step, back.ending, step.after.item_type)
-    _carry_out(step, "back", tasks)
+        _record_form(step, back.ending, step.after.item_type)
+    _run_tasks(step, "back", tasks)
     _forget_shards(step.table, step.after, step.before)
-    _say(step, lambda form: back.finished(form, change), step.after.item_type, step.before.item_type)
-    if counts(step.after, step.before):
-        migrate_run.current().say(
+    _record_form(step, lambda form: back.finished(form, change), step.after.item_type, step.before.item_type)
+    if has_new_counts(step.after, step.before):
+        migrate_run.current_run().say(
             f"    {step.label_before} counts again what nobody has counted meanwhile, or is counted: manage.py "
             "dynamo_rebuild does, with the code that this is for."
         )
@@ -304,66 +304,66 @@ def finish(step: Step, change: OpenChange) -> None:
     """End a change: once more over the items, then it is filled, and what went is dropped after the time of grace.
 
     A key that goes is written by new code until here, and by none once every process knows. One that counts ends with
-    ``count()``.
+    ``finish_counts()``.
     """
     filling, dropping = step.finish_tasks, step.drop_tasks
     leaving = step.difference.leaving
     if leaving:
-        _say(step, step.difference.ending)
-        _wait(step)
-    if not step.difference.is_filled_in(_form(step)):
+        _record_form(step, step.difference.ending)
+        _wait_for_grace(step)
+    if not step.difference.is_filled_in(_recorded_form(step)):
         # Once it is, an item need not have the old name any more.
-        _carry_out(step, "finish", filling)
+        _run_tasks(step, "finish", filling)
     if dropping:
         if filling or not leaving:
-            _say(step, step.difference.filled)
-            _wait(step)
+            _record_form(step, step.difference.filled)
+            _wait_for_grace(step)
         if step.difference.renamed:
-            _say(step, step.difference.ending)
-            _wait(step)
-        _carry_out(step, "finish", dropping, first=len(filling))
+            _record_form(step, step.difference.ending)
+            _wait_for_grace(step)
+        _run_tasks(step, "finish", dropping, first=len(filling))
     if step.counts:
-        _say(step, step.difference.uncounted, step.before.item_type, step.after.item_type)
+        _record_form(step, step.difference.uncounted, step.before.item_type, step.after.item_type)
     else:
-        _end(step, change)
+        _close(step, change)
 
 
-def count(step: Step, change: OpenChange) -> None:
+def finish_counts(step: Step, change: OpenChange) -> None:
     """Count what a change counts, once all that was open is filled, and end it."""
-    _carry_out(step, "finish", step.counting_tasks, first=len(step.finish_tasks) + len(step.drop_tasks))
-    _end(step, change)
+    _run_tasks(step, "finish", step.counting_tasks, first=len(step.finish_tasks) + len(step.drop_tasks))
+    _close(step, change)
 
 
-def _end(step: Step, change: OpenChange) -> None:
+def _close(step: Step, change: OpenChange) -> None:
     _forget_shards(step.table, step.before, step.after)
-    _say(step, lambda form: step.difference.finished(form, change), step.before.item_type, step.after.item_type)
+    _record_form(step, lambda form: step.difference.finished(form, change), step.before.item_type, step.after.item_type)
 
 
-def _form(step: Step) -> StoredForm | None:
+def _recorded_form(step: Step) -> StoredForm | None:
     """What the table says of the model now."""
     state = run(knowledge.state_of(step.table))
-    return state.forms.get(_type_of(state, step, step.before.item_type))
+    return state.forms.get(_recorded_type(state, step, step.before.item_type))
 
 
-def _is_open(step: Step) -> bool:
+def _is_withheld(step: Step) -> bool:
     """Whether the table says that no item need have yet what the change holds back."""
-    form, held_back = _form(step), step.difference.held_back
+    form, held_back = _recorded_form(step), step.difference.held_back
     return form is not None and bool(held_back) and not set(held_back) <= form.attributes.keys()
 
 
-def _wait(step: Step) -> None:
-    this = migrate_run.current()
+def _wait_for_grace(step: Step) -> None:
+    this = migrate_run.current_run()
     this.say(f"    {step.operation.describe()}: waiting {this.grace:.0f} s until every process knows.")
     this.wait(this.grace)
 
 
-def added(step: Step, schema_editor: BaseDatabaseSchemaEditor, *, adopt: bool = False) -> None:
-    """Let the table know a model, as ``add`` does."""
+def create_model(step: Step, schema_editor: BaseDatabaseSchemaEditor, *, adopt: bool = False) -> None:
+    """Let the table know a model, as ``record_model`` does."""
     if not schema_editor.collect_sql:
-        add(step, schema_editor.connection.alias, adopt=adopt)
+        record_model(step, schema_editor.connection.alias, adopt=adopt)
 
 
-def add(step: Step, alias: str, *, adopt: bool = False) -> None:
+def record_model(step: Step, alias: str, *, adopt: bool = False) -> None:
     """Let the table know a model: every key, rule and attribute counts as filled, as there are no items yet.
 
     If there are some, of a table that is older than migrations, they are adopted after a check of samples, or refused.
@@ -373,30 +373,30 @@ def add(step: Step, alias: str, *, adopt: bool = False) -> None:
     state = run(knowledge.state_of(step.table))
     if step.after.item_type in state.forms:
         return
-    found = evolution_adopt.look(step.table, step.after)
+    found = evolution_adopt.sample_items(step.table, step.after)
     if found.items:
-        if not (adopt or migrate_run.current().adopt):
+        if not (adopt or migrate_run.current_run().adopt):
             raise ConfigurationError(
                 f"{step.table.name} holds items of type {step.after.item_type} already, which no migration has made. "
                 "If they are of this model as the migration has it, run migrate --fake-initial: it looks at samples, "
                 "and counts them as made by it."
             )
-        evolution_adopt.check_samples(step.table, step.after, found.items, migrate_run.current().say)
+        evolution_adopt.check_samples(step.table, step.after, found.items, migrate_run.current_run().say)
     elif found.complete:
-        migrate_run.current().added.add((step.app_label, step.label))
+        migrate_run.current_run().added.add((step.app_label, step.label))
     is_new = found.complete and not found.items
-    _say(step, lambda form: form_of(step.after, step.label, is_new=is_new))
-    source = evolution_adopt.source_of(step.after)
-    stored = {form.label for form in state.forms.values()} - {label for _, label in migrate_run.current().added}
+    _record_form(step, lambda form: form_of(step.after, step.label, is_new=is_new))
+    source = evolution_adopt.derivation_source(step.after)
+    stored = {form.label for form in state.forms.values()} - {label for _, label in migrate_run.current_run().added}
     if source is not None and source.lower() in stored:
-        migrate_run.current().say(
+        migrate_run.current_run().say(
             f"    It follows from {source}: manage.py dynamo_rebuild {source} writes what is missing."
         )
 
 
-def _tell_what_is_left(step: Step) -> None:
+def _report_open_changes(step: Step) -> None:
     if left := step.operation.left_to_do(step.app_label):
-        migrate_run.current().say(f"    {left}")
+        migrate_run.current_run().say(f"    {left}")
 
 
 def _refuse_pending(step: Step) -> None:
@@ -411,7 +411,7 @@ def _refuse_pending(step: Step) -> None:
         )
 
 
-def removed(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
+def forget_model(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Let the table know nothing of a model any more."""
     if schema_editor.collect_sql or not is_responsible(schema_editor.connection.alias):
         return
@@ -421,7 +421,7 @@ def removed(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
 
 def is_recorded(step: Step) -> bool:
     """Whether the table says that the migration was applied, though another database, a new one, does not."""
-    migration, recorded = migrate_run.current().migration, migrate_run.current().recorded
+    migration, recorded = migrate_run.current_run().migration, migrate_run.current_run().recorded
     if migration is None or not recorded:
         return False
     names = migration.replaces or [(migration.app_label, migration.name)]
@@ -430,29 +430,29 @@ def is_recorded(step: Step) -> bool:
 
 def is_fresh(step: Step) -> bool:
     """Whether this run has added the model to a table without its items: nothing to change, and no old code."""
-    added = migrate_run.current().added
+    added = migrate_run.current_run().added
     fresh = (step.app_label, step.label_before) in added
     if fresh:
         added.add((step.app_label, step.label))
     return fresh
 
 
-def _carry_out(step: Step, phase: Phase, tasks: Sequence[Task], *, first: int = 0) -> None:
-    this = migrate_run.current()
+def _run_tasks(step: Step, phase: Phase, tasks: Sequence[Task], *, first: int = 0) -> None:
+    this = migrate_run.current_run()
     options = replace(this.options, progress=this.tell)
     for work in step.works(phase, tasks, first=first):
         this.begin(step.table)
-        this.say(f"    {carry_out(work, step.table, options)}")
+        this.say(f"    {run_work(work, step.table, options)}")
 
 
-def _say(
+def _record_form(
     step: Step, work: Callable[[StoredForm], StoredForm], item_type: str | None = None, new_type: str | None = None
 ) -> None:
     """Change what the table says of the model; of one that it says nothing of, all counts as filled."""
     given = item_type or step.before.item_type
 
     def changed(state: TableState) -> TableState:
-        name = _type_of(state, step, given)
+        name = _recorded_type(state, step, given)
         form = state.forms.get(name) or form_of(step.before, step.label_before)
         target = name if new_type is None or name != given else new_type
         without = state if target == name else state.with_form(name, None)
@@ -461,18 +461,18 @@ def _say(
     knowledge.change(step.table, changed)
 
 
-def _type_of(state: TableState, step: Step, item_type: str) -> str:
+def _recorded_type(state: TableState, step: Step, item_type: str) -> str:
     """The type under which the table has the model's form: the old one while a move of its items is open."""
     labels = {step.label, step.label_before}
     found = (name for name, form in state.forms.items() if form.label in labels)
     return item_type if item_type in state.forms else next(found, item_type)
 
 
-def printed(step: Step, lines: list[str]) -> None:
+def print_requests(step: Step, lines: list[str]) -> None:
     """The requests of a change, for ``sqlmigrate``: what each pass reads, and when."""
-    migrate_run.tasks("migrate", step.open_tasks, lines)
-    migrate_run.tasks("migrate --finish", step.finish_tasks, lines)
-    migrate_run.tasks("migrate --finish, at last", step.drop_tasks, lines)
+    migrate_run.print_tasks("migrate", step.open_tasks, lines)
+    migrate_run.print_tasks("migrate --finish", step.finish_tasks, lines)
+    migrate_run.print_tasks("migrate --finish, at last", step.drop_tasks, lines)
     if step.counts:
         lines.append("-- migrate --finish, last: Scan, and for each with the number two Queries, two UpdateItems")
 

@@ -68,7 +68,7 @@ class Comparison:
             self._take(AlterTrashIndex(model_name=self.name, index=self.after.trash_index))
         self._add_rules()
         self._remove_attributes(unanswered)
-        if not _same(self.now, self.after):
+        if not _is_equal(self.now, self.after):
             raise ConfigurationError(
                 f"{self.model._meta.label}: a change was found that no operation makes. Please report both of its "
                 "declarations."
@@ -192,7 +192,7 @@ class Comparison:
         options = registry.attributes_of(self.model)[name].field_options
         if options.get("auto_now_add") or options.get("auto_now"):
             return {"default": self.questioner.ask_auto_now_add_addition(name, self.name)}
-        if options["default"] is not NOT_PROVIDED and _has_a_path(options["default"]):
+        if options["default"] is not NOT_PROVIDED and _is_importable(options["default"]):
             return {"default": options["default"]}
         return {"default": self.questioner.ask_not_null_addition(name, self.name)}
 
@@ -251,12 +251,12 @@ def _is_alike(before: StoredAttribute, after: StoredAttribute) -> bool:
     return one == other
 
 
-def _same(one: Snapshot, other: Snapshot) -> bool:
+def _is_equal(one: Snapshot, other: Snapshot) -> bool:
     """Whether two snapshots are equal but for the order of what they list."""
     return set(one.unique) == set(other.unique) and one == replace(other, unique=one.unique)
 
 
-def _has_a_path(default: object) -> bool:
+def _is_importable(default: object) -> bool:
     """Whether a file can name a default: no method of an object, and nothing that was defined inside a function."""
     if not callable(default):
         return True
@@ -272,7 +272,7 @@ class Autodetector(MigrationAutodetector):
     def _detect_changes(self, convert_apps: Collection[str] | None = None, graph: object = None) -> Any:
         self._old = {label: each for label, each in self.from_state.models.items() if isinstance(each, SnapshotState)}
         self._new: dict[Label, Any] = {}
-        for label, model in installed().items():
+        for label, model in installed_models().items():
             if label[0] in self.from_state.real_apps and label[0] not in (convert_apps or ()):
                 self._equal(label, SnapshotState.make(label[0], model.__name__, Snapshot.of(model)))
             else:
@@ -346,7 +346,7 @@ class Autodetector(MigrationAutodetector):
         return bool(super().check_dependency(operation, dependency))
 
 
-def installed() -> dict[Label, Any]:
+def installed_models() -> dict[Label, Any]:
     """Our concrete models of installed apps, by label."""
     found = {(model._meta.app_label, str(model._meta.model_name)): model for model in registry.all_models()}
     return {label: found[label] for label in sorted(found) if label[0] in apps.app_configs}

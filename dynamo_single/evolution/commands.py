@@ -25,7 +25,7 @@ from dynamo_single.evolution.apply import is_responsible
 from dynamo_single.evolution.autodetector import Autodetector
 from dynamo_single.evolution.backfill import Options
 from dynamo_single.evolution.finish import has_items_to_change
-from dynamo_single.evolution.migrate_run import Run, running
+from dynamo_single.evolution.migrate_run import Run, use_run
 from dynamo_single.evolution.operations.base import ItemsOperation
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError
 from dynamo_single.orm.rollout import knowledge
@@ -41,7 +41,7 @@ _UNRESOLVED = re.compile(r"(?:lazy reference to|Related model) '([^']+)'")
 _PACKAGE = Path(__file__).parent.parent
 
 
-class WithAutodetector:
+class AutodetectorMixin:
     """A command that finds changes of models in DynamoDB as well, besides what its own autodetector finds."""
 
     autodetector: type[MigrationAutodetector] = Autodetector
@@ -49,10 +49,10 @@ class WithAutodetector:
     def __init_subclass__(cls, **kwargs: object) -> None:
         """Put ours on top of the one that the command has otherwise."""
         super().__init_subclass__(**kwargs)
-        found = (vars(base).get("autodetector") for base in cls.__mro__ if not issubclass(base, WithAutodetector))
+        found = (vars(base).get("autodetector") for base in cls.__mro__ if not issubclass(base, AutodetectorMixin))
         theirs = next((each for each in found if each is not None), MigrationAutodetector)
         if "autodetector" not in vars(cls):
-            cls.autodetector = _on_top_of(theirs)
+            cls.autodetector = _combined_autodetector(theirs)
 
     def handle(self, *args: Any, **options: Any) -> Any:
         """Run the command; an error of ours ends it with status 1 and its message."""
@@ -88,14 +88,14 @@ def _missing_models(said: str) -> str:
 
 
 @cache
-def _on_top_of(theirs: type[MigrationAutodetector]) -> type[MigrationAutodetector]:
+def _combined_autodetector(theirs: type[MigrationAutodetector]) -> type[MigrationAutodetector]:
     """One class for one: Django's check ``commands.E001`` compares those of the two commands."""
     if issubclass(theirs, Autodetector):
         return theirs
     return Autodetector if theirs is MigrationAutodetector else type("Autodetector", (Autodetector, theirs), {})
 
 
-class MakemigrationsMixin(WithAutodetector):
+class MakemigrationsMixin(AutodetectorMixin):
     """``makemigrations`` for models in DynamoDB and in SQL alike."""
 
     def handle(self, *app_labels: str, **options: Any) -> Any:
@@ -138,7 +138,7 @@ def _is_shipped(label: str) -> bool:
     return found is not None and Path(found.path) in (_PACKAGE, _PACKAGE.parent / "accounts")
 
 
-class MigrateMixin(WithAutodetector):
+class MigrateMixin(AutodetectorMixin):
     """``migrate`` for models in DynamoDB and in SQL alike."""
 
     stdout: Any
@@ -160,7 +160,7 @@ class MigrateMixin(WithAutodetector):
         group.add_argument(
             "--items",
             type=int,
-            default=rehearse.READ,
+            default=rehearse.DEFAULT_ITEMS,
             help="with --rehearse, how many items of the table each operation is tried on (%(default)s)",
         )
         group.add_argument("--segments", type=int, default=4, help="parts of the table to read at once (%(default)s)")
@@ -174,13 +174,13 @@ class MigrateMixin(WithAutodetector):
     def execute(self, *args: object, **options: object) -> Any:
         """Run the checks and the command: a check need not name what is about to be applied."""
         command: Any = super()
-        with running(Run()), migration_record.reading_files_once():
+        with use_run(Run()), migration_record.reading_files_once():
             return command.execute(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> Any:
         """Apply the migrations, and with ``--finish`` end what is open; otherwise say what is."""
         self.run, self.database = self._run(options), options["database"]
-        with running(self.run):
+        with use_run(self.run):
             if options.get("rehearse"):
                 return self._rehearse(options)
             answer = super().handle(*args, **options)
@@ -190,17 +190,17 @@ class MigrateMixin(WithAutodetector):
             return answer
 
     def _rehearse(self, options: dict[str, Any]) -> None:
-        most = options.get("items", rehearse.READ)
+        most = options.get("items", rehearse.DEFAULT_ITEMS)
         if most < 1:
             raise CommandError("--items is a number of items, at least 1.")
         self.run.say("What would be done to the items, each operation by itself, as they are now:")
         try:
-            plan = rehearse.plan_of(
+            plan = rehearse.migration_plan(
                 connections[options["database"]], options.get("app_label"), options.get("migration_name")
             )
             rehearse.rehearse_plan(plan, self.run, most)
             if options.get("finish"):
-                rehearse.rehearse_finish(finish.opened(), self.run, most)
+                rehearse.rehearse_finish(finish.open_changes(), self.run, most)
         except KeyError as error:
             # As Django's migrate calls a migration that is not there.
             raise CommandError(_not_found(options.get("app_label"), options.get("migration_name"))) from error
@@ -244,11 +244,11 @@ class MigrateMixin(WithAutodetector):
         if is_over and is_responsible(self.database) and has_items_to_change(migration):
             if fake and self.run.adopt:
                 self.run.say("")
-                finish.adopt(migration, self.database)
-            finish.note(migration, self.run, is_applied=action == "apply_success")
+                finish.adopt_models(migration, self.database)
+            finish.record_migration(migration, self.run, is_applied=action == "apply_success")
 
     def _finish(self, options: dict[str, object]) -> None:
-        found = finish.opened()
+        found = finish.open_changes()
         if not found:
             return
         if not options.get("finish") or options.get("plan"):
@@ -262,7 +262,7 @@ class MigrateMixin(WithAutodetector):
                 self.run.say(f"  {each.change.migration}: {each.change.parameters['label']}")
                 finish.finish(each, self.run)
             for each in found:
-                finish.count(each, self.run)
+                finish.finish_counts(each, self.run)
         except CommandError:
             raise
         except DynamoSingleError as error:

@@ -26,7 +26,7 @@ from dynamo_single.table.table import get_table
 
 
 @dataclass(frozen=True)
-class Opened:
+class TableChange:
     """A change that is open, and the table that says so."""
 
     alias: str
@@ -39,7 +39,7 @@ def has_items_to_change(migration: Any) -> bool:
     return any(getattr(operation, "changes_items", False) for operation in migration.operations)
 
 
-def unapplied(alias: str) -> list[str]:
+def unapplied_migrations(alias: str) -> list[str]:
     """The migrations with operations on items that a database says are not applied: one query of its record.
 
     Without SQL a Query, and none where no migration has such operations.
@@ -49,36 +49,36 @@ def unapplied(alias: str) -> list[str]:
     return [str(migration) for migration, backwards in plan if has_items_to_change(migration) and not backwards]
 
 
-def loader() -> MigrationLoader:
+def migration_loader() -> MigrationLoader:
     """The migrations on disk, also those that a squashed one stands for: they have begun what is open."""
     return MigrationLoader(None, ignore_no_migrations=True, replace_migrations=False)
 
 
-def opened() -> list[Opened]:
+def open_changes() -> list[TableChange]:
     """What is open, in the order in which it was begun: a GetItem for each table that has models with migrations.
 
     Nothing, without a request, if no migration has operations on items; and nothing without a table.
     """
-    graph = loader()
+    graph = migration_loader()
     if not any(map(has_items_to_change, graph.disk_migrations.values())):
         return []
     states = graph.project_state().models.values()
-    found: list[Opened] = []
+    found: list[TableChange] = []
     for alias in sorted({state.snapshot.alias for state in states if isinstance(state, SnapshotState)}):
         with suppress(TableNotFound):
             state = run(knowledge.state_of(get_table(alias)))
             for item_type, form in state.forms.items():
-                found += (Opened(alias, item_type, change) for change in form.opened)
+                found += (TableChange(alias, item_type, change) for change in form.opened)
     return sorted(found, key=lambda each: (each.change.migration, int(each.change.parameters["number"])))
 
 
-def step_of(found: Opened) -> tuple[apply.Step, Any]:
+def step_of(found: TableChange) -> tuple[apply.Step, Any]:
     """The operation that has begun a change, with its snapshots, and its migration.
 
     Raises ``ConfigurationError`` if the migration is not on disk any more.
     """
     app_label, _, name = found.change.migration.partition(".")
-    graph = loader()
+    graph = migration_loader()
     migration = graph.disk_migrations.get((app_label, name))
     number = int(found.change.parameters["number"])
     operations = [] if migration is None else migration.operations
@@ -104,25 +104,25 @@ def steps_of(graph: MigrationLoader, migration: Any) -> dict[int, apply.Step]:
     return found
 
 
-def finish(found: Opened, this: Run) -> None:
+def finish(found: TableChange, this: Run) -> None:
     """End a change, but for what it counts."""
     step, migration = step_of(found)
     this.migration = migration
     apply.finish(step, found.change)
     if not step.counts:
-        backfill.forget(get_table(found.alias), migration.app_label, migration.name)
+        backfill.delete_checkpoints(get_table(found.alias), migration.app_label, migration.name)
 
 
-def count(found: Opened, this: Run) -> None:
+def finish_counts(found: TableChange, this: Run) -> None:
     """End a change that counts, once nothing else is open that it may ask for."""
     step, migration = step_of(found)
     if step.counts:
         this.migration = migration
-        apply.count(step, found.change)
-        backfill.forget(get_table(found.alias), migration.app_label, migration.name)
+        apply.finish_counts(step, found.change)
+        backfill.delete_checkpoints(get_table(found.alias), migration.app_label, migration.name)
 
 
-def adopt(migration: Any, alias: str) -> None:
+def adopt_models(migration: Any, alias: str) -> None:
     """Let the table know the models of a migration that Django found applied, since their SQL tables are there.
 
     ``migrate --fake-initial`` records such a migration without its operations. Items are looked at as always; if they
@@ -132,18 +132,18 @@ def adopt(migration: Any, alias: str) -> None:
         for operation in migration.operations:
             if isinstance(operation, AddModel):
                 step = apply.Step(operation, migration.app_label, operation.snapshot, operation.snapshot)
-                apply.add(step, alias, adopt=True)
+                apply.record_model(step, alias, adopt=True)
     except DynamoSingleError:
         MigrationRecorder(connections[alias]).record_unapplied(migration.app_label, migration.name)
         raise
 
 
-def note(migration: Any, this: Run, *, is_applied: bool) -> None:
+def record_migration(migration: Any, this: Run, *, is_applied: bool) -> None:
     """Forget where the work of a migration was; beside an SQL database, let the table know that it is applied."""
     app_label, name = migration.app_label, migration.name
-    states = loader().project_state((app_label, name)).models.values()
+    states = migration_loader().project_state((app_label, name)).models.values()
     for alias in {state.snapshot.alias for state in states if isinstance(state, SnapshotState)}:
-        backfill.forget(get_table(alias), app_label, name)
+        backfill.delete_checkpoints(get_table(alias), app_label, name)
     if any(map(uses_engine, connections.settings)):
         return  # Django's own recorder has done it
     if is_applied:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
 
-def divided_in(snapshot: Snapshot, label: str) -> Divided:
+def sharded_model(snapshot: Snapshot, label: str) -> Divided:
     """A sharded model as a migration has it; raises ``ConfigurationError`` for one that has no sharded key then."""
     sharding = next((each.sharding for each in snapshot.access_keys.values() if each.sharding is not None), None)
     if sharding is None:
@@ -37,16 +37,16 @@ def divided_in(snapshot: Snapshot, label: str) -> Divided:
 def forwards(step: apply.Step, schema_editor: BaseDatabaseSchemaEditor, shards: int, since: datetime | None) -> None:
     """Record the number, unless it is what the model has or will have: a GetItem, and requests as ``dynamo_shards``."""
     label = f"{step.app_label}.{step.operation.name_after()}"
-    divided = divided_in(step.after, label)
+    divided = sharded_model(step.after, label)
     if schema_editor.collect_sql:
         schema_editor.collected_sql.append(f"-- migrate: GetItem and PutItem of what {step.table.name} says of shards")
         return
     if not apply.is_responsible(schema_editor.connection.alias) or apply.is_recorded(step):
         return
-    _say(label, _recorded(step, divided, shards, since))
+    _report(label, _recorded_schedule(step, divided, shards, since))
 
 
-def _recorded(step: apply.Step, divided: Divided, shards: int, since: datetime | None) -> Schedule:
+def _recorded_schedule(step: apply.Step, divided: Divided, shards: int, since: datetime | None) -> Schedule:
     """What the table says afterwards: nothing else, if its last entry is of that number."""
     table, found = step.table, schedule_in(run(knowledge.state_of(step.table)), divided)
     known = found or Schedule()
@@ -67,10 +67,10 @@ def backwards(step: apply.Step, schema_editor: BaseDatabaseSchemaEditor) -> None
     label = f"{step.app_label}.{step.operation.name_after()}"
     if schema_editor.collect_sql or not apply.is_responsible(schema_editor.connection.alias):
         return
-    found = schedule_in(run(knowledge.state_of(step.table)), divided_in(step.after, label))
+    found = schedule_in(run(knowledge.state_of(step.table)), sharded_model(step.after, label))
     if found is not None:
-        _say(label, found, ", as before: items are divided by it, and no number of shards is taken back")
+        _report(label, found, ", as before: items are divided by it, and no number of shards is taken back")
 
 
-def _say(label: str, schedule: Schedule, more: str = "") -> None:
-    runs.current().say(f"    {label}: {schedule}{more}.")
+def _report(label: str, schedule: Schedule, more: str = "") -> None:
+    runs.current_run().say(f"    {label}: {schedule}{more}.")

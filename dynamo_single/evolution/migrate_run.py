@@ -24,7 +24,7 @@ from dynamo_single.table.table import Table
 _BETWEEN_LINES = 5.0
 
 
-def _silence(line: str) -> None:
+def _no_output(line: str) -> None:
     pass
 
 
@@ -36,7 +36,7 @@ class Run:
     #: Whether items that were there before their model's first migration are adopted, after a check of samples.
     adopt: bool = False
     grace: float = GRACE
-    say: Callable[[str], None] = _silence
+    say: Callable[[str], None] = _no_output
     wait: Callable[[float], None] = time.sleep
     #: The migration that is applied or taken back now.
     migration: Any = None
@@ -70,7 +70,7 @@ class Run:
 _current: ContextVar[Run | None] = ContextVar("dynamo_single_migrate", default=None)
 
 
-def current() -> Run:
+def current_run() -> Run:
     """The run of this context, or one with the defaults."""
     return _current.get() or Run()
 
@@ -81,7 +81,7 @@ def is_running() -> bool:
 
 
 @contextmanager
-def running(run: Run) -> Iterator[Run]:
+def use_run(run: Run) -> Iterator[Run]:
     """Within the block it is the run of this context."""
     token = _current.set(run)
     try:
@@ -93,9 +93,9 @@ def running(run: Run) -> Iterator[Run]:
 # What ``sqlmigrate`` shows of a migration: the requests that read the items, and when.
 
 
-def tasks(when: str, given: Sequence[Task], lines: list[str]) -> None:
+def print_tasks(when: str, given: Sequence[Task], lines: list[str]) -> None:
     """Add the lines of some passes over a table."""
     for task in given:
-        request = scan(task, Segment(0), 1, current().options.page)
+        request = scan(task, Segment(0), 1, current_run().options.page)
         lines.append(f"-- {when}: {request.operation} {json.dumps(dict(request.params), ensure_ascii=False)}")
         lines.append("--   and for each item that is not as it should be a conditional write, or a transaction")

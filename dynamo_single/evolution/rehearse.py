@@ -9,19 +9,19 @@ from django.db.migrations.executor import MigrationExecutor
 
 from dynamo_single.evolution import finish
 from dynamo_single.evolution.apply import Step
-from dynamo_single.evolution.backfill import Imagined, Rehearsal, Sample, Task, rehearse
+from dynamo_single.evolution.backfill import Rehearsal, Sample, SimulatedItems, Task, rehearse
 from dynamo_single.evolution.migrate_run import Run
 from dynamo_single.exceptions import ConfigurationError, FormNotApplied
 from dynamo_single.table.request import Item
 
 #: How many items of each task are shown that would change, and how many that could not.
-SHOWN: Final = 3
-REFUSED: Final = 20
+MAX_CHANGED_SAMPLES: Final = 3
+MAX_REFUSED_SAMPLES: Final = 20
 #: How many items of the table each task reads, unless the command is told another number.
-READ: Final = 10_000
+DEFAULT_ITEMS: Final = 10_000
 
 
-def plan_of(connection: Any, app_label: str | None, name: str | None) -> list[object]:
+def migration_plan(connection: Any, app_label: str | None, name: str | None) -> list[object]:
     """The migrations that would be applied, in their order; none if it would go back.
 
     Raises ``KeyError`` for an app without migrations, and for a migration that is not there.
@@ -35,41 +35,41 @@ def plan_of(connection: Any, app_label: str | None, name: str | None) -> list[ob
     return [migration for migration, backwards in executor.migration_plan(targets) if not backwards]
 
 
-def rehearse_plan(migrations: Iterable[object], this: Run, most: int = READ) -> None:
+def rehearse_plan(migrations: Iterable[object], this: Run, most: int = DEFAULT_ITEMS) -> None:
     """Try what ``migrate`` would do, operation by operation: Scans of about ``most`` items for each task."""
     for migration in migrations:
-        for step in finish.steps_of(finish.loader(), migration).values():
-            _show(f"{migration}: {step.operation.describe()}", step, _tasks(step), this, most)
+        for step in finish.steps_of(finish.migration_loader(), migration).values():
+            _print_step(f"{migration}: {step.operation.describe()}", step, _tasks(step), this, most)
 
 
-def rehearse_finish(found: Iterable[finish.Opened], this: Run, most: int = READ) -> None:
+def rehearse_finish(found: Iterable[finish.TableChange], this: Run, most: int = DEFAULT_ITEMS) -> None:
     """Try what ``migrate --finish`` would do."""
     for each in found:
         step, migration = finish.step_of(each)
         title = f"{migration}: {step.operation.describe()}, at --finish"
-        _show(title, step, (*step.finish_tasks, *step.drop_tasks, *step.counting_tasks), this, most)
+        _print_step(title, step, (*step.finish_tasks, *step.drop_tasks, *step.counting_tasks), this, most)
 
 
 def _tasks(step: Step) -> tuple[Task, ...]:
     return (*(step.open_tasks or step.finish_tasks), *step.drop_tasks, *step.counting_tasks)
 
 
-def _show(title: str, step: Step, tasks: Iterable[Task], this: Run, most: int) -> None:
+def _print_step(title: str, step: Step, tasks: Iterable[Task], this: Run, most: int) -> None:
     this.say(f"  {title}")
     try:
-        _try(step, tasks, this, most)
+        _rehearse_tasks(step, tasks, this, most)
     except (ConfigurationError, FormNotApplied) as error:
         this.say(f"    This cannot be tried yet. {error}")
 
 
-def _try(step: Step, tasks: Iterable[Task], this: Run, most: int) -> None:
-    imagined: Imagined = {}
+def _rehearse_tasks(step: Step, tasks: Iterable[Task], this: Run, most: int) -> None:
+    imagined: SimulatedItems = {}
     for task in tasks:
         found = rehearse(
             task,
             step.table,
-            sample=SHOWN,
-            refused=REFUSED,
+            sample=MAX_CHANGED_SAMPLES,
+            refused=MAX_REFUSED_SAMPLES,
             most=most,
             max_rcu=this.options.max_rcu,
             imagined=imagined,
@@ -100,8 +100,10 @@ def _changes(sample: Sample) -> Iterator[str]:
             yield f"{name}: {'is written' if before is None else 'is deleted'}"
             continue
         changed = [each for each in {**before, **after} if before.get(each) != after.get(each)]
-        yield f"{name}: " + ", ".join(f"{each} {_shown(before, each)} -> {_shown(after, each)}" for each in changed)
+        yield f"{name}: " + ", ".join(
+            f"{each} {_value_text(before, each)} -> {_value_text(after, each)}" for each in changed
+        )
 
 
-def _shown(item: Item, name: str) -> str:
+def _value_text(item: Item, name: str) -> str:
     return repr(next(iter(item[name].values()))) if name in item else "missing"

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace as struct_replace
 
-from dynamo_single.evolution.stored_attributes import StoredAttribute, UniqueRule, Written, all_of
+from dynamo_single.evolution.stored_attributes import MigrationValue, StoredAttribute, UniqueRule, stored_attributes_of
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions import lowering
 from dynamo_single.orm.conditions.matching import matches
@@ -48,7 +48,7 @@ AnyKey = TypeVar("AnyKey", Key, IndexKey)
 
 
 @dataclass(frozen=True)
-class Snapshot(Written):
+class Snapshot(MigrationValue):
     """One model's items as they are stored at one time; attributes and keys by their Python names."""
 
     item_type: str
@@ -74,8 +74,8 @@ class Snapshot(Written):
         return cls(
             options.item_type,
             _with_shards(options.primary, options.shards),
-            all_of(model),
-            keys={key.name: _as_stored(options.index_keys[key.name], key, options.shards) for key in layout.indexes},
+            stored_attributes_of(model),
+            keys={key.name: _stored_key(options.index_keys[key.name], key, options.shards) for key in layout.indexes},
             unique=tuple(map(UniqueRule.of, rules_of(model))),
             trash_index=None if layout.trash is None else layout.trash.index,
             alias=options.alias,
@@ -317,14 +317,14 @@ def with_attribute_renamed(snapshot: Snapshot, old: str, new: str, stored: str |
     attributes[new] = after
     return replace(
         snapshot,
-        attributes={name: _following(each, old, new) for name, each in attributes.items()},
+        attributes={name: _with_renamed_source(each, old, new) for name, each in attributes.items()},
         primary=_key_renamed(snapshot.primary, old, new),
         keys={name: _key_renamed(key, old, new) for name, key in snapshot.keys.items()},
         unique=tuple(_rule_renamed(rule, (old, new), (before.stored, after.stored)) for rule in snapshot.unique),
     )
 
 
-def _as_stored(declared: IndexKey, key: AccessKey, shards: Shards | None) -> IndexKey:
+def _stored_key(declared: IndexKey, key: AccessKey, shards: Shards | None) -> IndexKey:
     """A declared key of an index with all that it follows from, as a migration has it."""
     condition = key.condition
     plain = None if condition is None else lowering.as_plain(condition)
@@ -336,14 +336,14 @@ def _key_renamed(key: AnyKey, old: str, new: str) -> AnyKey:
     if isinstance(shards, Shards):
         name, at = (new if each == old else each for each in (shards.attribute, shards.at))
         shards = Shards(name, at)
-    partition, sort = _renamed(key.partition, old, new), _renamed(key.sort, old, new)
+    partition, sort = _renamed_template(key.partition, old, new), _renamed_template(key.sort, old, new)
     changed = struct_replace(key, partition=partition, sort=sort, sharded=shards)
     if isinstance(changed, IndexKey) and isinstance(changed.condition, tuple):
         changed = struct_replace(changed, condition=renamed(changed.condition, old, new))
     return changed
 
 
-def _following(attribute: StoredAttribute, old: str, new: str) -> StoredAttribute:
+def _with_renamed_source(attribute: StoredAttribute, old: str, new: str) -> StoredAttribute:
     reference, dot, name = attribute.copied.partition(".")
     if attribute.source != old and reference != old:
         return attribute
@@ -360,7 +360,7 @@ def _rule_renamed(rule: UniqueRule, python: tuple[str, str], physical: tuple[str
     return replace(rule, attributes=attributes, canonical=canonical, condition=condition, members=members)
 
 
-def _renamed(source: str, old: str, new: str) -> str:
+def _renamed_template(source: str, old: str, new: str) -> str:
     """A template that names another attribute; its literals stay, braces included."""
     parsed = Template.parse(source)
     text = ""

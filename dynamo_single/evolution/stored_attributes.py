@@ -32,7 +32,7 @@ from dynamo_single.orm.schema.keys.reference_parts import Member
 from dynamo_single.orm.schema.types import DynamoModel
 
 
-class Written:
+class MigrationValue:
     """A frozen dataclass that a migration file writes as a call, without what is as by default."""
 
     def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
@@ -49,7 +49,7 @@ class Written:
 
 
 @dataclass(frozen=True)
-class StoredAttribute(Written):
+class StoredAttribute(MigrationValue):
     """One attribute of the items of then.
 
     ``kind`` is the class that encodes it: its name in ``dynamo_single.models``, or the whole path of a project's own.
@@ -173,7 +173,7 @@ def _members_of(attribute: Attribute) -> tuple[tuple[str, StoredAttribute], ...]
     return tuple((each.name, StoredAttribute.of(each, required=True, apart=True)) for each in members)
 
 
-def all_of(model: type[DynamoModel]) -> dict[str, StoredAttribute]:
+def stored_attributes_of(model: type[DynamoModel]) -> dict[str, StoredAttribute]:
     """Every attribute of a model, by its Python name, in the order of declaration."""
     layout = registry.layout_of(model)
     parts = [part for key in (layout.primary, *layout.indexes) for part in (*key.partition.parts, *key.sort.parts)]
@@ -190,7 +190,7 @@ def all_of(model: type[DynamoModel]) -> dict[str, StoredAttribute]:
 
 
 @dataclass(frozen=True)
-class UniqueRule(Written):
+class UniqueRule(MigrationValue):
     """Some attributes, by Python name, whose values taken together only one live object has.
 
     ``canonical`` are those whose texts are compared without regard to case. ``condition`` is in physical names, and

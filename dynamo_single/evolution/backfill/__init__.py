@@ -1,29 +1,29 @@
 """Work on the items of a table while it is in use: in parallel, at a given pace, resumable, after live traffic."""
 
-from dynamo_single.evolution.backfill.checkpoints import Failure, begun, forget
+from dynamo_single.evolution.backfill.checkpoints import Failure, delete_checkpoints, started_work
 from dynamo_single.evolution.backfill.items import ensure_indexes
-from dynamo_single.evolution.backfill.rehearsal import Imagined, Rehearsal, Sample, rehearse
+from dynamo_single.evolution.backfill.rehearsal import Rehearsal, Sample, SimulatedItems, rehearse
 from dynamo_single.evolution.backfill.report import Estimate, Report, estimate
-from dynamo_single.evolution.backfill.run import carry_out
+from dynamo_single.evolution.backfill.run import run_work
 from dynamo_single.evolution.backfill.work import Options, Progress, Task, Work
 from dynamo_single.orm.requests.actions import of_type
 
 __all__ = [
     "Estimate",
     "Failure",
-    "Imagined",
     "Options",
     "Progress",
     "Rehearsal",
     "Report",
     "Sample",
+    "SimulatedItems",
     "Task",
     "Work",
-    "begun",
-    "carry_out",
+    "delete_checkpoints",
     "ensure_indexes",
     "estimate",
-    "forget",
     "of_type",
     "rehearse",
+    "run_work",
+    "started_work",
 ]

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from dynamo_single.evolution.backfill.claims import claims_follow_from, following, held
-from dynamo_single.evolution.backfill.rewrite import indexes_of, pairs_follow_from, rewriting, with_pairs, with_value
+from dynamo_single.evolution.backfill.claims import claim_actions, claim_sources, required_claims
+from dynamo_single.evolution.backfill.rewrite import (
+    index_key_sources,
+    indexes_of,
+    rewrite_actions,
+    with_index_keys,
+    with_value,
+)
 from dynamo_single.evolution.backfill.work import Others, Task
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.stored_attributes import StoredAttribute
@@ -18,7 +24,7 @@ Convert = Callable[[Any], Any]
 Compute = Callable[[Mapping[str, Any]], Any]
 
 
-def filled_attribute(after: Snapshot, name: str, compute: Compute | None = None) -> Task:
+def fill_attribute(after: Snapshot, name: str, compute: Compute | None = None) -> Task:
     """Write an attribute into the items that lack it: what ``compute`` gives of the item's values by attribute.
 
     A folded copy follows from its source, also where it is another one by now. ``None`` is not written.
@@ -27,20 +33,20 @@ def filled_attribute(after: Snapshot, name: str, compute: Compute | None = None)
     if attribute.copied or attribute.counted:
         raise ConfigurationError(f"{name} follows from other objects: it is copied by filled_copy(), or counted.")
     if attribute.source:
-        return _following(after, name)
+        return _fill_computed(after, name)
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         if attribute.stored in item or compute is None:
             return ()
-        value = attribute.stored_value(called(compute, after.values_of(item)))
+        value = attribute.stored_value(call_function(compute, after.values_of(item)))
         if value is None:
             return ()
-        return rewriting(item, with_value(item, attribute.stored, value), ())
+        return rewrite_actions(item, with_value(item, attribute.stored, value), ())
 
     return Task(of_type(after.item_type), change)
 
 
-def _following(after: Snapshot, name: str) -> Task:
+def _fill_computed(after: Snapshot, name: str) -> Task:
     """Write what follows from a text or a document, with the keys and claims that name it."""
     attribute = after.attributes[name]
     source = after.attributes[attribute.source]
@@ -50,15 +56,15 @@ def _following(after: Snapshot, name: str) -> Task:
     def rewritten(item: Item) -> NewItem:
         value = attribute.followed(source.value(item.get(source.stored)))
         wanted = with_value(item, attribute.stored, attribute.stored_value(value))
-        return with_pairs(after, indexes, wanted) if indexes else wanted
+        return with_index_keys(after, indexes, wanted) if indexes else wanted
 
     if any(name in rule.names for rule in after.unique):
-        return rewritten_items(after, after, rewritten, reads={source.stored})
-    reads = {source.stored, *(pairs_follow_from(after, indexes) if indexes else ())}
-    return Task(of_type(after.item_type), lambda item, others: rewriting(item, rewritten(item), reads))
+        return rewrite_items(after, after, rewritten, reads={source.stored})
+    reads = {source.stored, *(index_key_sources(after, indexes) if indexes else ())}
+    return Task(of_type(after.item_type), lambda item, others: rewrite_actions(item, rewritten(item), reads))
 
 
-def called(function: Callable[[Any], Any], argument: object) -> Any:
+def call_function(function: Callable[[Any], Any], argument: object) -> Any:
     """What a project's function gives; whatever it raises is a failure of the item, and not of the work."""
     try:
         return function(argument)
@@ -67,7 +73,7 @@ def called(function: Callable[[Any], Any], argument: object) -> Any:
         raise InvalidValue(f"{name}() raised {type(error).__name__}: {error}") from error
 
 
-def copied_value(before: Snapshot, after: Snapshot, old: str, new: str, convert: Convert | None = None) -> Task:
+def copy_value(before: Snapshot, after: Snapshot, old: str, new: str, convert: Convert | None = None) -> Task:
     """Keep an attribute under another physical name too: ``old`` and ``new`` are its Python names before and after.
 
     The old one counts, as old code writes no other; claims under the new name are taken, and those under the old one
@@ -78,19 +84,23 @@ def copied_value(before: Snapshot, after: Snapshot, old: str, new: str, convert:
         raise ConfigurationError(
             f"{old} and {new} have the same physical name {one.stored!r}: nothing is to be copied."
         )
-    rules = [rule for rule in after.unique if other.stored in claims_follow_from(after, (rule,))]
-    reads = {one.stored, other.stored, *(claims_follow_from(after, rules) if rules else ())}
+    rules = [rule for rule in after.unique if other.stored in claim_sources(after, (rule,))]
+    reads = {one.stored, other.stored, *(claim_sources(after, rules) if rules else ())}
 
     def copied(item: Item) -> NewItem:
         value = item.get(one.stored)
         if convert is not None or one.kind != other.kind or one.options != other.options:
-            value = None if value is None else _converted(one.value(value), convert, other.stored_value)
+            value = None if value is None else _convert_value(one.value(value), convert, other.stored_value)
         return with_value(item, other.stored, value)
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         wanted = copied(item)
-        along = following(held(after, rules, item), held(after, rules, wanted), wanted, others) if rules else []
-        return rewriting(item, wanted, reads, along)
+        along = (
+            claim_actions(required_claims(after, rules, item), required_claims(after, rules, wanted), wanted, others)
+            if rules
+            else []
+        )
+        return rewrite_actions(item, wanted, reads, along)
 
     def claims(item: Item) -> Iterable[ItemKey]:
         return _claims(after, rules, item, copied)
@@ -102,16 +112,16 @@ def _claims(snapshot: Snapshot, rules: Any, item: Item, changed: Callable[[Item]
     if not rules:
         return ()
     try:
-        return held(snapshot, rules, item) | held(snapshot, rules, changed(item))
+        return required_claims(snapshot, rules, item) | required_claims(snapshot, rules, changed(item))
     except InvalidValue:
         return ()  # the change says so
 
 
-def _converted(value: object, convert: Convert | None, store: Convert) -> Any:
-    return store(value if convert is None else called(convert, value))
+def _convert_value(value: object, convert: Convert | None, store: Convert) -> Any:
+    return store(value if convert is None else call_function(convert, value))
 
 
-def dropped_attribute(before: Snapshot, after: Snapshot, name: str) -> Task:
+def drop_attribute(before: Snapshot, after: Snapshot, name: str) -> Task:
     """Take an attribute out of the items, with the claims under its name that ``after`` has no more.
 
     ``name`` is the Python name in ``before``; what ``after`` stores under the same physical name stays.
@@ -119,16 +129,16 @@ def dropped_attribute(before: Snapshot, after: Snapshot, name: str) -> Task:
     attribute = before.attributes[name]
     kept = any(each.stored == attribute.stored for each in after.attributes.values())
     rules = [rule for rule in before.unique if name in rule.names]
-    reads = claims_follow_from(before, rules) if rules else frozenset[str]()
-    reads |= claims_follow_from(after, after.unique) if rules else frozenset[str]()
+    reads = claim_sources(before, rules) if rules else frozenset[str]()
+    reads |= claim_sources(after, after.unique) if rules else frozenset[str]()
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         if kept or attribute.stored not in item:
             return ()
         wanted = with_value(item, attribute.stored, None)
-        old = held(before, rules, item)
-        along = following(old, old & held(after, after.unique, wanted), wanted, others) if old else []
-        return rewriting(item, wanted, reads, along)
+        old = required_claims(before, rules, item)
+        along = claim_actions(old, old & required_claims(after, after.unique, wanted), wanted, others) if old else []
+        return rewrite_actions(item, wanted, reads, along)
 
     def claims(item: Item) -> Iterable[ItemKey]:
         return _claims(before, rules, item, lambda given: given) if attribute.stored in item else ()
@@ -136,7 +146,7 @@ def dropped_attribute(before: Snapshot, after: Snapshot, name: str) -> Task:
     return Task(of_type(before.item_type), change, wanted=claims)
 
 
-def converted_attribute(before: Snapshot, after: Snapshot, name: str, convert: Convert | None = None) -> Task:
+def convert_attribute(before: Snapshot, after: Snapshot, name: str, convert: Convert | None = None) -> Task:
     """Store an attribute's values in another form under the same name; keys, claims and folded copies follow.
 
     Values that were converted before have to show it: by their type, or since converting them again changes nothing.
@@ -150,15 +160,15 @@ def converted_attribute(before: Snapshot, after: Snapshot, name: str, convert: C
 
     def store(item: Item) -> Mapping[str, object] | None:
         value = item.get(one.stored)
-        return None if value is None else _once((one, other), convert, value)
+        return None if value is None else _convert_once((one, other), convert, value)
 
     def rewritten(item: Item) -> NewItem:
-        return settled(after, with_value(item, other.stored, store(item)), {name})
+        return with_dependents(after, with_value(item, other.stored, store(item)), {name})
 
-    return rewritten_items(before, after, rewritten, reads={one.stored})
+    return rewrite_items(before, after, rewritten, reads={one.stored})
 
 
-def _once(
+def _convert_once(
     forms: tuple[StoredAttribute, StoredAttribute], convert: Convert | None, value: Mapping[str, object]
 ) -> Mapping[str, Any] | None:
     """A stored value of the first form in the second one; itself if it is so already."""
@@ -168,11 +178,11 @@ def _once(
     except InvalidValue:
         other.value(value)  # of another type than before: it is the new one, or refused here
         return value
-    converted: Mapping[str, Any] | None = _converted(loaded, convert, other.stored_value)
+    converted: Mapping[str, Any] | None = _convert_value(loaded, convert, other.stored_value)
     if converted is None or converted == value:
         return converted
     try:
-        again = _converted(one.value(converted), convert, other.stored_value)
+        again = _convert_value(one.value(converted), convert, other.stored_value)
     except InvalidValue:
         return converted
     if again != converted:
@@ -183,7 +193,7 @@ def _once(
     return converted
 
 
-def settled(snapshot: Snapshot, item: Item, changed: set[str]) -> dict[str, Any]:
+def with_dependents(snapshot: Snapshot, item: Item, changed: set[str]) -> dict[str, Any]:
     """An item with the folded copies of some attributes, and the index keys that follow from all of it."""
     found = dict(item)
     for each in snapshot.attributes.values():
@@ -191,38 +201,42 @@ def settled(snapshot: Snapshot, item: Item, changed: set[str]) -> dict[str, Any]
             source = snapshot.attributes[each.source]
             value = each.followed(source.value(found.get(source.stored)))
             found = with_value(found, each.stored, each.stored_value(value))
-    return with_pairs(snapshot, indexes_of(snapshot), found)
+    return with_index_keys(snapshot, indexes_of(snapshot), found)
 
 
-def rewritten_items(
+def rewrite_items(
     before: Snapshot, after: Snapshot, rewritten: Callable[[Item], dict[str, Any]], reads: Iterable[str]
 ) -> Task:
     """Turn each item into another one, whose keys and claims are those of ``after``."""
     rules = after.unique
-    follows = {*reads, *pairs_follow_from(after, indexes_of(after))}
-    follows |= claims_follow_from(after, rules) if rules else set()
+    follows = {*reads, *index_key_sources(after, indexes_of(after))}
+    follows |= claim_sources(after, rules) if rules else set()
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         wanted = rewritten(item)
-        if not rewriting(item, wanted, ()):
+        if not rewrite_actions(item, wanted, ()):
             return ()
-        along = following(_held_before(before, item), held(after, rules, wanted), wanted, others) if rules else []
-        return rewriting(item, wanted, follows, along)
+        along = (
+            claim_actions(_former_claims(before, item), required_claims(after, rules, wanted), wanted, others)
+            if rules
+            else []
+        )
+        return rewrite_actions(item, wanted, follows, along)
 
     def claims(item: Item) -> Iterable[ItemKey]:
         if not rules:
             return ()
         try:
-            return _held_before(before, item) | held(after, rules, rewritten(item))
+            return _former_claims(before, item) | required_claims(after, rules, rewritten(item))
         except InvalidValue:
             return ()  # the change says so
 
     return Task(of_type(before.item_type), change, wanted=claims)
 
 
-def _held_before(before: Snapshot, item: Item) -> set[ItemKey]:
+def _former_claims(before: Snapshot, item: Item) -> set[ItemKey]:
     """The claims of an item as it was; one whose values are of the new form holds those already."""
     try:
-        return held(before, before.unique, item)
+        return required_claims(before, before.unique, item)
     except InvalidValue:
         return set()

@@ -34,17 +34,17 @@ MAX_REASON: Final = 400
 _COUNTS: Final = ("scanned", "matched", "changed", "failed")
 
 
-class Damaged(Exception):
+class DamagedCheckpoint(Exception):
     """A checkpoint lacks an attribute, or has one of another type; never leaves this module."""
 
 
 @contextmanager
-def _readable() -> Iterator[None]:
-    """Raise ``Damaged`` for what an item does not hold as it was written."""
+def _reading() -> Iterator[None]:
+    """Raise ``DamagedCheckpoint`` for what an item does not hold as it was written."""
     try:
         yield
     except (KeyError, TypeError, ValueError) as error:
-        raise Damaged from error
+        raise DamagedCheckpoint from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,9 @@ class Segment:
 
     @classmethod
     def of(cls, number: int, item: Item) -> Segment:
-        """A segment as it was stored; one that is not stored has not begun. ``Damaged`` if it cannot be read."""
-        with _readable():
+        """Return a segment from its item; a new one if it is not stored. Raises ``DamagedCheckpoint`` if it cannot be
+        read."""
+        with _reading():
             counts = {name: int(item[name]["N"]) for name in _COUNTS if name in item}
             failures = (each["M"] for each in (item["failures"]["L"] if "failures" in item else ()))
             return cls(
@@ -117,7 +118,7 @@ def _key(item: Item) -> ItemKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StoredRun:
     """What is stored of work as a whole: who has the token, since when, until when without a further sign of life."""
 
     token: str
@@ -140,9 +141,9 @@ class Run:
         }
 
     @classmethod
-    def of(cls, item: Item) -> Run:
-        """Work as it was stored; ``Damaged`` if it cannot be read."""
-        with _readable():
+    def of(cls, item: Item) -> StoredRun:
+        """Work as it was stored; ``DamagedCheckpoint`` if it cannot be read."""
+        with _reading():
             return cls(
                 token=item["token"]["S"],
                 holder=item["holder"]["S"],
@@ -163,7 +164,7 @@ class Checkpoints:
     """
 
     def __init__(
-        self, table: Table, work: Work, run: Run, lease: float, *, goes_on: bool = True, repairs: bool = False
+        self, table: Table, work: Work, run: StoredRun, lease: float, *, goes_on: bool = True, repairs: bool = False
     ) -> None:
         self.table, self.work, self.run, self.lease = table, work, run, lease
         self.goes_on, self.repairs = goes_on, repairs
@@ -179,8 +180,8 @@ class Checkpoints:
         answer = table.send(Request("GetItem", {"Key": item_key((names.MIGRATIONS, key)), "ConsistentRead": True}))
         stored: Item | None = answer.get("Item")
         try:
-            before = None if stored is None else Run.of(stored)
-        except Damaged as error:
+            before = None if stored is None else StoredRun.of(stored)
+        except DamagedCheckpoint as error:
             if not options.take_over:
                 raise _damaged(work, key) from error
             before = None
@@ -190,7 +191,7 @@ class Checkpoints:
             raise _running(work, before)
         goes_on = before is not None and before.mark == work.mark
         present = clock.timestamp()
-        run = Run(
+        run = StoredRun(
             token=str(uuid.uuid4()),
             holder=f"{socket.gethostname()}:{os.getpid()}",
             since=present,
@@ -219,11 +220,11 @@ class Checkpoints:
         try:
             self.table.send_patiently(request)
         except TransactionCancelled as error:
-            if not _broken(error):
+            if not _checkpoint_error(error):
                 raise
             answer = self.table.send(Request("GetItem", {"Key": item_key((names.MIGRATIONS, _sort_key(self.work)))}))
-            with suppress(Damaged):
-                raise _running(self.work, Run.of(answer["Item"]) if "Item" in answer else None) from error
+            with suppress(DamagedCheckpoint):
+                raise _running(self.work, StoredRun.of(answer["Item"]) if "Item" in answer else None) from error
             raise _damaged(self.work, _sort_key(self.work)) from error
 
     def segments(self) -> list[Segment]:
@@ -240,7 +241,7 @@ class Checkpoints:
     def _segment(self, number: int, item: Item) -> Segment:
         try:
             return Segment.of(number, item)
-        except Damaged as error:
+        except DamagedCheckpoint as error:
             if not self.repairs:
                 raise _damaged(self.work, _sort_key(self.work, number)) from error
             return Segment(number)
@@ -286,7 +287,7 @@ class Checkpoints:
             raise _running(self.work, None) from error
 
 
-def forget(table: Table, app: str, migration: str) -> int:
+def delete_checkpoints(table: Table, app: str, migration: str) -> int:
     """Delete the checkpoints of a migration, once it is recorded, or taken back: a Query, and a DeleteItem for each.
 
     At most ``MAX_SEGMENTS`` and one for each operation and phase. Gives how many there were.
@@ -298,18 +299,18 @@ def forget(table: Table, app: str, migration: str) -> int:
     return found
 
 
-def begun(table: Table, app: str = "", migration: str = "") -> dict[str, Run]:
+def started_work(table: Table, app: str = "", migration: str = "") -> dict[str, StoredRun]:
     """Work that has begun, by the sort key of its checkpoint: a Query over the checkpoints of the table, or of an app.
 
     A consistent one; its pages hold what at most ``MAX_SEGMENTS`` segments of each operation keep. Damaged work is left
     out: ``Checkpoints.taken()`` reports it.
     """
     prefix = "#".join(("WORK", *(name for name in (app, migration) if name), ""))
-    found: dict[str, Run] = {}
+    found: dict[str, StoredRun] = {}
     for item in _items(table, prefix):
         if "holder" in item:
-            with suppress(Damaged):
-                found[item[names.SORT_KEY]["S"]] = Run.of(item)
+            with suppress(DamagedCheckpoint):
+                found[item[names.SORT_KEY]["S"]] = StoredRun.of(item)
     return found
 
 
@@ -334,7 +335,7 @@ def _sort_key(work: Work, segment: int | None = None) -> str:
     return key if segment is None else f"{key}#{segment:0{len(str(MAX_SEGMENTS))}d}"
 
 
-def _broken(error: TransactionCancelled) -> bool:
+def _checkpoint_error(error: TransactionCancelled) -> bool:
     return any(reason is not None and reason.get("Code") == "ConditionalCheckFailed" for reason in error.reasons)
 
 
@@ -346,7 +347,7 @@ def _damaged(work: Work, sort_key: str) -> MigrationStopped:
     )
 
 
-def _running(work: Work, run: Run | None) -> MigrationRunning:
+def _running(work: Work, run: StoredRun | None) -> MigrationRunning:
     if run is None:
         return MigrationRunning(f"{work.name} was taken over by another operator; this one has stopped.")
     since = datetime.fromtimestamp(run.since, UTC).isoformat(" ", "seconds")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from dynamo_single.evolution.backfill.rewrite import indexes_of, rewriting, with_pairs
+from dynamo_single.evolution.backfill.rewrite import indexes_of, rewrite_actions, with_index_keys
 from dynamo_single.evolution.backfill.work import Others, Task
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.stored_attributes import UniqueRule
@@ -37,7 +37,7 @@ from dynamo_single.table.request import NewItem
 _OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)
 
 
-def claims_follow_from(snapshot: Snapshot, rules: Iterable[UniqueRule]) -> frozenset[str]:
+def claim_sources(snapshot: Snapshot, rules: Iterable[UniqueRule]) -> frozenset[str]:
     """The physical names of all that the claims of some rules follow from."""
     found = {names.DELETED_AT, names.EXPIRES_AT}
     for rule in rules:
@@ -46,14 +46,14 @@ def claims_follow_from(snapshot: Snapshot, rules: Iterable[UniqueRule]) -> froze
     return frozenset(found)
 
 
-def held(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item) -> set[ItemKey]:
+def required_claims(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item) -> set[ItemKey]:
     """The claims of some rules that an item has to hold: none if it has expired. Raises ``InvalidValue``."""
     if has_expired(item):
         return set()
     return set().union(*(snapshot.claimed(rule, item) for rule in rules))
 
 
-def following(
+def claim_actions(
     old: Collection[ItemKey], new: Collection[ItemKey], owner: Item, others: Others, *, former: ItemKey | None = None
 ) -> list[Action]:
     """The actions by which an item, as it will be, holds ``new`` claims and no longer the ``old`` ones.
@@ -85,26 +85,26 @@ def following(
     return found
 
 
-def taken_claims(after: Snapshot, rules: Iterable[UniqueRule]) -> Task:
+def take_claims(after: Snapshot, rules: Iterable[UniqueRule]) -> Task:
     """Let every live item hold its claims by some rules; items that have one value are named, both of them."""
     chosen = tuple(rules)
-    reads = claims_follow_from(after, chosen)
+    reads = claim_sources(after, chosen)
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
-        return rewriting(item, item, reads, following((), held(after, chosen, item), item, others))
+        return rewrite_actions(item, item, reads, claim_actions((), required_claims(after, chosen, item), item, others))
 
-    return Task(of_type(after.item_type), change, wanted=lambda item: _quietly(after, chosen, item))
+    return Task(of_type(after.item_type), change, wanted=lambda item: _readable_claims(after, chosen, item))
 
 
-def _quietly(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item) -> Iterable[ItemKey]:
+def _readable_claims(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item) -> Iterable[ItemKey]:
     """The claims to be read; of an item whose values no claim takes, the change says so."""
     try:
-        return held(snapshot, rules, item)
+        return required_claims(snapshot, rules, item)
     except InvalidValue:
         return ()
 
 
-def released_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
+def release_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
     """Delete the claims of a rule of ``before`` that no item holds by ``after``: all of them, if it has no such rule.
 
     Also those whose owner is gone, or has another value by now. What an item holds by another rule of ``after`` over
@@ -113,7 +113,7 @@ def released_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task
     attributes = [before.attributes[name].stored for name in rule.attributes]
     low, high, fits = claims_between(before.item_type, attributes, rule.name)
     kept = tuple(each for each in after.unique if _names(after, each) == (attributes, rule.name))
-    reads = {names.ITEM_TYPE, *(claims_follow_from(after, kept) if kept else ())}
+    reads = {names.ITEM_TYPE, *(claim_sources(after, kept) if kept else ())}
     claims = And(
         (
             of_type(names.CLAIM_ITEM_TYPE),
@@ -135,19 +135,19 @@ def released_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task
         owner = others.get(owner_key)
         if owner is None:
             return (release, Check(owner_key, ITEM_MISSING))
-        if owner.get(names.ITEM_TYPE) == {"S": after.item_type} and key in held(after, kept, owner):
+        if owner.get(names.ITEM_TYPE) == {"S": after.item_type} and key in required_claims(after, kept, owner):
             return ()
         return (release, Check(owner_key, as_read(owner, reads)))
 
     return Task(claims, change, wanted=wanted)
 
 
-def needless_claims(after: Snapshot, rule: UniqueRule) -> Task:
+def delete_unused_claims(after: Snapshot, rule: UniqueRule) -> Task:
     """Delete the claims of a rule that no item has to hold: what code that knows nothing of it left behind.
 
     Before claims are taken again: they would keep others from values that nobody has any more.
     """
-    return released_claims(after, after, rule)
+    return release_claims(after, after, rule)
 
 
 def _names(snapshot: Snapshot, rule: UniqueRule) -> tuple[list[str], str]:
@@ -157,29 +157,32 @@ def _names(snapshot: Snapshot, rule: UniqueRule) -> tuple[list[str], str]:
 # Items that get another primary key, or another type: each is moved in one transaction, with its claims.
 
 
-def moved_items(before: Snapshot, after: Snapshot) -> Task:
+def move_items(before: Snapshot, after: Snapshot) -> Task:
     """Bring every item under the type, the primary key and the index keys of ``after``; its claims change hands.
 
     Of an item that moves, all that ``before`` and ``after`` know has to be as it was read. A key that another item has
     is named.
     """
     known = {each.stored for snapshot in (before, after) for each in snapshot.attributes.values()}
-    known |= {name for index in indexes_of(before) | indexes_of(after) for name in _pair(index)}
+    known |= {name for index in indexes_of(before) | indexes_of(after) for name in _index_pair(index)}
 
     def moved(item: Item) -> NewItem:
         values = after.values_of(item)
         key = item_key(after.primary_key(values, near=key_of(item)))
         typed = {**item, **key, names.ITEM_TYPE: {"S": after.item_type}}
-        bare = {name: value for name, value in typed.items() if name not in _pairs(before)}
-        return with_pairs(after, indexes_of(after), bare)
+        bare = {name: value for name, value in typed.items() if name not in _index_pairs(before)}
+        return with_index_keys(after, indexes_of(after), bare)
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         wanted = moved(item)
         key, new = key_of(item), key_of(wanted)
-        old_claims, new_claims = held(before, before.unique, item), held(after, after.unique, wanted)
-        along = following(old_claims, new_claims, wanted, others, former=key)
+        old_claims, new_claims = (
+            required_claims(before, before.unique, item),
+            required_claims(after, after.unique, wanted),
+        )
+        along = claim_actions(old_claims, new_claims, wanted, others, former=key)
         if key == new:
-            return rewriting(item, wanted, known, along)
+            return rewrite_actions(item, wanted, known, along)
         if new in others:
             raise InvalidValue(f"Its new key {new[0]} / {new[1]} is another item's. Change one of them, or delete it.")
         condition = as_read(item, {*known, *item.keys()})
@@ -188,7 +191,7 @@ def moved_items(before: Snapshot, after: Snapshot) -> Task:
     def wanted(item: Item) -> Iterable[ItemKey]:
         try:
             target = moved(item)
-            claims = held(before, before.unique, item) | held(after, after.unique, target)
+            claims = required_claims(before, before.unique, item) | required_claims(after, after.unique, target)
         except InvalidValue:
             return ()  # the change says so
         return claims | ({key_of(target)} - {key_of(item)})
@@ -196,19 +199,19 @@ def moved_items(before: Snapshot, after: Snapshot) -> Task:
     return Task(of_type(before.item_type), change, wanted=wanted)
 
 
-def _pair(index: str) -> tuple[str, str]:
+def _index_pair(index: str) -> tuple[str, str]:
     return names.index_partition(index), names.index_sort(index)
 
 
-def _pairs(snapshot: Snapshot) -> set[str]:
-    return {name for index in indexes_of(snapshot) for name in _pair(index)}
+def _index_pairs(snapshot: Snapshot) -> set[str]:
+    return {name for index in indexes_of(snapshot) for name in _index_pair(index)}
 
 
-def renamed_parents(old: str, new: str) -> Task:
+def rename_parent_marks(old: str, new: str) -> Task:
     """Let what went to the trash along with a parent name the parent's new type, so that it comes back with it."""
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         rest = item[names.DELETED_WITH]["S"].removeprefix(f"{old}#")
-        return rewriting(item, {**item, names.DELETED_WITH: {"S": f"{new}#{rest}"}}, (names.DELETED_AT,))
+        return rewrite_actions(item, {**item, names.DELETED_WITH: {"S": f"{new}#{rest}"}}, (names.DELETED_AT,))
 
     return Task(Stored(names.DELETED_WITH, "begins_with", ({"S": f"{old}#"},)), change)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dynamo_single.evolution.backfill.rewrite import rewriting, with_value
+from dynamo_single.evolution.backfill.rewrite import rewrite_actions, with_value
 from dynamo_single.evolution.backfill.work import Others, Task, Write
 from dynamo_single.exceptions import (
     ConditionFailed,
@@ -37,10 +37,10 @@ from dynamo_single.orm.requests.actions import Action, Item, ItemKey, key_of, of
 from dynamo_single.table.flow import run
 
 #: What became of marking an item: a mark, or what is the matter with it; ``None`` for one that is gone.
-Marked = CountMark | InvalidValue | ItemTooLarge | None
+MarkResult = CountMark | InvalidValue | ItemTooLarge | None
 
 
-def counted_items(item_type: str, counting: Callable[[], CountTarget | None]) -> Task:
+def count_items(item_type: str, counting: Callable[[], CountTarget | None]) -> Task:
     """Write into each item of a type how many live objects refer to it; nothing where ``counting`` gives ``None``.
 
     Whoever writes such an object adds to the number in the same transaction, and takes the item's mark away. So an item
@@ -59,31 +59,31 @@ def counted_items(item_type: str, counting: Callable[[], CountTarget | None]) ->
         found = counting()
         if found is None:
             return
-        marks: dict[ItemKey, Marked] = ahead.__dict__.setdefault("marks", {})
+        marks: dict[ItemKey, MarkResult] = ahead.__dict__.setdefault("marks", {})
         for item in items:
             if not has_expired(item):
-                marks[key_of(item)] = _marked(found, item, item_type, write)
+                marks[key_of(item)] = _mark_item(found, item, item_type, write)
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         found, key = counting(), key_of(item)
         if found is None or has_expired(item):
             return ()
-        marks: dict[ItemKey, Marked] = ahead.__dict__.get("marks", {})
+        marks: dict[ItemKey, MarkResult] = ahead.__dict__.get("marks", {})
         if key in marks:
-            return _counted(found, item, item_type, marks.pop(key))
-        with _ready(found):  # it is a rehearsal
+            return _number_action(found, item, item_type, marks.pop(key))
+        with _check_key(found):  # it is a rehearsal
             number = run(snapshot(found, _pk(found.model, item))).number
         after = with_value(item, found.name, {"N": str(number)})
-        return () if number == found.held(item) else rewriting(item, after, (found.name,))
+        return () if number == found.held(item) else rewrite_actions(item, after, (found.name,))
 
     return Task(of_type(item_type), change, ahead=mark)
 
 
-def _marked(found: CountTarget, item: Item, item_type: str, write: Write) -> Marked:
+def _mark_item(found: CountTarget, item: Item, item_type: str, write: Write) -> MarkResult:
     text, update = mark_update(key_of(item), item_type)
     try:
         write([update])
-        with _ready(found):
+        with _check_key(found):
             return run(new_mark(text, found, _pk(found.model, item)))
     except ConditionFailed:
         return None
@@ -91,13 +91,13 @@ def _marked(found: CountTarget, item: Item, item_type: str, write: Write) -> Mar
         return error  # of this item, and not of its page
 
 
-def _counted(found: CountTarget, item: Item, item_type: str, mark: Marked) -> tuple[Action, ...]:
+def _number_action(found: CountTarget, item: Item, item_type: str, mark: MarkResult) -> tuple[Action, ...]:
     """The number's write, which holds while the mark is there."""
     if mark is None:
         return ()
     if isinstance(mark, Exception):
         raise mark
-    with _ready(found):
+    with _check_key(found):
         number = run(stable_count(found, _pk(found.model, item), mark))
     if number is None:
         times = f"It was counted {MAX_SNAPSHOTS + 1} times, and others wrote what it counts each time."
@@ -107,7 +107,7 @@ def _counted(found: CountTarget, item: Item, item_type: str, mark: Marked) -> tu
 
 
 @contextmanager
-def _ready(found: CountTarget) -> Iterator[None]:
+def _check_key(found: CountTarget) -> Iterator[None]:
     """Says what cannot be counted as long as no key finds it."""
     try:
         yield

@@ -71,7 +71,7 @@ class Sender:
         return {key_of(answer["Item"]): answer["Item"] for answer in answers if answer.get("Item")}
 
 
-def settle(sender: Sender, work: Work, item: Item, others: Others) -> Outcome:
+def process_item(sender: Sender, work: Work, item: Item, others: Others) -> Outcome:
     """What became of an item as it was read: one write if it has to be changed.
 
     If that is refused, or the item cannot be changed, it is read again, at most five times: a GetItem or
@@ -79,55 +79,55 @@ def settle(sender: Sender, work: Work, item: Item, others: Others) -> Outcome:
     """
     key = key_of(item)
     try:
-        return _tried(sender, work, item, others)
+        return _try_once(sender, work, item, others)
     except Conflict as error:
         return Failure(key, str(error))
     except TableUnavailable:
         raise
-    except (_Changed, *_OF_ITEM):
+    except (_ConcurrentChange, *_ITEM_ERRORS):
         pass  # it was read some time ago
     reason = ""
     for _ in range(ATTEMPTS):
         try:
-            fresh = _again(sender, work, key, item)
+            fresh = _reread(sender, work, key, item)
             if fresh is None:
                 return "unchanged"
-            return _tried(sender, work, *fresh)
-        except _Changed as error:
+            return _try_once(sender, work, *fresh)
+        except _ConcurrentChange as error:
             reason = f"It was written by others each of the {ATTEMPTS + 1} times that it was to be changed. {error}"
         except Conflict as error:
             return Failure(key, str(error))
         except TableUnavailable:
             raise
-        except _OF_ITEM as error:
+        except _ITEM_ERRORS as error:
             return Failure(key, str(error))
     return Failure(key, reason)
 
 
-class _Changed(Exception):
+class _ConcurrentChange(Exception):
     """What a change depends on is not as it was read."""
 
 
 #: What is the matter with an item, and not with the table.
-_OF_ITEM = (InvalidValue, ItemTooLarge, NotSupported, RequestFailed)
+_ITEM_ERRORS = (InvalidValue, ItemTooLarge, NotSupported, RequestFailed)
 
 
-def _tried(sender: Sender, work: Work, item: Item, others: Others) -> Outcome:
+def _try_once(sender: Sender, work: Work, item: Item, others: Others) -> Outcome:
     actions = work.task.change(item, others)
     if not actions:
         return "unchanged"
     try:
         sender.write(actions)
     except ConditionFailed as error:
-        raise _Changed(str(error)) from error
+        raise _ConcurrentChange(str(error)) from error
     except TransactionCancelled as error:
         if not _only_conditions(error):
             raise
-        raise _Changed(str(error)) from error
+        raise _ConcurrentChange(str(error)) from error
     return "changed"
 
 
-def _again(sender: Sender, work: Work, key: ItemKey, item: Item) -> tuple[Item, Mapping[ItemKey, Item]] | None:
+def _reread(sender: Sender, work: Work, key: ItemKey, item: Item) -> tuple[Item, Mapping[ItemKey, Item]] | None:
     """An item as it is now with the others that it has to do with as of the same moment; ``None`` if it is no more."""
     further = dict.fromkeys((key, *work.task.wanted(item)))
     for _ in range(ATTEMPTS):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dynamo_single.evolution.backfill.attributes import called, rewritten_items, settled
+from dynamo_single.evolution.backfill.attributes import call_function, rewrite_items, with_dependents
 from dynamo_single.evolution.backfill.rewrite import with_value
 from dynamo_single.evolution.backfill.work import Task
 from dynamo_single.evolution.snapshots import Snapshot
@@ -17,7 +17,7 @@ from dynamo_single.orm.schema import registry
 Function = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 
 
-def changed_items(snapshot: Snapshot, function: Function) -> Task:
+def change_items(snapshot: Snapshot, function: Function) -> Task:
     """Give each item the values that ``function`` gives for it; index keys, folded copies and claims follow.
 
     It is asked again for what it has given, and has to give nothing more then: work that was interrupted meets items
@@ -29,7 +29,7 @@ def changed_items(snapshot: Snapshot, function: Function) -> Task:
 
     def given(item: Item) -> dict[str, object]:
         values = snapshot.values_of(item)
-        found = dict(called(function, dict(values)) or {})
+        found = dict(call_function(function, dict(values)) or {})
         if unknown := found.keys() - snapshot.attributes.keys():
             raise InvalidValue(f"There is no attribute {', '.join(sorted(unknown))}.")
         if refused := sorted(name for name in found.keys() & fixed if found[name] != values[name]):
@@ -55,7 +55,7 @@ def changed_items(snapshot: Snapshot, function: Function) -> Task:
                 f"{getattr(function, '__name__', 'The function')}() changes again what it has changed. Let it give "
                 "nothing for such an item: work that was interrupted would change it twice."
             )
-        return settled(snapshot, found, set(values))
+        return with_dependents(snapshot, found, set(values))
 
     reads = {each.stored for each in snapshot.attributes.values()}
-    return rewritten_items(snapshot, snapshot, rewritten, reads=reads)
+    return rewrite_items(snapshot, snapshot, rewritten, reads=reads)

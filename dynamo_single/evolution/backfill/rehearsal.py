@@ -16,10 +16,10 @@ from dynamo_single.table.batches import Pace
 from dynamo_single.table.table import Table, patience
 
 #: What items further on would be written, or ``None`` for deleted ones, by their keys.
-Imagined = dict[ItemKey, Item | None]
+SimulatedItems = dict[ItemKey, Item | None]
 
 #: What a change looks at of another item: that it is there, and whose claim it is.
-_KEPT = (
+_READ_NAMES = (
     names.PARTITION_KEY,
     names.SORT_KEY,
     names.ITEM_TYPE,
@@ -61,7 +61,7 @@ def rehearse(
     refused: int | None = None,
     most: int | None = 10_000,
     max_rcu: float | None = None,
-    imagined: Imagined | None = None,
+    imagined: SimulatedItems | None = None,
 ) -> Rehearsal:
     """Try a task on the items of a table, and write nothing: a Scan for each page, and BatchGetItems as in earnest.
 
@@ -74,7 +74,7 @@ def rehearse(
     """
     found = Rehearsal()
     pace = Pace(reads=max_rcu)
-    trial = _Trial(found, task, Sender(table, pace), sample, sample if refused is None else refused)
+    trial = _TaskRehearsal(found, task, Sender(table, pace), sample, sample if refused is None else refused)
     trial.imagined = {} if imagined is None else imagined
     segment: Segment = Segment(0)
     with patience(), pace.counting():
@@ -89,7 +89,7 @@ def rehearse(
 
 
 @dataclass(slots=True)
-class _Trial:
+class _TaskRehearsal:
     """A task that is tried, with what it would have written so far."""
 
     found: Rehearsal
@@ -97,7 +97,7 @@ class _Trial:
     sender: Sender
     sample: int
     refused: int
-    imagined: Imagined = field(default_factory=dict)
+    imagined: SimulatedItems = field(default_factory=dict)
 
     def page(self, items: Sequence[Item]) -> None:
         """Try the items of a page."""
@@ -118,12 +118,12 @@ class _Trial:
             return
         self.found.changing += 1
         before = {key_of(item): item, **others}
-        changes = dict(applied(actions, before))
+        changes = dict(apply_actions(actions, before))
         if len(self.found.samples) < self.sample:
             self.found.samples.append(Sample({key: before.get(key) for key in changes}, changes))
         for key, after in changes.items():
             if key != key_of(item) or after is None:
-                self.imagined[key] = after and {name: after[name] for name in _KEPT if name in after}
+                self.imagined[key] = after and {name: after[name] for name in _READ_NAMES if name in after}
 
     def _with_imagined(self, others: Others, wanted: Iterable[ItemKey]) -> Others:
         """The other items of one item, as they would be by now."""
@@ -131,7 +131,7 @@ class _Trial:
         return {key: other for key, other in as_they_would_be.items() if other is not None}
 
 
-def applied(actions: Sequence[Action], stored: dict[ItemKey, Item]) -> Iterator[tuple[ItemKey, Item | None]]:
+def apply_actions(actions: Sequence[Action], stored: dict[ItemKey, Item]) -> Iterator[tuple[ItemKey, Item | None]]:
     """What actions make of stored items, by their keys; what is not stored afterwards is ``None``."""
     for action in actions:
         if isinstance(action, Put):

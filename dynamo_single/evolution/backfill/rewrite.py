@@ -23,7 +23,7 @@ from dynamo_single.table import names
 Stored = Mapping[str, Any]
 
 
-def rewriting(item: Item, after: Item, reads: Iterable[str], along: Sequence[Action] = ()) -> tuple[Action, ...]:
+def rewrite_actions(item: Item, after: Item, reads: Iterable[str], along: Sequence[Action] = ()) -> tuple[Action, ...]:
     """The actions that turn an item into another one under the same key, with what is written ``along`` with it.
 
     They hold only while the attributes in ``reads``, physical names, and those that are written are as they were read,
@@ -55,7 +55,7 @@ def indexes_of(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(found if snapshot.trash_index is None else {*found, snapshot.trash_index})
 
 
-def with_pairs(snapshot: Snapshot, indexes: frozenset[str], item: Item) -> dict[str, Any]:
+def with_index_keys(snapshot: Snapshot, indexes: frozenset[str], item: Item) -> dict[str, Any]:
     """An item with the keys on some indexes that its attributes give: those of a live one, or the trash's.
 
     Raises ``EmptyKeyPart`` where one is missing that has to be there, and ``InvalidValue`` where a key takes no value.
@@ -71,7 +71,7 @@ def with_pairs(snapshot: Snapshot, indexes: frozenset[str], item: Item) -> dict[
     return found
 
 
-def pairs_follow_from(snapshot: Snapshot, indexes: frozenset[str]) -> frozenset[str]:
+def index_key_sources(snapshot: Snapshot, indexes: frozenset[str]) -> frozenset[str]:
     """The physical names of all that keys on some indexes follow from."""
     keys = (*_keys(snapshot, indexes, live=True), *_keys(snapshot, indexes, live=False))
     variables = {each for name in keys for each in snapshot.access_keys[name].made_of}
@@ -87,7 +87,7 @@ def _keys(snapshot: Snapshot, indexes: frozenset[str], *, live: bool) -> list[st
 # Index keys added, altered and removed: one task, which gives items the keys that a snapshot says.
 
 
-def index_pairs(after: Snapshot, indexes: Iterable[str]) -> Task:
+def rewrite_index_keys(after: Snapshot, indexes: Iterable[str]) -> Task:
     """Give every item the keys on some indexes that its attributes give by ``after``, and no others.
 
     For an index that is new, whose key is another one, or that no key is on any more. Items in the trash have the
@@ -95,14 +95,14 @@ def index_pairs(after: Snapshot, indexes: Iterable[str]) -> Task:
     left alone if upgrades change what such a key is made of: it gets its keys when it is upgraded.
     """
     chosen = frozenset(indexes)
-    reads = pairs_follow_from(after, chosen)
+    reads = index_key_sources(after, chosen)
     made_of = {name for key, each in after.keys.items() if each.index in chosen for name in _variables(after, key)}
     waits = not after.pending_names.isdisjoint(made_of)
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         if waits and names.DELETED_AT not in item and _is_earlier(after, item):
             return ()
-        return rewriting(item, with_pairs(after, chosen, item), reads)
+        return rewrite_actions(item, with_index_keys(after, chosen, item), reads)
 
     return Task(of_type(after.item_type), change)
 
@@ -120,26 +120,26 @@ def _is_earlier(after: Snapshot, item: Item) -> bool:
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 
 
-def upgraded_items(after: Snapshot, schema_of: Callable[[Snapshot], Schema] | None = None) -> Task:
+def upgrade_items(after: Snapshot, schema_of: Callable[[Snapshot], Schema] | None = None) -> Task:
     """Bring every item of an earlier version to that of ``after``, with folded copies and index keys.
 
     The functions are those that the model has now, and are asked for when there is an item that needs them. The
     condition of the write is the whole item, and that what a function looked for and did not find is missing.
     """
-    known = {each.stored for each in after.attributes.values()} | pairs_follow_from(after, indexes_of(after))
+    known = {each.stored for each in after.attributes.values()} | index_key_sources(after, indexes_of(after))
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         try:
-            found = (schema_of or present_schema)(after).upgraded(item, after.schema_version)
+            found = (schema_of or current_schema)(after).upgraded(item, after.schema_version)
         except SchemaVersionError as error:
             raise InvalidValue(str(error)) from error
-        wanted = with_pairs(after, indexes_of(after), found.item)
-        return rewriting(item, wanted, {*item, *known, *found.asked}.difference(_KEY))
+        wanted = with_index_keys(after, indexes_of(after), found.item)
+        return rewrite_actions(item, wanted, {*item, *known, *found.asked}.difference(_KEY))
 
     return Task(below_version(of_type(after.item_type), after.schema_version), change)
 
 
-def present_schema(after: Snapshot) -> Schema:
+def current_schema(after: Snapshot) -> Schema:
     """The upgrades of the model as it is declared now; raises ``ConfigurationError`` if it has none any more."""
     model = registry.model_of_type(after.alias, after.item_type)
     schema = None if model is None else registry.layout_of(model).schema
@@ -154,7 +154,7 @@ def present_schema(after: Snapshot) -> Schema:
 # Copies of other objects' attributes written into items: each as its source has it at that moment.
 
 
-def filled_copy(after: Snapshot, name: str) -> Task:
+def fill_copy(after: Snapshot, name: str) -> Task:
     """Write a copy into every item that refers to a stored object, in the trash too, with the keys that name it.
 
     The write holds only while the source has that value. Where the source lies, the model says as it is declared now;
@@ -164,7 +164,7 @@ def filled_copy(after: Snapshot, name: str) -> Task:
     reference, _dot, copied = attribute.copied.partition(".")
     referring = after.attributes[reference].stored
     indexes = frozenset(key.index for each, key in after.keys.items() if name in after.access_keys[each].named)
-    reads = {referring, attribute.stored, *(pairs_follow_from(after, indexes) if indexes else ())}
+    reads = {referring, attribute.stored, *(index_key_sources(after, indexes) if indexes else ())}
 
     def source_of(item: Item) -> ItemKey | None:
         stored = item.get(referring)
@@ -178,8 +178,8 @@ def filled_copy(after: Snapshot, name: str) -> Task:
         if key is None or source is None:
             return ()
         wanted = with_value(item, attribute.stored, source.get(copied))
-        wanted = with_pairs(after, indexes, wanted) if indexes else wanted
-        return rewriting(item, wanted, reads, (Check(key, as_read(source, (copied,))),))
+        wanted = with_index_keys(after, indexes, wanted) if indexes else wanted
+        return rewrite_actions(item, wanted, reads, (Check(key, as_read(source, (copied,))),))
 
     def sources(item: Item) -> Iterable[ItemKey]:
         try:

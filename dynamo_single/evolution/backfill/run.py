@@ -21,7 +21,7 @@ from typing import Any
 from django.db import connections
 
 from dynamo_single.evolution.backfill.checkpoints import Checkpoints, Failure, Segment
-from dynamo_single.evolution.backfill.items import Sender, settle
+from dynamo_single.evolution.backfill.items import Sender, process_item
 from dynamo_single.evolution.backfill.report import Report, Tally, estimate
 from dynamo_single.evolution.backfill.work import Options, Others, Task, Work
 from dynamo_single.exceptions import DynamoSingleError, MigrationRunning, MigrationStopped, NotSupported
@@ -78,7 +78,7 @@ class Walk:
 
     def _page(self, segment: Segment, answer: Response) -> Segment:
         items: list[Item] = answer["Items"]
-        others = read_with(self.sender, self.work.task, items)
+        others = read_others(self.sender, self.work.task, items)
         for number, item in enumerate(items):
             if self.stopping():
                 return replace(segment, scanned=segment.scanned + number)
@@ -89,7 +89,7 @@ class Walk:
         return replace(segment, scanned=scanned, position=position, done=end is None)
 
     def _settled(self, segment: Segment, item: Item, others: Others) -> Segment:
-        outcome = settle(self.sender, self.work, item, others)
+        outcome = process_item(self.sender, self.work, item, others)
         segment = replace(segment, matched=segment.matched + 1)
         if isinstance(outcome, Failure):
             return segment.failing(outcome)
@@ -110,14 +110,14 @@ class Walk:
             if item is None or not matches(self.work.task.items, item):
                 continue
             left = self._settled(
-                replace(left, matched=left.matched - 1), item, read_with(self.sender, self.work.task, [item])
+                replace(left, matched=left.matched - 1), item, read_others(self.sender, self.work.task, [item])
             )
         self.checkpoints.save(left)
         self.report(left)
         return left
 
 
-def read_with(sender: Sender, task: Task, items: Sequence[Item]) -> dict[ItemKey, Item]:
+def read_others(sender: Sender, task: Task, items: Sequence[Item]) -> dict[ItemKey, Item]:
     """What the items of a page have to do with, by key: a BatchGetItem for each hundred others."""
     task.ahead(items, sender.write)
     return read(sender, {key for item in items for key in task.wanted(item)})
@@ -145,10 +145,10 @@ def scan(task: Task, segment: Segment, segments: int, page: int) -> Request:
 
 
 #: What threads tell: a segment that has come further, or that a thread has ended, with its error.
-_News = Segment | BaseException | None
+_Message = Segment | BaseException | None
 
 
-def carry_out(work: Work, table: Table, options: Options | None = None) -> Report:
+def run_work(work: Work, table: Table, options: Options | None = None) -> Report:
     """Bring every item of some work up to date, online; resumes what was begun before.
 
     A DescribeTable, a GetItem and a TransactWriteItems for the checkpoints; then for each page a Scan, a
@@ -167,10 +167,10 @@ def carry_out(work: Work, table: Table, options: Options | None = None) -> Repor
     stop = threading.Event()
     pace = Pace(reads=options.max_rcu, writes=options.max_wcu, wait=stop.wait)
     tally = Tally(work, options, pace)
-    with _released(checkpoints), patience(), pace.counting(), _signals(stop):
+    with _release_at_end(checkpoints), patience(), pace.counting(), _signals(stop):
         tally.expected = estimate(table).items
         tally.begin(checkpoints.segments())
-        news: SimpleQueue[_News] = SimpleQueue()
+        news: SimpleQueue[_Message] = SimpleQueue()
         walk = Walk(work, Sender(table, pace), checkpoints, options.page, stop.is_set, news.put)
         _walk_all(walk, tally, stop, news, most=table.settings.max_pool_connections)
         if not tally.done:
@@ -184,7 +184,7 @@ def carry_out(work: Work, table: Table, options: Options | None = None) -> Repor
     return tally.report()
 
 
-def _walk_all(walk: Walk, tally: Tally, stop: threading.Event, news: SimpleQueue[_News], *, most: int) -> None:
+def _walk_all(walk: Walk, tally: Tally, stop: threading.Event, news: SimpleQueue[_Message], *, most: int) -> None:
     """Walk all segments, each in a thread, as many at once as ``most`` allows; the first error ends them all."""
     waiting: Sequence[Segment] = tuple(tally.segments.values())
     error: BaseException | None = None
@@ -225,7 +225,7 @@ def _walk_all(walk: Walk, tally: Tally, stop: threading.Event, news: SimpleQueue
 
 
 @contextmanager
-def _released(checkpoints: Checkpoints) -> Iterator[None]:
+def _release_at_end(checkpoints: Checkpoints) -> Iterator[None]:
     """Whatever ends the block before its end, the next operator need not wait; failures say how to go on."""
     try:
         yield

@@ -27,12 +27,12 @@ Write = Callable[[Sequence[Action]], object]
 MAX_SEGMENTS: Final = 64
 
 
-def nothing_else(item: Item) -> Iterable[ItemKey]:
+def no_other_items(item: Item) -> Iterable[ItemKey]:
     """What a change asks for that depends on the item alone."""
     return ()
 
 
-def nothing_ahead(items: Sequence[Item], write: Write) -> None:
+def no_early_writes(items: Sequence[Item], write: Write) -> None:
     """What a change does ahead that depends on the item alone."""
 
 
@@ -57,11 +57,11 @@ class Task:
 
     items: Condition
     change: Callable[[Item, Others], Sequence[Action]]
-    wanted: Callable[[Item], Iterable[ItemKey]] = nothing_else
-    ahead: Callable[[Sequence[Item], Write], object] = nothing_ahead
+    wanted: Callable[[Item], Iterable[ItemKey]] = no_other_items
+    ahead: Callable[[Sequence[Item], Write], object] = no_early_writes
 
 
-def mark_of(*parts: object) -> str:
+def digest_of(*parts: object) -> str:
     """A text that differs when one of some values does, as they are represented: snapshots, names, numbers."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 

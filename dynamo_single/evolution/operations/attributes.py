@@ -10,21 +10,21 @@ from django.db.migrations.operations.base import Operation, OperationCategory
 from django.db.models import NOT_PROVIDED
 
 from dynamo_single.evolution.backfill import Task
-from dynamo_single.evolution.backfill.attributes import converted_attribute, copied_value, dropped_attribute
+from dynamo_single.evolution.backfill.attributes import convert_attribute, copy_value, drop_attribute
 from dynamo_single.evolution.operations.base import (
     Compute,
     ItemsOperation,
-    computed_of,
-    counting,
-    filled,
-    needless,
+    computed_source,
+    counting_note,
+    fill_tasks,
     public,
-    released,
-    undone,
+    release_tasks,
+    undo_tasks,
+    unused_claim_tasks,
 )
 from dynamo_single.evolution.snapshots import Snapshot, with_attribute_renamed
 from dynamo_single.evolution.state import Difference
-from dynamo_single.evolution.stored_attributes import StoredAttribute, Written
+from dynamo_single.evolution.stored_attributes import MigrationValue, StoredAttribute
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema.attributes.computed import steps_into, value_at
 
@@ -70,7 +70,7 @@ class AddAttribute(_AttributeOperation):
 
     def touched(self) -> frozenset[str]:
         """The attribute, and what it is computed of; a function may read them all."""
-        return frozenset({"*"}) if self.compute else super().touched() | computed_of(self.attribute)
+        return frozenset({"*"}) if self.compute else super().touched() | computed_source(self.attribute)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """One that is removed again never was; one that is renamed, or becomes optional, was so from the start."""
@@ -86,7 +86,7 @@ class AddAttribute(_AttributeOperation):
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Write the attribute where it is missing."""
-        return filled(after, self.name, self.default, self.compute)
+        return fill_tasks(after, self.name, self.default, self.compute)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Write it where old code has left it out."""
@@ -94,7 +94,7 @@ class AddAttribute(_AttributeOperation):
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take it out."""
-        return (dropped_attribute(after, before, self.name),)
+        return (drop_attribute(after, before, self.name),)
 
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
         """What is written into items may be missing until it is finished."""
@@ -109,7 +109,7 @@ class AddAttribute(_AttributeOperation):
 
     def describe(self) -> str:
         """In one line."""
-        return f"Add attribute {self.name} to {self.model_name}{counting(self.attribute)}"
+        return f"Add attribute {self.name} to {self.model_name}{counting_note(self.attribute)}"
 
     @property
     def migration_name_fragment(self) -> str:
@@ -136,7 +136,7 @@ class RemoveAttribute(_AttributeOperation):
 
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take the values out of the items."""
-        return (dropped_attribute(before, after, self.name),) if self.drop else ()
+        return (drop_attribute(before, after, self.name),) if self.drop else ()
 
     def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
         """Until old code, which reads it, has stopped."""
@@ -175,27 +175,32 @@ class RenameAttribute(_AttributeOperation):
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Store the values under the new physical name too."""
-        return (copied_value(before, after, self.old_name, self.new_name),) if self._moves(before, after) else ()
+        return (copy_value(before, after, self.old_name, self.new_name),) if self._moves(before, after) else ()
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Store there what old code has written meanwhile, and release the claims of what it has deleted."""
         if not self._moves(before, after):
             return ()
-        return (*needless(after, self.new_name), *self.open_tasks(before, after))
+        return (*unused_claim_tasks(after, self.new_name), *self.open_tasks(before, after))
 
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take the old ones out, with their claims."""
         if not self._moves(before, after):
             return ()
-        return (dropped_attribute(before, after, self.old_name), *released(before, after, self.old_name))
+        return (drop_attribute(before, after, self.old_name), *release_tasks(before, after, self.old_name))
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Store them under the old name, and take the new ones out."""
         if not self._moves(before, after):
             return ()
-        copied = copied_value(after, before, self.new_name, self.old_name)
-        dropped = dropped_attribute(after, before, self.new_name)
-        return (*needless(before, self.old_name), copied, dropped, *released(after, before, self.new_name))
+        copied = copy_value(after, before, self.new_name, self.old_name)
+        dropped = drop_attribute(after, before, self.new_name)
+        return (
+            *unused_claim_tasks(before, self.old_name),
+            copied,
+            dropped,
+            *release_tasks(after, before, self.new_name),
+        )
 
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
         """Keys have the same texts under the new name; code that reads it has to wait until it is finished."""
@@ -208,7 +213,7 @@ class RenameAttribute(_AttributeOperation):
 
     def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take out what is under the new physical name: the old one counts still."""
-        return undone(before, after, self.old_name, self.new_name) if self._moves(before, after) else ()
+        return undo_tasks(before, after, self.old_name, self.new_name) if self._moves(before, after) else ()
 
     def _moves(self, before: Snapshot, after: Snapshot) -> bool:
         return before.attributes[self.old_name].stored != after.attributes[self.new_name].stored
@@ -270,37 +275,37 @@ class AlterAttribute(_AttributeOperation):
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Write values that are required by now; store converted ones under another physical name, if it has one."""
-        missing = filled(after, self.name, self.default, None) if self.default is not NOT_PROVIDED else ()
+        missing = fill_tasks(after, self.name, self.default, None) if self.default is not NOT_PROVIDED else ()
         if before.attributes[self.name].stored == self.attribute.stored:
             return missing
-        return (copied_value(before, after, self.name, self.name, self.convert), *missing)
+        return (copy_value(before, after, self.name, self.name, self.convert), *missing)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """The same again; values that keep their physical name are converted now, as old code reads the old form."""
         if before.attributes[self.name].stored != self.attribute.stored:
-            return (*needless(after, self.name), *self.open_tasks(before, after))
+            return (*unused_claim_tasks(after, self.name), *self.open_tasks(before, after))
         if not self._is_stored_otherwise(before, after):
             return self.open_tasks(before, after)
         if self.attribute.is_computed:
-            return filled(after, self.name, NOT_PROVIDED, None)
-        return (converted_attribute(before, after, self.name, self.convert), *self.open_tasks(before, after))
+            return fill_tasks(after, self.name, NOT_PROVIDED, None)
+        return (convert_attribute(before, after, self.name, self.convert), *self.open_tasks(before, after))
 
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take out what is under the old physical name."""
         moved = before.attributes[self.name].stored != self.attribute.stored
-        return (dropped_attribute(before, after, self.name), *released(before, after, self.name)) if moved else ()
+        return (drop_attribute(before, after, self.name), *release_tasks(before, after, self.name)) if moved else ()
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Convert back, as far as the old form takes the values."""
         if before.attributes[self.name].stored != self.attribute.stored:
-            copied = copied_value(after, before, self.name, self.name)
-            dropped = dropped_attribute(after, before, self.name)
-            return (*needless(before, self.name), copied, dropped, *released(after, before, self.name))
+            copied = copy_value(after, before, self.name, self.name)
+            dropped = drop_attribute(after, before, self.name)
+            return (*unused_claim_tasks(before, self.name), copied, dropped, *release_tasks(after, before, self.name))
         if not self._is_stored_otherwise(before, after):
             return ()
         if before.attributes[self.name].is_computed:
-            return filled(before, self.name, NOT_PROVIDED, None)
-        return (converted_attribute(after, before, self.name),)
+            return fill_tasks(before, self.name, NOT_PROVIDED, None)
+        return (convert_attribute(after, before, self.name),)
 
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
         """Code that reads another physical name has to wait until it is finished."""
@@ -326,14 +331,14 @@ class AlterAttribute(_AttributeOperation):
     def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take out what is under the new physical name: the old one counts still."""
         moved = before.attributes[self.name].stored != self.attribute.stored
-        return undone(before, after, self.name, self.name) if moved else self.back_tasks(before, after)
+        return undo_tasks(before, after, self.name, self.name) if moved else self.back_tasks(before, after)
 
     def _is_stored_otherwise(self, before: Snapshot, after: Snapshot) -> bool:
         return before.attribute_fingerprint(self.name) != after.attribute_fingerprint(self.name)
 
     def touched(self) -> frozenset[str]:
         """The attribute, and what it is computed of."""
-        return super().touched() | computed_of(self.attribute)
+        return super().touched() | computed_source(self.attribute)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """The later form counts; one that is removed need not be altered."""
@@ -344,7 +349,7 @@ class AlterAttribute(_AttributeOperation):
 
     def describe(self) -> str:
         """In one line."""
-        return f"Alter attribute {self.name} of {self.model_name}{counting(self.attribute)}"
+        return f"Alter attribute {self.name} of {self.model_name}{counting_note(self.attribute)}"
 
     @property
     def migration_name_fragment(self) -> str:
@@ -356,7 +361,7 @@ class AlterAttribute(_AttributeOperation):
 
 
 @dataclass(frozen=True)
-class Extract(Written):
+class Extract(MigrationValue):
     """What lies at a place of a document, for ``AddAttribute(compute=Extract("data__publisher"))``.
 
     The path is as ``ExtractedAttribute`` takes it. What has no such place is left without the attribute; a value of

@@ -15,9 +15,9 @@ from django.db.models import NOT_PROVIDED
 
 from dynamo_single.evolution import apply
 from dynamo_single.evolution.backfill import Task
-from dynamo_single.evolution.backfill.attributes import dropped_attribute, filled_attribute
-from dynamo_single.evolution.backfill.claims import needless_claims, released_claims
-from dynamo_single.evolution.backfill.rewrite import filled_copy
+from dynamo_single.evolution.backfill.attributes import drop_attribute, fill_attribute
+from dynamo_single.evolution.backfill.claims import delete_unused_claims, release_claims
+from dynamo_single.evolution.backfill.rewrite import fill_copy
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import Difference, put_snapshot, snapshot_in
 from dynamo_single.evolution.stored_attributes import StoredAttribute
@@ -169,14 +169,14 @@ class ItemsOperation(Operation):
         if not operation.references_model(self.model_name, app_label):
             return not self.references_model(operation.model_name, app_label)
         merged = self.merged(operation)
-        return is_apart(self, operation) if merged is None else merged
+        return is_independent(self, operation) if merged is None else merged
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """What stands for this operation and a later one on the same model; ``None`` if both have to stay."""
         return None
 
 
-def is_apart(one: ItemsOperation, other: ItemsOperation) -> bool:
+def is_independent(one: ItemsOperation, other: ItemsOperation) -> bool:
     """Whether the order of two operations on one model makes no difference."""
     touched = one.touched(), other.touched()
     return EVERYTHING not in touched and touched[0].isdisjoint(touched[1])
@@ -188,45 +188,45 @@ def is_apart(one: ItemsOperation, other: ItemsOperation) -> bool:
 Compute = Callable[[Mapping[str, Any]], Any]
 
 
-def computed_of(stored: StoredAttribute) -> frozenset[str]:
+def computed_source(stored: StoredAttribute) -> frozenset[str]:
     """What an attribute is computed of."""
     return frozenset({f"attribute:{stored.source}"} if stored.source else ())
 
 
-def filled(after: Snapshot, name: str, default: object, compute: Compute | None) -> tuple[Task, ...]:
+def fill_tasks(after: Snapshot, name: str, default: object, compute: Compute | None) -> tuple[Task, ...]:
     """The task that writes an attribute where it is missing; none if nothing says what, or it is counted."""
     attribute = after.attributes[name]
     if attribute.counted:
         return ()
     if attribute.copied:
-        return (filled_copy(after, name),)
+        return (fill_copy(after, name),)
     if attribute.source:
-        return (filled_attribute(after, name),)
+        return (fill_attribute(after, name),)
     if compute is None and default is NOT_PROVIDED and attribute.absent is not None:
         default = attribute.value(None)
     if compute is None and default in (NOT_PROVIDED, None):
         return ()
     given = compute or (lambda values: default() if callable(default) else default)
-    return (filled_attribute(after, name, given),)
+    return (fill_attribute(after, name, given),)
 
 
-def counting(attribute: StoredAttribute) -> str:
+def counting_note(attribute: StoredAttribute) -> str:
     """What a line about an operation adds where something is counted."""
     if attribute.checked:
         return "; those who refer are counted at --finish"
     return "; it is counted at --finish" if attribute.counted else ""
 
 
-def needless(snapshot: Snapshot, name: str) -> tuple[Task, ...]:
+def unused_claim_tasks(snapshot: Snapshot, name: str) -> tuple[Task, ...]:
     """What releases the claims that nobody needs any more, of the rules that name an attribute."""
-    return tuple(needless_claims(snapshot, rule) for rule in snapshot.unique if name in rule.names)
+    return tuple(delete_unused_claims(snapshot, rule) for rule in snapshot.unique if name in rule.names)
 
 
-def released(before: Snapshot, after: Snapshot, name: str) -> tuple[Task, ...]:
+def release_tasks(before: Snapshot, after: Snapshot, name: str) -> tuple[Task, ...]:
     """What releases the claims that are under an attribute's former physical name."""
-    return tuple(released_claims(before, after, rule) for rule in before.unique if name in rule.names)
+    return tuple(release_claims(before, after, rule) for rule in before.unique if name in rule.names)
 
 
-def undone(before: Snapshot, after: Snapshot, old: str, new: str) -> tuple[Task, ...]:
+def undo_tasks(before: Snapshot, after: Snapshot, old: str, new: str) -> tuple[Task, ...]:
     """What takes another physical name out again that no item has for good yet."""
-    return (*needless(before, old), dropped_attribute(after, before, new), *released(after, before, new))
+    return (*unused_claim_tasks(before, old), drop_attribute(after, before, new), *release_tasks(after, before, new))

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.migrations.operations.base import OperationCategory
 
 from dynamo_single.evolution.backfill import Task
-from dynamo_single.evolution.backfill.project_functions import changed_items
+from dynamo_single.evolution.backfill.project_functions import change_items
 from dynamo_single.evolution.operations.base import ItemsOperation, public
 from dynamo_single.evolution.snapshots import Snapshot
 
@@ -54,7 +54,7 @@ class ChangeItems(ItemsOperation):
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Run the function."""
-        return (changed_items(after, self.function),)
+        return (change_items(after, self.function),)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Run it again, if that is asked for."""
@@ -62,7 +62,7 @@ class ChangeItems(ItemsOperation):
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Run the other function."""
-        return () if self.reverse is None else (changed_items(before, self.reverse),)
+        return () if self.reverse is None else (change_items(before, self.reverse),)
 
     def left_to_do(self, app_label: str) -> str:
         """Copies in other objects, and numbers."""

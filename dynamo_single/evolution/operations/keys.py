@@ -8,7 +8,7 @@ from dataclasses import replace
 from django.db.migrations.operations.base import Operation, OperationCategory
 
 from dynamo_single.evolution.backfill import Task
-from dynamo_single.evolution.backfill.rewrite import index_pairs
+from dynamo_single.evolution.backfill.rewrite import rewrite_index_keys
 from dynamo_single.evolution.operations.base import ItemsOperation, public
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.orm.conditions.terms import names_in
@@ -25,9 +25,9 @@ class _KeyOperation(ItemsOperation):
         return frozenset({f"key:{self.name}"})
 
 
-def _pairs(wanted: Snapshot, key: IndexKey) -> tuple[Task, ...]:
+def _index_key_tasks(wanted: Snapshot, key: IndexKey) -> tuple[Task, ...]:
     """Give every item what the snapshot has on the key's index."""
-    return (index_pairs(wanted, (key.index,)),)
+    return (rewrite_index_keys(wanted, (key.index,)),)
 
 
 def _needs(name: str, key: IndexKey) -> frozenset[str]:
@@ -52,15 +52,15 @@ class AddKey(_KeyOperation):
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Write the key into the items."""
-        return _pairs(after, self.key)
+        return _index_key_tasks(after, self.key)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Write it into those of old code."""
-        return _pairs(after, self.key)
+        return _index_key_tasks(after, self.key)
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take it out."""
-        return _pairs(before, self.key)
+        return _index_key_tasks(before, self.key)
 
     def indexes(self) -> Sequence[str]:
         """The key's."""
@@ -105,11 +105,11 @@ class AlterKey(_KeyOperation):
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Give every item the new form: old code reads by the old one until then."""
-        return _pairs(after, self.key)
+        return _index_key_tasks(after, self.key)
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Give every item the old form."""
-        return _pairs(before, self.key)
+        return _index_key_tasks(before, self.key)
 
     def touched(self) -> frozenset[str]:
         """The key, its index, and the attributes that it names."""
@@ -181,11 +181,11 @@ class RemoveKey(_KeyOperation):
 
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take it out of the items."""
-        return _pairs(after, before.keys[self.name])
+        return _index_key_tasks(after, before.keys[self.name])
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Write it again."""
-        return _pairs(before, before.keys[self.name])
+        return _index_key_tasks(before, before.keys[self.name])
 
     def describe(self) -> str:
         """In one line."""

@@ -11,8 +11,8 @@ from django.db.migrations.state import ProjectState
 
 from dynamo_single.evolution import apply
 from dynamo_single.evolution.backfill import Task
-from dynamo_single.evolution.backfill.claims import moved_items, renamed_parents
-from dynamo_single.evolution.backfill.rewrite import index_pairs
+from dynamo_single.evolution.backfill.claims import move_items, rename_parent_marks
+from dynamo_single.evolution.backfill.rewrite import rewrite_index_keys
 from dynamo_single.evolution.operations.base import ItemsOperation, public
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import SnapshotState, snapshot_in
@@ -84,13 +84,13 @@ class AddModel(ItemsOperation):
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Let the table know the model; refuse if there are items already, unless they are adopted."""
-        apply.added(apply.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
+        apply.create_model(apply.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
 
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Let the table know nothing of the model; its items stay."""
-        apply.removed(apply.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
+        apply.forget_model(apply.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """The model as it is after the later operation, unless that one runs a function."""
@@ -134,14 +134,14 @@ class RemoveModel(ItemsOperation):
     ) -> None:
         """Let the table know nothing of the model."""
         before = snapshot_in(from_state, app_label, self.name)
-        apply.removed(apply.Step(self, app_label, before, before), schema_editor)
+        apply.forget_model(apply.Step(self, app_label, before, before), schema_editor)
 
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Let the table know the model again; what was written of its items meanwhile is checked by samples."""
         before = snapshot_in(to_state, app_label, self.name)
-        apply.added(apply.Step(self, app_label, before, before), schema_editor, adopt=True)
+        apply.create_model(apply.Step(self, app_label, before, before), schema_editor, adopt=True)
 
     def describe(self) -> str:
         """In one line."""
@@ -213,11 +213,11 @@ class MoveKeys(ItemsOperation):
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Move the items, one by one."""
-        return _moved(before, after)
+        return _move_tasks(before, after)
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Move them back."""
-        return _moved(after, before)
+        return _move_tasks(after, before)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """Two moves are one."""
@@ -240,11 +240,11 @@ class MoveKeys(ItemsOperation):
         return f"move_{self.model_name_lower}"
 
 
-def _moved(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
-    moved = moved_items(before, after)
+def _move_tasks(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
+    moved = move_items(before, after)
     if before.item_type == after.item_type:
         return (moved,)
-    return (moved, renamed_parents(before.item_type, after.item_type))
+    return (moved, rename_parent_marks(before.item_type, after.item_type))
 
 
 @public
@@ -262,11 +262,11 @@ class AlterTrashIndex(ItemsOperation):
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Give items in the trash their new key."""
-        return _trash_pairs(before, after)
+        return _trash_key_tasks(before, after)
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Give them their old one."""
-        return _trash_pairs(after, before)
+        return _trash_key_tasks(after, before)
 
     def indexes(self) -> Sequence[str]:
         """The trash's."""
@@ -290,6 +290,6 @@ class AlterTrashIndex(ItemsOperation):
         return f"{self.model_name_lower}_trash_{self.index or 'none'}"
 
 
-def _trash_pairs(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
+def _trash_key_tasks(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
     indexes = {each for each in (before.trash_index, after.trash_index) if each is not None}
-    return (index_pairs(after, indexes),) if after.soft_delete and indexes else ()
+    return (rewrite_index_keys(after, indexes),) if after.soft_delete and indexes else ()

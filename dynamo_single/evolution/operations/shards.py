@@ -36,7 +36,7 @@ class ChangeShards(ItemsOperation):
 
     def changed(self, before: Snapshot) -> Snapshot:
         """As it was, if it has a sharded key: the number is no part of a declaration."""
-        grow_shards.divided_in(before, self.model_name)
+        grow_shards.sharded_model(before, self.model_name)
         return before
 
     def database_forwards(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from django.db.migrations.operations.base import Operation, OperationCategory
 
 from dynamo_single.evolution.backfill import Task
-from dynamo_single.evolution.backfill.claims import needless_claims, released_claims, taken_claims
+from dynamo_single.evolution.backfill.claims import delete_unused_claims, release_claims, take_claims
 from dynamo_single.evolution.operations.base import ItemsOperation, public
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.stored_attributes import UniqueRule
@@ -44,15 +44,15 @@ class AddUnique(_UniqueOperation):
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take the claims that are free; what two items have is a failure that names both."""
-        return (taken_claims(after, (self.rule,)),)
+        return (take_claims(after, (self.rule,)),)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Release those of what old code has changed or deleted, and take those of what it has written."""
-        return (needless_claims(after, self.rule), *self.open_tasks(before, after))
+        return (delete_unused_claims(after, self.rule), *self.open_tasks(before, after))
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Release them."""
-        return (released_claims(after, before, self.rule),)
+        return (release_claims(after, before, self.rule),)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """A rule that is removed again never was."""
@@ -85,11 +85,11 @@ class RemoveUnique(_UniqueOperation):
 
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Release the claims."""
-        return (released_claims(before, after, self.rule),)
+        return (release_claims(before, after, self.rule),)
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take them again."""
-        return (taken_claims(before, (self.rule,)),)
+        return (take_claims(before, (self.rule,)),)
 
     def describe(self) -> str:
         """In one line."""

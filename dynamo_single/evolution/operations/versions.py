@@ -8,7 +8,7 @@ from dataclasses import replace
 from django.db.migrations.operations.base import OperationCategory
 
 from dynamo_single.evolution.backfill import Task
-from dynamo_single.evolution.backfill.rewrite import upgraded_items
+from dynamo_single.evolution.backfill.rewrite import upgrade_items
 from dynamo_single.evolution.operations.base import ItemsOperation, public
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.stored_attributes import StoredAttribute
@@ -85,7 +85,7 @@ class UpgradeItems(ItemsOperation):
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Upgrade what there is."""
-        return (upgraded_items(after),)
+        return (upgrade_items(after),)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Upgrade what old code has written meanwhile."""

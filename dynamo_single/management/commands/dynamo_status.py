@@ -11,7 +11,7 @@ from django.db import DatabaseError, connections
 
 from dynamo_single.doctor.findings import Subject
 from dynamo_single.evolution.apply import is_responsible
-from dynamo_single.evolution.finish import unapplied
+from dynamo_single.evolution.finish import unapplied_migrations
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.management.base import TableCommand
 from dynamo_single.orm.rollout import knowledge
@@ -98,7 +98,7 @@ class Command(TableCommand):
 
     def _unapplied(self) -> list[str]:
         try:
-            return [name for alias in connections if is_responsible(alias) for name in unapplied(alias)]
+            return [name for alias in connections if is_responsible(alias) for name in unapplied_migrations(alias)]
         except (DatabaseError, ImproperlyConfigured) as error:
             return [f"Which migrations are applied cannot be read: {error}"]
 

@@ -15,14 +15,14 @@ from django.db.models import Q
 from dynamo_single import models
 from dynamo_single.evolution.backfill import Task
 from dynamo_single.evolution.backfill.attributes import (
-    converted_attribute,
-    copied_value,
-    dropped_attribute,
-    filled_attribute,
+    convert_attribute,
+    copy_value,
+    drop_attribute,
+    fill_attribute,
 )
-from dynamo_single.evolution.backfill.claims import moved_items, needless_claims, released_claims, taken_claims
-from dynamo_single.evolution.backfill.project_functions import changed_items
-from dynamo_single.evolution.backfill.rewrite import index_pairs, upgraded_items
+from dynamo_single.evolution.backfill.claims import delete_unused_claims, move_items, release_claims, take_claims
+from dynamo_single.evolution.backfill.project_functions import change_items
+from dynamo_single.evolution.backfill.rewrite import rewrite_index_keys, upgrade_items
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.orm.schema import registry
 from tests.unit.declaring import declare, forgotten
@@ -127,7 +127,7 @@ def converting(name: str, convert: Callable[[Any], Any]) -> Arguments:
 def add_key() -> Case:
     """An index key."""
     old, new = Code(lamp()), Code(lamp(BY_COLOUR))
-    fill = (index_pairs(new.snapshot, ["gs2"]),)
+    fill = (rewrite_index_keys(new.snapshot, ["gs2"]),)
     return Case(old, new, (Phase(fill, (old, new)), Phase(fill, (new,))))
 
 
@@ -135,14 +135,14 @@ def alter_key() -> Case:
     """Other templates on the same index, whose old form old code reads until it has stopped."""
     old = Code(lamp(BY_COLOUR))
     new = Code(lamp({"by_colour": models.IndexKey("gs2", "TINT", "{colour}#{name}#{lamp_id}")}))
-    return Case(old, new, (Phase((), (old, new)), Phase((index_pairs(new.snapshot, ["gs2"]),), (new,))))
+    return Case(old, new, (Phase((), (old, new)), Phase((rewrite_index_keys(new.snapshot, ["gs2"]),), (new,))))
 
 
 def add_conditional_key() -> Case:
     """An index key of those items only that meet a condition."""
     old = Code(lamp())
     new = Code(lamp({"red": models.IndexKey("gs2", "RED", "{lamp_id}", condition=Q(colour="red") | Q(size="L"))}))
-    fill = (index_pairs(new.snapshot, ["gs2"]),)
+    fill = (rewrite_index_keys(new.snapshot, ["gs2"]),)
     return Case(old, new, (Phase(fill, (old, new)), Phase(fill, (new,))))
 
 
@@ -150,20 +150,20 @@ def alter_condition() -> Case:
     """Another condition of a key, which old code reads by the former one until it has stopped."""
     old = Code(lamp({"tinted": models.IndexKey("gs2", "TINT", "{lamp_id}", condition=Q(colour="red"))}))
     new = Code(lamp({"tinted": models.IndexKey("gs2", "TINT", "{lamp_id}", condition=Q(colour__isnull=False))}))
-    return Case(old, new, (Phase((), (old, new)), Phase((index_pairs(new.snapshot, ["gs2"]),), (new,))))
+    return Case(old, new, (Phase((), (old, new)), Phase((rewrite_index_keys(new.snapshot, ["gs2"]),), (new,))))
 
 
 def place_missing() -> Case:
     """A key that is to hold what lacks a value too: what has one keeps its form."""
     old = Code(lamp({"by_colour": models.IndexKey("gs2", "COLOUR", "{colour}#{lamp_id}")}))
     new = Code(lamp({"by_colour": models.IndexKey("gs2", "COLOUR", "{colour:last}#{lamp_id}")}))
-    return Case(old, new, (Phase((), (old, new)), Phase((index_pairs(new.snapshot, ["gs2"]),), (new,))))
+    return Case(old, new, (Phase((), (old, new)), Phase((rewrite_index_keys(new.snapshot, ["gs2"]),), (new,))))
 
 
 def remove_key() -> Case:
     """A key that is not read any more."""
     old, new = Code(lamp(BY_COLOUR)), Code(lamp())
-    drop = (index_pairs(new.snapshot, ["gs2"]),)
+    drop = (rewrite_index_keys(new.snapshot, ["gs2"]),)
     return Case(old, new, (Phase((), (old, new)), Phase(drop, (new,))), frozenset({"gs2pk", "gs2sk"}))
 
 
@@ -171,7 +171,7 @@ def add_attribute() -> Case:
     """A value with a default, and a folded copy of another one."""
     old = Code(lamp())
     new = Code(lamp(watts=models.IntegerAttribute(default=40), folded=models.CanonicalAttribute(source="name")))
-    fill = (filled_attribute(new.snapshot, "watts", lambda values: 40), filled_attribute(new.snapshot, "folded"))
+    fill = (fill_attribute(new.snapshot, "watts", lambda values: 40), fill_attribute(new.snapshot, "folded"))
     return Case(old, new, (Phase(fill, (old, new)), Phase(fill, (new,))))
 
 
@@ -182,8 +182,8 @@ def rename_attribute() -> Case:
     both = Code(lamp(BY_COLOUR, tint=tint), renaming("colour", "tint", both=True))
     keys = {"by_colour": models.IndexKey("gs2", "COLOUR#{tint}", "{lamp_id}")}
     last = Code(lamp(keys, without="colour", tint=models.UnicodeAttribute(null=True)), renaming("colour", "tint"))
-    copy = copied_value(old.snapshot, last.snapshot, "colour", "tint")
-    drop = dropped_attribute(old.snapshot, last.snapshot, "colour")
+    copy = copy_value(old.snapshot, last.snapshot, "colour", "tint")
+    drop = drop_attribute(old.snapshot, last.snapshot, "colour")
     phases = (Phase((copy,), (old, both)), Phase((copy,), (both,)), Phase((drop,), (last,)))
     return Case(old, last, phases, frozenset({"colour"}))
 
@@ -196,10 +196,10 @@ def rename_unique() -> Case:
     unique = models.EmailAttribute(null=True, unique=True)
     last = Code(lamp(without="email", mail=unique), renaming("email", "mail"))
     before, after = old.snapshot, last.snapshot
-    copy = copied_value(before, after, "email", "mail")
-    surplus = needless_claims(after, after.unique[0])
-    drop = dropped_attribute(before, after, "email")
-    release = released_claims(before, after, before.unique[0])
+    copy = copy_value(before, after, "email", "mail")
+    surplus = delete_unused_claims(after, after.unique[0])
+    drop = drop_attribute(before, after, "email")
+    release = release_claims(before, after, before.unique[0])
     phases = (Phase((copy,), (old, both)), Phase((surplus, copy), (both,)), Phase((drop, release), (last,)))
     return Case(old, last, phases, frozenset({"email"}))
 
@@ -208,14 +208,14 @@ def alter_attribute() -> Case:
     """A text that becomes a number, in a key that follows."""
     old = Code(lamp(BY_SIZE))
     new = Code(lamp(BY_SIZE, size=models.IntegerAttribute(null=True)), converting("size", int))
-    convert = converted_attribute(old.snapshot, new.snapshot, "size", int)
+    convert = convert_attribute(old.snapshot, new.snapshot, "size", int)
     return Case(old, new, (Phase((), (old,)), Phase((convert,), (new,))))
 
 
 def remove_attribute() -> Case:
     """A value that nobody wants any more."""
     old, new = Code(lamp()), Code(lamp(without="colour"), leaving_out("colour"))
-    drop = dropped_attribute(old.snapshot, new.snapshot, "colour")
+    drop = drop_attribute(old.snapshot, new.snapshot, "colour")
     return Case(old, new, (Phase((), (old, new)), Phase((drop,), (new,))), frozenset({"colour"}))
 
 
@@ -223,14 +223,16 @@ def add_unique() -> Case:
     """A rule; old code changes and deletes values without their claims."""
     old, new = Code(lamp()), Code(lamp(email=models.EmailAttribute(null=True, unique=True)))
     after = new.snapshot
-    take = taken_claims(after, after.unique)
-    return Case(old, new, (Phase((take,), (old, new)), Phase((needless_claims(after, after.unique[0]), take), (new,))))
+    take = take_claims(after, after.unique)
+    return Case(
+        old, new, (Phase((take,), (old, new)), Phase((delete_unused_claims(after, after.unique[0]), take), (new,)))
+    )
 
 
 def remove_unique() -> Case:
     """A rule that is no more; old code claims until it has stopped."""
     old, new = Code(lamp(email=models.EmailAttribute(null=True, unique=True))), Code(lamp())
-    release = released_claims(old.snapshot, new.snapshot, old.snapshot.unique[0])
+    release = release_claims(old.snapshot, new.snapshot, old.snapshot.unique[0])
     return Case(old, new, (Phase((), (old, new)), Phase((release,), (new,))))
 
 
@@ -239,7 +241,7 @@ def move() -> Case:
     old = Code(lamp(BY_COLOUR, email=models.EmailAttribute(null=True, unique=True)))
     unique = models.EmailAttribute(null=True, unique=True)
     new = Code(lamp(BY_COLOUR, primary=("LIGHT#{lamp_id}", "#"), item_type="Light", email=unique))
-    moved = (moved_items(old.snapshot, new.snapshot),)
+    moved = (move_items(old.snapshot, new.snapshot),)
     return Case(old, new, (Phase(moved, (old,)), Phase(moved, ())))
 
 
@@ -249,15 +251,15 @@ def louder(values: Wanted) -> dict[str, Any] | None:
     return None if colour is None or colour.isupper() else {"colour": colour.upper()}
 
 
-def change_items() -> Case:
+def changed_items() -> Case:
     """A function over items, whose result a key follows."""
     old = Code(lamp(BY_COLOUR))
     new = Code(lamp(BY_COLOUR), converting("colour", str.upper))
-    change = (changed_items(old.snapshot, louder),)
+    change = (change_items(old.snapshot, louder),)
     return Case(old, new, (Phase(change, (old, new)), Phase(change, (new,))))
 
 
-def upgrade_items() -> Case:
+def upgraded_items() -> Case:
     """A schema version that was raised: a text becomes a number, by writes of new code or by the pass.
 
     Old code knows of versions, and is refused what is upgraded: code that does not would write over it unnoticed.
@@ -267,7 +269,7 @@ def upgrade_items() -> Case:
     old = Code(lamp(BY_SIZE, options={"schema_version": 1}))
     new = Code(lamp(BY_SIZE, size=models.IntegerAttribute(null=True), options=versions), converting("size", int))
     after = replace(new.snapshot, oldest_version=2, pending=())
-    upgrade = (upgraded_items(after, lambda _: registry.layout_of(new.model).schema),)
+    upgrade = (upgrade_items(after, lambda _: registry.layout_of(new.model).schema),)
     return Case(old, new, (Phase(upgrade, (old, new)), Phase(upgrade, (new,))))
 
 
@@ -289,7 +291,7 @@ CASES: dict[str, Callable[[], Case]] = {
         add_unique,
         remove_unique,
         move,
-        change_items,
-        upgrade_items,
+        changed_items,
+        upgraded_items,
     )
 }

@@ -11,7 +11,7 @@ import django
 
 django.setup()
 
-from dynamo_single.evolution.backfill import Options, carry_out  # noqa: E402
+from dynamo_single.evolution.backfill import Options, run_work  # noqa: E402
 from dynamo_single.table import get_table  # noqa: E402
 from dynamo_single.testing import intercept  # noqa: E402
 from tests.contract.item_migrations.cases import CASES  # noqa: E402
@@ -31,7 +31,7 @@ def main(name: str, *phases: str) -> None:
     with intercept(tell):
         for number in map(int, phases or range(len(case.phases))):
             for work in works(case, number):
-                carry_out(work, get_table(), Options(segments=4, page=PAGE, take_over=True))
+                run_work(work, get_table(), Options(segments=4, page=PAGE, take_over=True))
     print("done", flush=True)
 
 

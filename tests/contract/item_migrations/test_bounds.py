@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.evolution.backfill import Options, Work, carry_out, forget
-from dynamo_single.evolution.backfill.claims import renamed_parents
+from dynamo_single.evolution.backfill import Options, Work, delete_checkpoints, run_work
+from dynamo_single.evolution.backfill.claims import rename_parent_marks
 from dynamo_single.evolution.backfill.work import Others
 from dynamo_single.orm.requests.actions import Action, Item
 from dynamo_single.table import SentRequest, Table, batches, intercept
@@ -28,7 +28,7 @@ def test_every_request_keeps_to_the_rates(table: Table, monkeypatch: pytest.Monk
         return 0.0
 
     monkeypatch.setattr(batches.Rate, "pause", no_pause)
-    carry_out(DOUBLING, table, Options(segments=1, page=10))
+    run_work(DOUBLING, table, Options(segments=1, page=10))
     assert len(asked) == 3 + 20  # three pages, with the checkpoints among the items, and a write for each thing
     assert 0 == asked[0] < asked[-1]
 
@@ -37,7 +37,7 @@ def test_the_units_of_a_report_are_those_of_the_requests(table: Table, sent: lis
     """Reads and writes each, of the items and of the checkpoints."""
     put(table, *map(thing, range(20)))
     sent.clear()
-    report = carry_out(DOUBLING, table, Options(segments=3, page=5))
+    report = run_work(DOUBLING, table, Options(segments=3, page=5))
     counted = sent[2:]  # the two requests that take the work over come first
     assert report.read_units == sum(each.consumed for each in counted if each.operation in READS)
     writes = [each.consumed for each in counted if each.operation not in READS]
@@ -53,7 +53,7 @@ def test_as_many_threads_as_there_are_connections(table: Table) -> None:
         seen.add(threading.current_thread().name)
         return double(item, others)
 
-    carry_out(work(change), table, Options(segments=64, page=10))
+    run_work(work(change), table, Options(segments=64, page=10))
     assert len(seen) <= table.settings.max_pool_connections
     assert len(scanned(table)) == sum("double" in item for item in scanned(table).values()) == 100
 
@@ -79,10 +79,10 @@ def test_memory_does_not_grow_with_the_table(table: Table) -> None:
     """Twenty times as many items take no more of it: a page is held at once."""
 
     def peak(total: int) -> int:
-        forget(table, "shop", "0002_double")
+        delete_checkpoints(table, "shop", "0002_double")
         with intercept(pages(total, 100)):
             tracemalloc.start()
-            report = carry_out(work(lambda item, others: ()), table, Options(segments=1, page=100))
+            report = run_work(work(lambda item, others: ()), table, Options(segments=1, page=100))
             _, most = tracemalloc.get_traced_memory()
             tracemalloc.stop()
         assert report.matched == total
@@ -99,6 +99,6 @@ def test_what_went_along_with_a_parent_is_found(table: Table) -> None:
         thing(1, deletedAt={"N": "1"}, deletedWith={"S": "Lamp#7"}),
         thing(2, deletedAt={"N": "1"}, deletedWith={"S": "Lampion#7"}),
     )
-    renaming = Work("shop", "0003", 0, "open", "Rename", renamed_parents("Lamp", "Light"))
-    assert carry_out(renaming, table).changed == 1
+    renaming = Work("shop", "0003", 0, "open", "Rename", rename_parent_marks("Lamp", "Light"))
+    assert run_work(renaming, table).changed == 1
     assert {item["deletedWith"]["S"] for item in scanned(table).values()} == {"Light#7", "Lampion#7"}

@@ -324,7 +324,7 @@ def test_a_rehearsal_after_others_counts_as_often(app: History, table: Table) ->
     app.migrate()
     app.finish()
     join(people, "m")
-    task = counts.counted_items("Shop", lambda: recount.CountTarget(new, "member_count", new.members))
+    task = counts.count_items("Shop", lambda: recount.CountTarget(new, "member_count", new.members))
     with assert_requests(["Scan", *["Query"] * 3]):
         rehearse(task, table, imagined={("CLAIM#1", "CLAIM"): None})
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.evolution.backfill import begun, carry_out, forget
+from dynamo_single.evolution.backfill import delete_checkpoints, run_work, started_work
 from dynamo_single.exceptions import MigrationRunning, MigrationStopped
 from dynamo_single.table import Table
 from tests.contract.damage import damages, items_of, store
@@ -20,10 +20,10 @@ LEFT = ("itemType",)
 
 def interrupted(table: Table) -> dict[str, dict[str, Any]]:
     """Begin the work again, and leave it half done; the checkpoints by their sort keys."""
-    forget(table, "shop", "0002_double")
+    delete_checkpoints(table, "shop", "0002_double")
     put(table, *map(thing, range(8)))
     with crash_behind(9), pytest.raises(Crash):
-        carry_out(DOUBLING, table, SMALL)
+        run_work(DOUBLING, table, SMALL)
     return {item["sk"]["S"]: item for item in items_of(table, "MigrationCheckpoint")}
 
 
@@ -34,10 +34,10 @@ def test_damaged_work_is_named_and_begins_again(table: Table) -> None:
         interrupted(table)
         store(table, damaged)
         with pytest.raises(MigrationStopped, match=f"its checkpoint MIGRATIONS / {NAME}.* is damaged") as raised:
-            carry_out(DOUBLING, table, SMALL)
+            run_work(DOUBLING, table, SMALL)
         assert (what, "--take-over" in str(raised.value)) == (what, True)
-        assert begun(table) == {}
-        carry_out(DOUBLING, table, replace(SMALL, take_over=True))
+        assert started_work(table) == {}
+        run_work(DOUBLING, table, replace(SMALL, take_over=True))
         assert (what, scanned(table)) == (what, doubled(*range(8)))
 
 
@@ -49,8 +49,8 @@ def test_damaged_segment_is_named_and_begins_again(table: Table) -> None:
         present = interrupted(table)
         store(table, {**damaged, "token": present[segment]["token"]})
         with pytest.raises((MigrationStopped, MigrationRunning)):
-            carry_out(DOUBLING, table, SMALL)
-        carry_out(DOUBLING, table, replace(SMALL, take_over=True))
+            run_work(DOUBLING, table, SMALL)
+        run_work(DOUBLING, table, replace(SMALL, take_over=True))
         assert (what, scanned(table)) == (what, doubled(*range(8)))
 
 
@@ -62,14 +62,14 @@ def test_damaged_segment_stops_the_next_operator(table: Table) -> None:
     store(table, {**checkpoints[whole], "until": {"N": "0"}})
     store(table, {**checkpoints[segment], "position": {"S": "damaged"}})
     with pytest.raises(MigrationStopped, match=rf"checkpoint MIGRATIONS / {segment} is damaged.*--take-over"):
-        carry_out(DOUBLING, table, SMALL)
+        run_work(DOUBLING, table, SMALL)
 
 
 def test_damaged_checkpoints_can_be_forgotten(table: Table) -> None:
     """As when the migration is taken back."""
     for what, damaged in damages(interrupted(table)[min(interrupted(table), key=len)]):
         store(table, damaged)
-        assert (what, forget(table, "shop", "0002_double") > 0) == (what, True)
-        carry_out(DOUBLING, table, SMALL)
+        assert (what, delete_checkpoints(table, "shop", "0002_double") > 0) == (what, True)
+        run_work(DOUBLING, table, SMALL)
         assert scanned(table) == doubled(*range(8))
-        forget(table, "shop", "0002_double")
+        delete_checkpoints(table, "shop", "0002_double")

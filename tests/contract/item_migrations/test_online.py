@@ -17,12 +17,12 @@ from dynamo_single.evolution.backfill import (
     Options,
     Progress,
     Task,
-    begun,
-    carry_out,
+    delete_checkpoints,
     estimate,
-    forget,
     of_type,
     rehearse,
+    run_work,
+    started_work,
 )
 from dynamo_single.exceptions import (
     ConfigurationError,
@@ -48,7 +48,7 @@ def test_what_a_small_table_takes(table: Table, sent: list[SentRequest]) -> None
     """Beside the items' own requests a check of the size, one that takes the work over, and a checkpoint for a page."""
     put(table, thing(1), thing(2, double={"N": "4"}), {**thing(3), "itemType": {"S": "Other"}})
     sent.clear()
-    report = carry_out(DOUBLING, table, Options(segments=1))
+    report = run_work(DOUBLING, table, Options(segments=1))
     assert operations(sent) == [
         "GetItem", "TransactWriteItems", "DescribeTable", "Scan", "UpdateItem", "PutItem", "PutItem",
     ]  # fmt: skip
@@ -59,33 +59,33 @@ def test_what_a_small_table_takes(table: Table, sent: list[SentRequest]) -> None
 def test_work_that_is_done_sends_one_request(table: Table, sent: list[SentRequest]) -> None:
     """A migration of which a later operation ended begins with those that are done."""
     put(table, thing(1))
-    carry_out(DOUBLING, table)
+    run_work(DOUBLING, table)
     sent.clear()
-    assert carry_out(DOUBLING, table).before
+    assert run_work(DOUBLING, table).before
     assert operations(sent) == ["GetItem"]
 
 
 def test_other_work_of_the_same_name_is_begun_anew(table: Table) -> None:
     """A migration file that was changed in between is not taken for the one that was carried out."""
     put(table, thing(1))
-    carry_out(work(lambda item, others: ()), table)
-    assert not carry_out(replace(DOUBLING, mark="other"), table).before
+    run_work(work(lambda item, others: ()), table)
+    assert not run_work(replace(DOUBLING, mark="other"), table).before
     assert scanned(table) == doubled(1)
 
 
 def test_a_migration_that_is_forgotten_is_begun_anew(table: Table) -> None:
     """Taking it back and applying it again is new work."""
     put(table, thing(1))
-    carry_out(work(lambda item, others: ()), table)
-    assert [run.done for run in begun(table, "shop").values()] == [True]
-    assert forget(table, "shop", "0002_double") == 5
-    assert (begun(table), carry_out(DOUBLING, table).before) == ({}, False)
+    run_work(work(lambda item, others: ()), table)
+    assert [run.done for run in started_work(table, "shop").values()] == [True]
+    assert delete_checkpoints(table, "shop", "0002_double") == 5
+    assert (started_work(table), run_work(DOUBLING, table).before) == ({}, False)
 
 
 def test_every_segment_is_read(table: Table) -> None:
     """Several threads read the parts of a table beside each other, and together all of it."""
     put(table, *map(thing, range(200)))
-    report = carry_out(DOUBLING, table, Options(segments=7, page=10))
+    report = run_work(DOUBLING, table, Options(segments=7, page=10))
     assert (report.matched, report.changed) == (200, 200)
     assert scanned(table) == doubled(*range(200))
 
@@ -95,13 +95,13 @@ def test_it_goes_on_wherever_it_ended(table: Table) -> None:
     things = [thing(number) for number in range(8)]
     put(table, *things)
     with crash_behind(None) as asked:
-        carry_out(DOUBLING, table, SMALL)
+        run_work(DOUBLING, table, SMALL)
     for number in range(len(asked)):
         put(table, *things)
-        forget(table, "shop", "0002_double")
+        delete_checkpoints(table, "shop", "0002_double")
         with crash_behind(number), pytest.raises(Crash):
-            carry_out(DOUBLING, table, SMALL)
-        carry_out(DOUBLING, table, replace(SMALL, take_over=True))
+            run_work(DOUBLING, table, SMALL)
+        run_work(DOUBLING, table, replace(SMALL, take_over=True))
         assert scanned(table) == doubled(*range(8)), f"killed after {number} requests"
 
 
@@ -117,9 +117,9 @@ def test_what_is_done_is_not_read_again(table: Table, sent: list[SentRequest]) -
             raise Crash
 
     with intercept(third_page), pytest.raises(Crash):
-        carry_out(DOUBLING, table, SMALL)
+        run_work(DOUBLING, table, SMALL)
     sent.clear()
-    report = carry_out(DOUBLING, table, replace(SMALL, take_over=True))
+    report = run_work(DOUBLING, table, replace(SMALL, take_over=True))
     assert sum(each.operation == "UpdateItem" for each in sent) < 9
     assert report.changed == 9
     assert scanned(table) == doubled(*range(9))
@@ -129,9 +129,9 @@ def test_a_second_operator_is_refused(table: Table) -> None:
     """One hears who carries the work out, and since when; nothing is changed by the attempt."""
     put(table, *map(thing, range(3)))
     with crash_behind(4), pytest.raises(Crash):
-        carry_out(DOUBLING, table, SMALL)
+        run_work(DOUBLING, table, SMALL)
     with pytest.raises(MigrationRunning, match=r"is carried out by .*:\d+ since .*its lease ends in \d+ s") as caught:
-        carry_out(DOUBLING, table, SMALL)
+        run_work(DOUBLING, table, SMALL)
     assert caught.value.holder.endswith(f":{os.getpid()}")
 
 
@@ -139,9 +139,9 @@ def test_a_lease_that_has_ended_is_taken_over(table: Table) -> None:
     """Who was killed says nothing more; a minute later the next operator goes on."""
     put(table, *map(thing, range(3)))
     with crash_behind(4), pytest.raises(Crash):
-        carry_out(DOUBLING, table, SMALL)
+        run_work(DOUBLING, table, SMALL)
     with moved_time(timedelta(seconds=61)):
-        carry_out(DOUBLING, table, SMALL)
+        run_work(DOUBLING, table, SMALL)
     assert scanned(table) == doubled(*range(3))
 
 
@@ -152,13 +152,13 @@ def test_who_was_taken_over_from_stops(table: Table) -> None:
 
     def change(item: Item, others: Mapping[Any, Item]) -> Sequence[Action]:
         if not taken:
-            taken.append(carry_out(DOUBLING, table, replace(SMALL, take_over=True)))
+            taken.append(run_work(DOUBLING, table, replace(SMALL, take_over=True)))
         return double(item, others)
 
     with pytest.raises(MigrationRunning, match="taken over by another operator"):
-        carry_out(work(change), table, SMALL)
+        run_work(work(change), table, SMALL)
     assert taken[0].changed == 8
-    assert [run.done for run in begun(table).values()] == [True]
+    assert [run.done for run in started_work(table).values()] == [True]
 
 
 def test_two_operators_who_begin_at_once(table: Table) -> None:
@@ -169,10 +169,10 @@ def test_two_operators_who_begin_at_once(table: Table) -> None:
     def another_first(operation: str, params: Mapping[str, Any]) -> None:
         if operation == "TransactWriteItems" and not inside:
             inside.append(None)
-            inside.append(carry_out(DOUBLING, table, SMALL))
+            inside.append(run_work(DOUBLING, table, SMALL))
 
     with intercept(another_first), pytest.raises(MigrationRunning):
-        carry_out(DOUBLING, table, SMALL)
+        run_work(DOUBLING, table, SMALL)
     assert inside[1].changed == 8
 
 
@@ -186,7 +186,7 @@ def test_an_item_that_is_written_meanwhile_is_changed_as_it_is_then(table: Table
             written.append(put(table, thing(1, number={"N": "5"})))
         return double(item, others)
 
-    assert carry_out(work(change), table, SMALL).changed == 1
+    assert run_work(work(change), table, SMALL).changed == 1
     (item,) = scanned(table).values()
     assert (item["number"], item["double"]) == ({"N": "5"}, {"N": "10"})
 
@@ -210,7 +210,7 @@ def test_an_item_that_is_gone_meanwhile_is_let_be(table: Table, become: Any) -> 
         become(table, item)
         return double(item, others)
 
-    assert carry_out(work(change), table, SMALL).changed == 0
+    assert run_work(work(change), table, SMALL).changed == 0
     assert [item for item in scanned(table).values() if "double" in item] == []
 
 
@@ -226,7 +226,7 @@ def test_an_item_that_never_stands_still_is_a_failure(table: Table, sent: list[S
         return double(item, others)
 
     with pytest.raises(MigrationIncomplete, match="written by others each of the 6 times") as caught:
-        carry_out(work(change), table, SMALL)
+        run_work(work(change), table, SMALL)
     assert (caught.value.failed, number) == (1, 7)
     assert operations(sent).count("GetItem") == 1 + 5
 
@@ -248,7 +248,7 @@ def test_failures_are_named_and_the_rest_is_done(table: Table) -> None:
     with pytest.raises(
         MigrationIncomplete, match="run the same command again: it looks at these items alone"
     ) as caught:
-        carry_out(work(refusing(2, 5)), table, SMALL)
+        run_work(work(refusing(2, 5)), table, SMALL)
     assert dict(caught.value.failures) == {
         (f"THING#00000{number}", "#METADATA"): f"{number} cannot be doubled." for number in (2, 5)
     }
@@ -259,11 +259,11 @@ def test_what_failed_is_tried_again_and_nothing_else(table: Table, sent: list[Se
     """The second run reads the items that failed by their keys."""
     put(table, *map(thing, range(8)))
     with pytest.raises(MigrationIncomplete):
-        carry_out(work(refusing(2, 5)), table, SMALL)
+        run_work(work(refusing(2, 5)), table, SMALL)
     with pytest.raises(MigrationIncomplete, match="7 items were changed, 1 could not be"):
-        carry_out(work(refusing(5)), table, SMALL)
+        run_work(work(refusing(5)), table, SMALL)
     sent.clear()
-    assert carry_out(DOUBLING, table, SMALL).changed == 8
+    assert run_work(DOUBLING, table, SMALL).changed == 8
     assert operations(sent) == [
         "GetItem", "TransactWriteItems", "DescribeTable", "TransactGetItems", "GetItem", "UpdateItem", "PutItem",
         "PutItem",
@@ -275,9 +275,9 @@ def test_of_many_failures_the_first_ones_are_kept(table: Table) -> None:
     """They are counted, a hundred of a segment are named, and the next run looks at all items again."""
     put(table, *map(thing, range(150)))
     with pytest.raises(MigrationIncomplete, match="and 110 more") as caught:
-        carry_out(work(refusing(*range(120))), table, Options(segments=1))
+        run_work(work(refusing(*range(120))), table, Options(segments=1))
     assert (caught.value.failed, len(caught.value.failures)) == (120, 100)
-    assert carry_out(DOUBLING, table).changed == 120
+    assert run_work(DOUBLING, table).changed == 120
     assert scanned(table) == doubled(*range(150))
 
 
@@ -293,8 +293,8 @@ def test_what_the_table_refuses_ends_the_work(table: Table) -> None:
             raise refusal(operation, "AccessDeniedException")
 
     with intercept(refuse), pytest.raises(MigrationStopped, match="run the same command again"):
-        carry_out(DOUBLING, table, SMALL)
-    assert carry_out(DOUBLING, table, SMALL).matched == 8
+        run_work(DOUBLING, table, SMALL)
+    assert run_work(DOUBLING, table, SMALL).matched == 8
     assert scanned(table) == doubled(*range(8))
 
 
@@ -315,10 +315,10 @@ def test_a_signal_ends_it_in_good_order(table: Table, number: signal.Signals) ->
         return double(item, others)
 
     with pytest.raises(MigrationStopped, match=r"stopped after \d+ of about \d+ items"):
-        carry_out(work(change), table, SMALL)
+        run_work(work(change), table, SMALL)
     assert signal.getsignal(number) is before
     assert changed == 5
-    assert carry_out(DOUBLING, table).changed == 8
+    assert run_work(DOUBLING, table).changed == 8
     assert scanned(table) == doubled(*range(8))
 
 
@@ -326,7 +326,7 @@ def test_progress(table: Table) -> None:
     """First what is expected, then the sums after each page."""
     put(table, *map(thing, range(8)))
     told: list[Progress] = []
-    carry_out(DOUBLING, table, replace(SMALL, progress=told.append))
+    run_work(DOUBLING, table, replace(SMALL, progress=told.append))
     assert (told[0].scanned, told[0].expected, told[0].seconds_left) == (0, 10, None)
     assert [each.matched for each in told] == sorted(each.matched for each in told)
     assert (told[-1].scanned, told[-1].matched, told[-1].changed, told[-1].failed) == (10, 8, 8, 0)
@@ -351,7 +351,7 @@ def test_options_that_cannot_be(options: dict[str, Any]) -> None:
 def test_not_within_a_block(table: Table) -> None:
     """A block's writes are not stored yet, and work on items cannot be taken back."""
     with transactions.atomic(), pytest.raises(NotSupported, match="Call it outside"):
-        carry_out(DOUBLING, table)
+        run_work(DOUBLING, table)
 
 
 def test_a_dry_run_writes_nothing(table: Table, sent: list[SentRequest]) -> None:
@@ -396,6 +396,6 @@ def test_a_place_that_is_deleted_meanwhile(table: Table) -> None:
 
     deleted: list[Any] = []
     with intercept(deleting):
-        carry_out(work(change), table, Options(segments=3, page=5))
+        run_work(work(change), table, Options(segments=3, page=5))
     assert len(deleted) == 3
     assert len(seen) == 100

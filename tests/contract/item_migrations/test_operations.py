@@ -8,7 +8,7 @@ from threading import Semaphore
 
 import pytest
 
-from dynamo_single.evolution.backfill import Options, Work, carry_out
+from dynamo_single.evolution.backfill import Options, Work, run_work
 from dynamo_single.table import Table
 from dynamo_single.test_tables import contents
 from tests.contract.item_migrations.cases import CASES, Case, Phase
@@ -52,7 +52,7 @@ def test_an_operation_while_old_and_new_code_writes(table: Table, name: str) -> 
     for phase in range(len(case.phases)):
         with at_work(world, case, phase):
             for work in works(case, phase):
-                carry_out(work, table, Options(segments=3, page=10))
+                run_work(work, table, Options(segments=3, page=10))
     assert_carried_over(table, case, world)
     assert world.writes
 
@@ -79,4 +79,4 @@ def run(table: Table, case: Case) -> None:
     """All phases of a case, whoever has carried out some of it before."""
     for phase in range(len(case.phases)):
         for work in works(case, phase):
-            carry_out(work, table, Options(segments=1, page=3, take_over=True))
+            run_work(work, table, Options(segments=1, page=3, take_over=True))

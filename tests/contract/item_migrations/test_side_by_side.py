@@ -155,7 +155,7 @@ def test_new_code_writes_a_key_no_more_once_it_goes(app: History, monkeypatch: p
     def wait(step: Any) -> None:
         new.objects.create(shop_id=next(written), name="D")
 
-    monkeypatch.setattr(apply, "_wait", wait)
+    monkeypatch.setattr(apply, "_wait_for_grace", wait)
     app.finish()
     assert [name for name in "abcde" if "gs1pk" in item(name)] == []
 

@@ -19,7 +19,7 @@ from django.db.models import F
 from dynamo_single import models
 from dynamo_single.evolution import apply, finish
 from dynamo_single.evolution.backfill import Options
-from dynamo_single.evolution.migrate_run import Run, running
+from dynamo_single.evolution.migrate_run import Run, use_run
 from dynamo_single.exceptions import KeyNotFilled
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import Table
@@ -99,7 +99,7 @@ def test_old_and_new_code_lose_nothing(
             for process in new:
                 process.hear()
 
-        monkeypatch.setattr(apply, "_wait", wait)
+        monkeypatch.setattr(apply, "_wait_for_grace", wait)
         with meanwhile(world, new):
             app.finish()
         for process in new:
@@ -192,13 +192,13 @@ def test_threads_of_new_code_go_on_while_a_rename_is_finished(renaming: Any, mon
         for worker in workers:
             worker.wait_for(2)
 
-    monkeypatch.setattr(apply, "_wait", wait)
+    monkeypatch.setattr(apply, "_wait_for_grace", wait)
     for worker in workers:
         worker.start()
     try:
         wait()
-        with running(Run(options=Options(segments=2, page=2))) as this:
-            for each in finish.opened():
+        with use_run(Run(options=Options(segments=2, page=2))) as this:
+            for each in finish.open_changes():
                 finish.finish(each, this)
         wait()
     finally:

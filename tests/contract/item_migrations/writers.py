@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any
 
-from dynamo_single.evolution.backfill.claims import held
-from dynamo_single.evolution.backfill.rewrite import indexes_of, with_pairs
+from dynamo_single.evolution.backfill.claims import required_claims
+from dynamo_single.evolution.backfill.rewrite import indexes_of, with_index_keys
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.effects.unique_claims import claim_item
@@ -149,7 +149,7 @@ def assert_carried_over(table: Table, case: Case, world: World) -> None:
     for key, item in lamps.items():
         values = snapshot.values_of(item)
         assert snapshot.primary_key(values) == key
-        assert with_pairs(snapshot, indexes_of(snapshot), item) == item
+        assert with_index_keys(snapshot, indexes_of(snapshot), item) == item
         assert case.gone.isdisjoint(item)
         found[values["lamp_id"]] = values
     assert _claims(items.values()) == _expected_claims(snapshot, lamps.values())
@@ -165,5 +165,5 @@ def _claims(items: Any) -> dict[Any, Any]:
 
 
 def _expected_claims(snapshot: Snapshot, items: Any) -> dict[Any, Any]:
-    owned: dict[Any, Item] = {key: item for item in items for key in held(snapshot, snapshot.unique, item)}
+    owned: dict[Any, Item] = {key: item for item in items for key in required_claims(snapshot, snapshot.unique, item)}
     return {key: claim_item(key, item) for key, item in owned.items()}

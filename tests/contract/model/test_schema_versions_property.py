@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.doctor import verify
-from dynamo_single.evolution.backfill import Work, carry_out
-from dynamo_single.evolution.backfill.rewrite import upgraded_items
+from dynamo_single.evolution.backfill import Work, run_work
+from dynamo_single.evolution.backfill.rewrite import upgrade_items
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.table import Table, get_table
 from tests.contract.model.patrons import patron, put
@@ -126,8 +126,8 @@ class History:
     def all(self) -> None:
         """A migration upgrades all items."""
         after = replace(Snapshot.of(self.model), oldest_version=3, pending=())
-        work = Work("catalog", f"upgrade_{next(_numbers)}", 0, "open", "Upgrade", upgraded_items(after))
-        carry_out(work, get_table())
+        work = Work("catalog", f"upgrade_{next(_numbers)}", 0, "open", "Upgrade", upgrade_items(after))
+        run_work(work, get_table())
         found = [item for item in everything(self.table).values() if item["itemType"]["S"] == "Patron"]
         assert {item["schemaVersion"]["N"] for item in found} <= {"3"}
         assert not any({"name", "price"} & item.keys() for item in found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dynamo_single.evolution.backfill.rehearsal import applied
+from dynamo_single.evolution.backfill.rehearsal import apply_actions
 from dynamo_single.evolution.backfill.work import Task
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.matching import matches
@@ -29,7 +29,7 @@ class Store:
         assert len({action.key for action in actions}) == len(actions)
         for action in actions:
             assert matches(action.condition, self.items.get(action.key, {})), action
-        for key, item in applied(actions, self.items):
+        for key, item in apply_actions(actions, self.items):
             if item is None:
                 self.items.pop(key, None)
             else:

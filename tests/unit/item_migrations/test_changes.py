@@ -11,21 +11,21 @@ from hypothesis import given
 
 from dynamo_single import models
 from dynamo_single.evolution.backfill.attributes import (
-    converted_attribute,
-    copied_value,
-    dropped_attribute,
-    filled_attribute,
+    convert_attribute,
+    copy_value,
+    drop_attribute,
+    fill_attribute,
 )
 from dynamo_single.evolution.backfill.claims import (
-    moved_items,
-    needless_claims,
-    released_claims,
-    renamed_parents,
-    taken_claims,
+    delete_unused_claims,
+    move_items,
+    release_claims,
+    rename_parent_marks,
+    take_claims,
 )
-from dynamo_single.evolution.backfill.project_functions import changed_items
-from dynamo_single.evolution.backfill.rewrite import index_pairs
-from dynamo_single.evolution.backfill.work import mark_of
+from dynamo_single.evolution.backfill.project_functions import change_items
+from dynamo_single.evolution.backfill.rewrite import rewrite_index_keys
+from dynamo_single.evolution.backfill.work import digest_of
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.effects.unique_claims import claim_item, claims_of
@@ -80,7 +80,7 @@ def test_the_keys_of_an_item_are_those_that_the_model_writes(given: tuple[str, d
         "pk": {"S": "p"}, "sk": {"S": "s"}, "itemType": {"S": after.item_type}, **attributes_item(model, values),
     }  # fmt: skip
     store = Store({**bare, **junk})
-    failed = store.done(index_pairs(after, indexes))
+    failed = store.done(rewrite_index_keys(after, indexes))
     # What an item lacks is read as the default.
     known = registry.attributes_of(model)
     read = {name: absent_value(known[name]) if value is None else value for name, value in values.items()}
@@ -98,14 +98,14 @@ def test_an_item_in_the_trash_keeps_the_trashs_key() -> None:
     after = snapshot(BY_NAME)
     deleted = lamp(gs2pk={"S": "TRASH#Lamp"}, gs2sk={"S": "2025-01-01T00:00:00.000Z#1"}, **DELETED)
     store = Store(deleted, lamp("2", gs2pk={"S": "TRASH#Lamp"}, gs2sk={"S": "x"}))
-    assert store.done(index_pairs(after, ["gs2"])) == {}
+    assert store.done(rewrite_index_keys(after, ["gs2"])) == {}
     assert [*store.items.values()] == [deleted, lamp("2", gs2pk={"S": "LAMPS"}, gs2sk={"S": "Anna"})]
 
 
 def test_a_key_that_is_removed_leaves_the_index_to_others() -> None:
     """Only the index that is named is touched."""
     store = Store(lamp(gs2pk={"S": "LAMPS"}, gs2sk={"S": "Anna"}, gs3pk={"S": "other"}))
-    store.done(index_pairs(snapshot(), ["gs2"]))
+    store.done(rewrite_index_keys(snapshot(), ["gs2"]))
     assert [*store.items.values()] == [lamp(gs3pk={"S": "other"})]
 
 
@@ -113,7 +113,7 @@ def test_items_of_other_models_are_not_touched() -> None:
     """They are not even asked about."""
     other = {**lamp("1", gs2pk={"S": "x"}), "itemType": {"S": "Other"}}
     store = Store(other)
-    store.done(index_pairs(snapshot(BY_NAME), ["gs2"]))
+    store.done(rewrite_index_keys(snapshot(BY_NAME), ["gs2"]))
     assert [*store.items.values()] == [other]
 
 
@@ -129,9 +129,9 @@ def test_the_claims_of_an_item_are_those_that_the_model_takes(given: tuple[str, 
     try:
         wanted = {key: claim_item(key, item) for key in claims_of(model, item)}
     except InvalidValue:
-        assert store.done(taken_claims(after, after.unique))
+        assert store.done(take_claims(after, after.unique))
         return
-    assert store.done(taken_claims(after, after.unique)) == {}
+    assert store.done(take_claims(after, after.unique)) == {}
     assert store.items == {("p", "s"): item, **wanted}
 
 
@@ -140,7 +140,7 @@ def test_a_value_that_two_items_have_is_named_with_both() -> None:
     after = snapshot(email=models.EmailAttribute(null=True, unique=True))
     one, two = (lamp(name, email={"S": "a@b.c"}) for name in "12")
     store = Store(one, two)
-    failed = store.done(taken_claims(after, after.unique))
+    failed = store.done(take_claims(after, after.unique))
     assert failed == {
         ("LAMP#2", "#METADATA"): "UNIQUE#Lamp#email#a@b.c is held by LAMP#1 / #METADATA: both have the value. Change "
         "one of them, or delete it."
@@ -157,7 +157,7 @@ def test_what_is_not_live_holds_no_claim(more: Item, takes: bool) -> None:
     after = snapshot(email=models.EmailAttribute(null=True, unique=True), ends=models.TTLAttribute(null=True))
     item = lamp(email={"S": "a@b.c"}, **more)
     store = Store(item)
-    store.done(taken_claims(after, after.unique))
+    store.done(take_claims(after, after.unique))
     assert [*store.items.values()] == [item, *([claim(item, "email", "a@b.c")] if takes else [])]
 
 
@@ -167,7 +167,7 @@ def test_a_claim_that_has_expired_is_free() -> None:
     gone = lamp("1", email={"S": "a@b.c"}, expiresAt={"N": "1"})
     item = lamp("2", email={"S": "a@b.c"})
     store = Store(item, claim(gone, "email", "a@b.c"))
-    assert store.done(taken_claims(after, after.unique)) == {}
+    assert store.done(take_claims(after, after.unique)) == {}
     assert store.items[("UNIQUE#Lamp#email#a@b.c", "#CLAIM")] == claim(item, "email", "a@b.c")
 
 
@@ -182,7 +182,7 @@ def test_the_claims_of_a_rule_are_released_and_no_others() -> None:
         claim(item, "email", "a@b.c", kind="Lamps"),
     ]
     store = Store(item, claim(item, "email", "a@b.c"), claim(lamp("9"), "email", "gone"), *others)
-    assert store.done(released_claims(before, snapshot(), before.unique[0])) == {}
+    assert store.done(release_claims(before, snapshot(), before.unique[0])) == {}
     assert [*store.items.values()] == [item, *others]
 
 
@@ -192,9 +192,9 @@ def test_claims_of_a_rule_that_only_changes_its_form() -> None:
     after = snapshot(email=models.EmailAttribute(null=True, unique=True, canonical=True))
     items = [lamp("1", email={"S": "A@b.c"}), lamp("2", email={"S": "d@e.f"})]
     store = Store(*items, claim(items[0], "email", "A@b.c"), claim(items[1], "email", "d@e.f"))
-    store.done(taken_claims(after, after.unique))
-    store.done(released_claims(before, after, before.unique[0]))
-    store.done(taken_claims(after, after.unique))
+    store.done(take_claims(after, after.unique))
+    store.done(release_claims(before, after, before.unique[0]))
+    store.done(take_claims(after, after.unique))
     assert {key for key, _ in store.items if key.startswith("U")} == {
         "UNIQUE#Lamp#email#a@b.c",
         "UNIQUE#Lamp#email#d@e.f",
@@ -209,7 +209,7 @@ def test_claims_that_nobody_needs_are_deleted() -> None:
     needed = claim(live, "email", "a")
     needless = [claim(other, "email", "x"), claim(deleted, "email", "c"), claim(lamp("9"), "email", "d")]
     store = Store(live, other, deleted, needed, *needless)
-    assert store.done(needless_claims(now, now.unique[0])) == {}
+    assert store.done(delete_unused_claims(now, now.unique[0])) == {}
     assert [*store.items.values()] == [live, other, deleted, needed]
 
 
@@ -217,7 +217,7 @@ def test_a_default_is_written_where_a_value_is_missing() -> None:
     """A constant, or what a function makes of the item's other values."""
     after = snapshot(watts=models.IntegerAttribute(default=40))
     store = Store(lamp("1"), lamp("2", watts={"N": "7"}), lamp("3", **DELETED))
-    store.done(filled_attribute(after, "watts", lambda values: len(values["name"])))
+    store.done(fill_attribute(after, "watts", lambda values: len(values["name"])))
     assert [item["watts"] for item in store.items.values()] == [{"N": "4"}, {"N": "7"}, {"N": "4"}]
 
 
@@ -225,7 +225,7 @@ def test_a_folded_copy_follows_its_source() -> None:
     """Where it is missing, and where it is of an older value."""
     after = snapshot(folded=models.CanonicalAttribute(source="name"))
     store = Store(lamp("1"), lamp("2", folded={"S": "old"}), lamp("3", folded={"S": "anna"}))
-    store.done(filled_attribute(after, "folded"))
+    store.done(fill_attribute(after, "folded"))
     assert {item["folded"]["S"] for item in store.items.values()} == {"anna"}
 
 
@@ -236,7 +236,7 @@ def test_a_function_that_fails_is_a_failure_of_the_item() -> None:
         raise KeyError("size")
 
     store = Store(lamp())
-    failed = store.done(filled_attribute(snapshot(watts=models.IntegerAttribute(default=1)), "watts", broken))
+    failed = store.done(fill_attribute(snapshot(watts=models.IntegerAttribute(default=1)), "watts", broken))
     assert failed == {("LAMP#1", "#METADATA"): "broken() raised KeyError: 'size'"}
 
 
@@ -256,11 +256,11 @@ def test_a_rename_copies_and_then_drops() -> None:
     pair = {"gs2pk": {"S": "COLOUR#red"}, "gs2sk": {"S": "1"}}
     red, old = {"S": "red"}, {"S": "old"}
     store = Store(lamp("1", colour=red, **pair), lamp("2", colour=red, tint=old), lamp("3", tint=old))
-    store.done(copied_value(before, after, "colour", "tint"))
+    store.done(copy_value(before, after, "colour", "tint"))
     assert [*store.items.values()] == [
         lamp("1", colour=red, tint=red, **pair), lamp("2", colour=red, tint=red), lamp("3")
     ]  # fmt: skip
-    store.done(dropped_attribute(before, after, "colour"))
+    store.done(drop_attribute(before, after, "colour"))
     assert [*store.items.values()] == [lamp("1", tint=red, **pair), lamp("2", tint=red), lamp("3")]
 
 
@@ -269,14 +269,14 @@ def test_a_rename_of_what_is_unique_takes_claims_before_it_releases_any() -> Non
     before, after = renamed(unique=True)
     item = lamp("1", colour={"S": "red"})
     store = Store(item, claim(item, "colour", "red"))
-    store.done(copied_value(before, after, "colour", "tint"))
+    store.done(copy_value(before, after, "colour", "tint"))
     assert {pk for pk, _ in store.items if pk[0] == "U"} == {"UNIQUE#Lamp#colour#red", "UNIQUE#Lamp#tint#red"}
     store.items[("LAMP#1", "#METADATA")]["colour"] = {"S": "blue"}  # old code, which moves its own claim
     del store.items[("UNIQUE#Lamp#colour#red", "#CLAIM")]
     store.put(claim(item, "colour", "blue"))
-    store.done(copied_value(before, after, "colour", "tint"))
+    store.done(copy_value(before, after, "colour", "tint"))
     assert {pk for pk, _ in store.items if pk[0] == "U"} == {"UNIQUE#Lamp#colour#blue", "UNIQUE#Lamp#tint#blue"}
-    store.done(dropped_attribute(before, after, "colour"))
+    store.done(drop_attribute(before, after, "colour"))
     assert store.items == {
         ("LAMP#1", "#METADATA"): lamp("1", tint={"S": "blue"}),
         ("UNIQUE#Lamp#tint#blue", "#CLAIM"): claim(item, "tint", "blue"),
@@ -290,7 +290,7 @@ def test_a_rename_with_another_form() -> None:
         snapshot(cents=models.IntegerAttribute(null=True)),
     )
     store = Store(lamp(price={"N": "3"}))
-    store.done(copied_value(before, after, "price", "cents", lambda value: 100 * value))
+    store.done(copy_value(before, after, "price", "cents", lambda value: 100 * value))
     assert [*store.items.values()] == [lamp(price={"N": "3"}, cents={"N": "300"})]
 
 
@@ -302,7 +302,7 @@ def test_a_value_in_another_form_takes_its_keys_and_claims_along() -> None:
     item = lamp("1", size={"S": "12"}, gs2pk={"S": "SIZE"}, gs2sk={"S": "12"})
     done = lamp("2", size={"N": "5"}, gs2pk={"S": "SIZE"}, gs2sk={"S": "p5005"})
     store = Store(item, done, claim(item, "size", "12"), claim(done, "size", "p5005"))
-    assert store.done(converted_attribute(before, after, "size", int)) == {}
+    assert store.done(convert_attribute(before, after, "size", int)) == {}
     assert store.items == {
         ("LAMP#1", "#METADATA"): {**lamp("1", size={"N": "12"}), "gs2pk": {"S": "SIZE"}, "gs2sk": {"S": "p50112"}},
         ("LAMP#2", "#METADATA"): done,
@@ -315,7 +315,7 @@ def test_a_value_that_would_be_converted_twice_is_refused() -> None:
     """Nobody could tell after an interruption which items were converted."""
     before, after = snapshot(price=models.IntegerAttribute()), snapshot(price=models.DecimalAttribute())
     store = Store(lamp(price={"N": "3"}))
-    failed = store.done(converted_attribute(before, after, "price", lambda value: Decimal(value) * 100))
+    failed = store.done(convert_attribute(before, after, "price", lambda value: Decimal(value) * 100))
     assert "Store the attribute under another name" in failed["LAMP#1", "#METADATA"]
     assert [*store.items.values()] == [lamp(price={"N": "3"})]
 
@@ -324,7 +324,7 @@ def test_a_value_that_cannot_be_converted_is_named() -> None:
     """What the function raised, or what is neither of the old form nor of the new one."""
     before, after = snapshot(size=models.UnicodeAttribute()), snapshot(size=models.IntegerAttribute())
     store = Store(lamp("1", size={"S": "large"}), lamp("2", size={"B": b"x"}))
-    failed = store.done(converted_attribute(before, after, "size", int))
+    failed = store.done(convert_attribute(before, after, "size", int))
     assert failed["LAMP#1", "#METADATA"].startswith("int() raised ValueError")
     assert len(failed) == 2
 
@@ -335,7 +335,7 @@ def test_what_cannot_be_converted_in_its_place(name: str) -> None:
     before = snapshot(other=models.UnicodeAttribute(attr_name="a"))
     after = snapshot(other=models.UnicodeAttribute(attr_name="b"))
     with pytest.raises(ConfigurationError, match=r"primary key|physical name"):
-        converted_attribute(before, after, name)
+        convert_attribute(before, after, name)
 
 
 def test_dropping_leaves_what_is_stored_under_another_python_name() -> None:
@@ -343,7 +343,7 @@ def test_dropping_leaves_what_is_stored_under_another_python_name() -> None:
     before = snapshot(colour=models.UnicodeAttribute(attr_name="c"))
     after = snapshot(tint=models.UnicodeAttribute(attr_name="c"))
     store = Store(lamp(c={"S": "red"}))
-    store.done(dropped_attribute(before, after, "colour"))
+    store.done(drop_attribute(before, after, "colour"))
     assert [*store.items.values()] == [lamp(c={"S": "red"})]
 
 
@@ -358,7 +358,7 @@ def test_a_function_changes_values_with_all_that_follows() -> None:
     def louder(values: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return None if values["name"].isupper() else {"name": values["name"].upper(), "mail": f"x{values['mail']}"}
 
-    assert store.done(changed_items(now, louder)) == {}
+    assert store.done(change_items(now, louder)) == {}
     assert store.items == {
         ("LAMP#1", "#METADATA"): {**item, "name": {"S": "ANNA"}, "mail": {"S": "xa@b.c"}, "gs2sk": {"S": "ANNA"}},
         ("UNIQUE#Lamp#mail#xa@b.c", "#CLAIM"): claim(item, "mail", "xa@b.c"),
@@ -377,14 +377,14 @@ def test_a_function_changes_values_with_all_that_follows() -> None:
 def test_what_a_function_cannot_change(given: Mapping[str, Any], message: str) -> None:
     """The item is a failure, and nothing is written."""
     store = Store(lamp("1", folded={"S": "anna"}))
-    failed = store.done(changed_items(snapshot(folded=models.CanonicalAttribute(source="name")), lambda values: given))
+    failed = store.done(change_items(snapshot(folded=models.CanonicalAttribute(source="name")), lambda values: given))
     assert message in failed["LAMP#1", "#METADATA"]
 
 
 def test_a_function_that_never_ends_is_refused() -> None:
     """After an interruption it would change an item twice."""
     store = Store(lamp())
-    failed = store.done(changed_items(snapshot(), lambda values: {"name": values["name"] + "!"}))
+    failed = store.done(change_items(snapshot(), lambda values: {"name": values["name"] + "!"}))
     assert "changes again what it has changed" in failed["LAMP#1", "#METADATA"]
 
 
@@ -397,7 +397,7 @@ def test_a_move_takes_claims_and_keys_along() -> None:
     item = lamp("1", email={"S": "a"}, gs2pk={"S": "LAMPS"}, gs2sk={"S": "Anna"}, extra={"S": "kept"})
     deleted = lamp("2", gs2pk={"S": "TRASH#Lamp"}, gs2sk={"S": "2025-01-01T00:00:00.000Z#2"}, **DELETED)
     store = Store(item, deleted, claim(item, "email", "a"))
-    assert store.done(moved_items(before, after)) == {}
+    assert store.done(move_items(before, after)) == {}
     moved = {**item, "pk": {"S": "NEW#1"}, "sk": {"S": "#"}, "itemType": {"S": "Light"}}
     key = {"pk": {"S": "NEW#2"}, "sk": {"S": "#"}}
     assert store.items == {
@@ -413,7 +413,7 @@ def test_a_move_within_one_type_keeps_the_claim_for_the_new_key() -> None:
     after = snapshot(primary=("NEW#{lamp_id}", "#"), email=models.EmailAttribute(null=True, unique=True))
     item = lamp("1", email={"S": "a"})
     store = Store(item, claim(item, "email", "a"))
-    assert store.done(moved_items(before, after)) == {}
+    assert store.done(move_items(before, after)) == {}
     moved = {**item, "pk": {"S": "NEW#1"}, "sk": {"S": "#"}}
     assert store.items == {("NEW#1", "#"): moved, ("UNIQUE#Lamp#email#a", "#CLAIM"): claim(moved, "email", "a")}
 
@@ -422,7 +422,7 @@ def test_a_place_that_is_taken_is_named() -> None:
     """The item stays where it is."""
     before, after = snapshot(), snapshot(primary=("ONE#{name}", "#"))
     store = Store(lamp("1"), lamp("2"))
-    failed = store.do(moved_items(before, after))
+    failed = store.do(move_items(before, after))
     assert failed == {
         ("LAMP#2", "#METADATA"): "Its new key ONE#Anna / # is another item's. Change one of them, or delete it."
     }
@@ -432,14 +432,14 @@ def test_a_place_that_is_taken_is_named() -> None:
 def test_what_went_along_with_a_parent_names_its_new_type() -> None:
     """So that it is restored with it."""
     store = Store(lamp("1", deletedWith={"S": "Lamp#1"}), lamp("2", deletedWith={"S": "Lampion#1"}))
-    store.done(renamed_parents("Lamp", "Light"))
+    store.done(rename_parent_marks("Lamp", "Light"))
     assert [item["deletedWith"]["S"] for item in store.items.values()] == ["Light#1", "Lampion#1"]
 
 
 def test_other_work_has_another_mark() -> None:
     """A key that was edited after an interruption is not gone on with; the same one is, in another process too."""
     texts = ["{name}", "{lamp_id}"]
-    marks = [mark_of("lamp", snapshot(), snapshot({"key": models.IndexKey("gs2", "LAMPS", text)})) for text in texts]
+    marks = [digest_of("lamp", snapshot(), snapshot({"key": models.IndexKey("gs2", "LAMPS", text)})) for text in texts]
     assert len({*marks}) == 2
-    assert marks[0] == mark_of("lamp", snapshot(), snapshot({"key": models.IndexKey("gs2", "LAMPS", "{name}")}))
+    assert marks[0] == digest_of("lamp", snapshot(), snapshot({"key": models.IndexKey("gs2", "LAMPS", "{name}")}))
     assert "0x" not in repr(snapshot(BY_NAME, email=models.EmailAttribute(null=True, unique=True)))

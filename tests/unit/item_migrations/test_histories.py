@@ -16,21 +16,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dynamo_single.evolution.backfill.attributes import (
-    converted_attribute,
-    copied_value,
-    dropped_attribute,
-    filled_attribute,
+    convert_attribute,
+    copy_value,
+    drop_attribute,
+    fill_attribute,
 )
 from dynamo_single.evolution.backfill.claims import (
-    following,
-    held,
-    moved_items,
-    needless_claims,
-    released_claims,
-    taken_claims,
+    claim_actions,
+    delete_unused_claims,
+    move_items,
+    release_claims,
+    required_claims,
+    take_claims,
 )
-from dynamo_single.evolution.backfill.project_functions import changed_items
-from dynamo_single.evolution.backfill.rewrite import index_pairs, indexes_of, with_pairs, with_value
+from dynamo_single.evolution.backfill.project_functions import change_items
+from dynamo_single.evolution.backfill.rewrite import indexes_of, rewrite_index_keys, with_index_keys, with_value
 from dynamo_single.evolution.backfill.work import Task
 from dynamo_single.evolution.snapshots import Snapshot, with_attribute_renamed
 from dynamo_single.evolution.stored_attributes import StoredAttribute, UniqueRule
@@ -90,11 +90,11 @@ class Histories(RuleBasedStateMachine):
         item = {**(before or {}), **bare, names.PARTITION_KEY: {"S": key[0]}, names.SORT_KEY: {"S": key[1]}}
         for name, value in {**stored, names.DELETED_AT: DELETED if deleted else None}.items():
             item = with_value(item, name, value)
-        item = with_pairs(form, indexes_of(form), item)
-        old = set() if before is None else held(form, form.unique, before)
-        new = held(form, form.unique, item)
+        item = with_index_keys(form, indexes_of(form), item)
+        old = set() if before is None else required_claims(form, form.unique, before)
+        new = required_claims(form, form.unique, item)
         try:
-            along = following(old, new, item, self.store.others(old | new))
+            along = claim_actions(old, new, item, self.store.others(old | new))
         except InvalidValue:
             return False  # unique: refused
         self.store.carry_out((Put(item), *along))
@@ -116,7 +116,7 @@ class Histories(RuleBasedStateMachine):
     def gone(self, form: Snapshot, pk: str) -> None:
         """Code of a form deletes an object with the claims that it knows."""
         item = self.store.items.pop(form.primary_key({"lamp_id": pk}))
-        for key in held(form, form.unique, item):
+        for key in required_claims(form, form.unique, item):
             self.store.items.pop(key, None)
 
     def given(self, form: Snapshot, values: list[str | None]) -> dict[str, Any]:
@@ -179,7 +179,7 @@ class Histories(RuleBasedStateMachine):
         if part is not None:
             keys[f"by_{index}"] = IndexKey(index, f"{self.now.item_type.upper()}{self.made}", f"{{{part}}}")
         after = replace(self.now, keys=keys)
-        fill = index_pairs(after, [index])
+        fill = rewrite_index_keys(after, [index])
         if part is not None and index not in {key.index for key in self.now.keys.values()} and index != "gs1":
             assert self.do(data, fill)
             self.old_code(data)
@@ -193,7 +193,7 @@ class Histories(RuleBasedStateMachine):
             return
         name = self.name()
         after = replace(self.now, attributes={**self.now.attributes, name: replace(TEXT, stored=name)})
-        fill = filled_attribute(after, name, lambda values: default)
+        fill = fill_attribute(after, name, lambda values: default)
         assert self.do(data, fill)
         self.objects = {pk: ({**values, name: default}, deleted) for pk, (values, deleted) in self.objects.items()}
 
@@ -221,7 +221,7 @@ class Histories(RuleBasedStateMachine):
         if name is None or self.used(name):
             return
         after = replace(self.now, attributes={n: each for n, each in self.now.attributes.items() if n != name})
-        assert self.do(data, dropped_attribute(self.now, after, name))
+        assert self.do(data, drop_attribute(self.now, after, name))
         self.objects = {
             pk: ({n: value for n, value in values.items() if n != name}, deleted)
             for pk, (values, deleted) in self.objects.items()
@@ -244,16 +244,16 @@ class Histories(RuleBasedStateMachine):
         def later(values: dict[str, Any]) -> dict[str, Any]:
             return {new if name == old else name: value for name, value in values.items()}
 
-        copy = copied_value(self.now, after, old, new)
+        copy = copy_value(self.now, after, old, new)
         assert self.do(data, copy)
         self.objects = {pk: (later(values), deleted) for pk, (values, deleted) in self.objects.items()}
         self.old_code(data, later)
         rules = [each for each in after.unique if new in each.attributes]
-        assert self.do(data, *(needless_claims(after, each) for each in rules), copy)
-        assert self.do(data, dropped_attribute(self.now, after, old))
+        assert self.do(data, *(delete_unused_claims(after, each) for each in rules), copy)
+        assert self.do(data, drop_attribute(self.now, after, old))
         for each in self.now.unique:
             if old in each.attributes:
-                assert self.do(data, released_claims(self.now, after, each))
+                assert self.do(data, release_claims(self.now, after, each))
         self.now = after
 
     @rule(data=st.data())
@@ -265,7 +265,7 @@ class Histories(RuleBasedStateMachine):
         one = self.now.attributes[name]
         kind, convert = ("UnicodeAttribute", str) if one.kind == "IntegerAttribute" else ("IntegerAttribute", int)
         after = replace(self.now, attributes={**self.now.attributes, name: replace(one, kind=kind)})
-        assert self.do(data, converted_attribute(self.now, after, name, convert))
+        assert self.do(data, convert_attribute(self.now, after, name, convert))
         for values, _ in self.objects.values():
             if values.get(name) is not None:
                 values[name] = convert(values[name])
@@ -279,15 +279,15 @@ class Histories(RuleBasedStateMachine):
             return
         rule = UniqueRule((name,))
         after = replace(self.now, unique=(*self.now.unique, rule))
-        first = self.do(data, taken_claims(after, (rule,)))
+        first = self.do(data, take_claims(after, (rule,)))
         self.old_code(data)
-        done = first and self.do(data, needless_claims(after, rule), taken_claims(after, (rule,)))
+        done = first and self.do(data, delete_unused_claims(after, rule), take_claims(after, (rule,)))
         live = [values.get(name) for values, deleted in self.objects.values() if not deleted and values.get(name)]
         if done:
             assert len(live) == len(set(live))
             self.now = after
         else:
-            assert self.do(data, released_claims(after, self.now, rule))
+            assert self.do(data, release_claims(after, self.now, rule))
 
     @precondition(lambda self: self.now.unique)
     @rule(data=st.data())
@@ -295,18 +295,18 @@ class Histories(RuleBasedStateMachine):
         """All claims of a rule go."""
         gone = data.draw(st.sampled_from(self.now.unique))
         after = replace(self.now, unique=tuple(each for each in self.now.unique if each is not gone))
-        assert self.do(data, released_claims(self.now, after, gone))
+        assert self.do(data, release_claims(self.now, after, gone))
         self.now = after
 
     @rule(data=st.data(), prefix=st.sampled_from(["LAMP", "LIGHT"]), item_type=st.sampled_from(["Lamp", "Light"]))
     def move(self, data: Any, prefix: str, item_type: str) -> None:
         """To other primary keys, another type, both, or back; old code makes objects of the old form meanwhile."""
         after = replace(self.now, primary=Key(f"{prefix}#{{lamp_id}}", "#"), item_type=item_type)
-        assert self.do(data, moved_items(self.now, after))
+        assert self.do(data, move_items(self.now, after))
         moved = (prefix, item_type) != (self.now.primary.partition.split("#")[0], self.now.item_type)
         if moved and not self.now.unique:  # what is unique is so among items of one type: the pass names both
             self.old_code(data)
-        assert self.do(data, moved_items(self.now, after))
+        assert self.do(data, move_items(self.now, after))
         self.now = after
 
     @rule(data=st.data())
@@ -320,7 +320,7 @@ class Histories(RuleBasedStateMachine):
         def function(values: Mapping[str, Any]) -> dict[str, Any] | None:
             return {name: kind(2)} if values[name] == kind(1) else None
 
-        assert self.do(data, changed_items(self.now, function))
+        assert self.do(data, change_items(self.now, function))
         for values, _ in self.objects.values():
             if values.get(name) == kind(1):
                 values[name] = kind(2)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from dynamo_single import models
-from dynamo_single.evolution.backfill.claims import moved_items
+from dynamo_single.evolution.backfill.claims import move_items
 from dynamo_single.evolution.snapshots import Snapshot, with_attribute_renamed
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
 from dynamo_single.orm.effects.unique_claims import claims_of
@@ -249,4 +249,4 @@ def test_a_model_that_gets_shards_leaves_its_items_as_they_are() -> None:
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(knowledge, "recorded", lambda table, item_type: Schedule())
-        assert moved_items(before, after).change(item, {}) == ()
+        assert move_items(before, after).change(item, {}) == ()
