@@ -27,7 +27,7 @@ from dynamo_single.backend.router import uses_engine
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import rows
-from dynamo_single.orm.results.cached_lists import Held
+from dynamo_single.orm.results.cached_lists import CachedLists
 from dynamo_single.orm.results.state import supposed_filled
 from dynamo_single.orm.schema.fields.base import SetField
 from dynamo_single.orm.schema.types import DynamoModel
@@ -150,7 +150,7 @@ def _of_admin(model_admin: Any) -> Iterator[_Refused]:
         "" if limit else " Short lists are ordered and filtered in memory, if list_max_in_memory says how short."
     )
     if limit:
-        queryset = queryset._asking(replace(queryset._asked, held=Held(limit)))
+        queryset = queryset._asking(replace(queryset._asked, held=CachedLists(limit)))
     if model_admin.ordering and own.get_ordering is HidesSecrets.get_ordering:
         ordering = model_admin.ordering
         refused = _refused(lambda: queryset.order_by(*ordering))

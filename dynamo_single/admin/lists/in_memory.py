@@ -18,7 +18,7 @@ from dynamo_single.orm.plan.constraints import gather
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import objects
-from dynamo_single.orm.results.cached_lists import Held
+from dynamo_single.orm.results.cached_lists import CachedLists
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.flow import run
 
@@ -62,16 +62,16 @@ def attached(request: object, model_admin: Any, queryset: Any) -> Any:
         queryset = queryset.all()  # a project's own get_queryset() may give a manager
     if held is None or not limit:
         return queryset
-    mine = held.setdefault(model_admin.opts.label_lower, Held(limit))
+    mine = held.setdefault(model_admin.opts.label_lower, CachedLists(limit))
     asked = queryset._asked
     if asked.in_memory is not None:
         mine.limit = min(limit, asked.in_memory)
     return queryset if asked.held is mine else queryset._asking(replace(asked, held=mine))
 
 
-def of(queryset: Any) -> Held | None:
+def of(queryset: Any) -> CachedLists | None:
     """What a queryset may be answered of."""
-    found: Held | None = queryset._asked.held
+    found: CachedLists | None = queryset._asked.held
     return found
 
 
@@ -118,7 +118,7 @@ def _is_readable(queryset: QuerySet[DynamoModel]) -> bool:
 def count(model_admin: Any, queryset: Any) -> int:
     """How many rows there are: what is held, or one Query that counts; ``TooManyMatches`` past the bound."""
     if of(queryset) is None:
-        queryset = queryset._asking(replace(queryset._asked, held=Held(limit_of(model_admin) or _COUNTED)))
+        queryset = queryset._asking(replace(queryset._asked, held=CachedLists(limit_of(model_admin) or _COUNTED)))
     return int(queryset.count())
 
 

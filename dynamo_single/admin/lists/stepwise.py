@@ -105,7 +105,7 @@ def step(changelist: KeyChangeList, wanted: int, before: Progress) -> tuple[list
             read = before.read + (looked if is_listed else costs.items_read)
             if not cursor or len(found) >= wanted or read - before.read >= limit or read >= budget:
                 break
-    related.fetch(found, state_of(queryset).along)
+    related.fetch_references(found, state_of(queryset).along)
     progress = Progress(
         cursor,
         read,

@@ -44,14 +44,14 @@ async def aggregate(
     queryset._refuse_secrets((*args, *kwargs.values()))
     measures = [
         aggregates.read_measure(queryset.model, queryset.query, alias, expression, summarize=True)
-        for alias, expression in aggregates.named(args, kwargs, "aggregate").items()
+        for alias, expression in aggregates.named_expressions(args, kwargs, "aggregate").items()
     ]
     return await aggregates.aggregate((await queryset._state()).source(), measures) if measures else {}
 
 
 def annotate(queryset: Q, args: Sequence[object], kwargs: Mapping[str, object]) -> Q:
     """The same queryset with measures of each object, or after ``values()`` of each group of them."""
-    expressions = aggregates.named(args, kwargs, "annotate")
+    expressions = aggregates.named_expressions(args, kwargs, "annotate")
     queryset._refuse_secrets(expressions.values())
     before = queryset._asked.computation
     if before is None:
@@ -166,13 +166,13 @@ def with_columns(
 
 def dates(queryset: Q, name: str, kind: str, order: str) -> Q:
     """The days on which the periods of an attribute begin."""
-    measures.check(kind, measures.DAY_KINDS, order)
+    measures.check_period(kind, measures.DATE_PERIODS, order)
     return _dates(queryset, name, (DateAttribute, TimestampAttribute), kind, order, None)
 
 
 def datetimes(queryset: Q, name: str, kind: str, order: str, zone: datetime.tzinfo | None) -> Q:
     """The moments at which the periods of an attribute begin."""
-    measures.check(kind, measures.KINDS, order)
+    measures.check_period(kind, measures.DATETIME_PERIODS, order)
     return _dates(queryset, name, (TimestampAttribute,), kind, order, zone or timezone.get_current_timezone())
 
 

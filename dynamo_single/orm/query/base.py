@@ -148,7 +148,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
                 self._result_cache = list(self._iterable_class(self))
             along = along_of(self)
             if along:
-                related.fetch(self._result_cache, along)
+                related.fetch_references(self._result_cache, along)
         super()._fetch_all()
 
     def _is_native(self) -> bool:
@@ -241,7 +241,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         if not is_run() and not all(queryset._is_native() for queryset in querysets):
             return
         states = [await queryset._state() for queryset in querysets]
-        for queryset, found in zip(querysets, await one_query.read(states), strict=True):
+        for queryset, found in zip(querysets, await one_query.read_partitions(states), strict=True):
             if found is not None:
                 queryset._result_cache = found
                 await prefetch.fetch(found, along_of(queryset))

@@ -110,10 +110,10 @@ class QuerySet(AwaitedQuerySet[M]):
         members = related.members_of(state, plan)
         along = tuple(explain.announce_along(state, plan, members))
         if members:
-            plan = related.whole(plan, members)
+            plan = related.collection_plan(plan, members)
             afterwards = [*along]
         else:
-            computed = computation.announce(state.asked.computation)
+            computed = computation.explain_requests(state.asked.computation)
             afterwards = [*explain.announce_deletions(self.model, plan), *computed, *along]
         if execute:
             afterwards += explain.execute(self._iterable_class(self), state.along)

@@ -28,7 +28,7 @@ from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Plan, attributes_of, project
 from dynamo_single.orm.reading import execute as reading
 from dynamo_single.orm.results import cached_lists, objects, sorting
-from dynamo_single.orm.results.measures import NUMBERS, Function, Measure, Tally, checked_default
+from dynamo_single.orm.results.measures import NUMBERS, Accumulator, Function, Measure, checked_default
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.base import DynamoField, IdentityField
@@ -41,7 +41,7 @@ from dynamo_single.orm.where.tree import read_where
 FUNCTIONS: dict[type[Any], Function] = {Count: "Count", Min: "Min", Max: "Max", Sum: "Sum", Avg: "Avg"}
 
 
-def named(args: Sequence[Any], kwargs: Mapping[str, Any], method: str) -> dict[str, Any]:
+def named_expressions(args: Sequence[Any], kwargs: Mapping[str, Any], method: str) -> dict[str, Any]:
     """The expressions that a method was given, by alias, in the order in which Django has their results."""
     strange = [str(each) for each in (*args, *kwargs.values()) if not hasattr(each, "resolve_expression")]
     if strange:
@@ -188,24 +188,24 @@ def _default(function: Function, field: Any, expression: Any) -> object:
 async def aggregate(source: QueryState, measures: Sequence[Measure]) -> dict[str, object]:
     """The results by alias; ``source`` asks for the objects themselves, in its own order and slice."""
     if source.is_empty:
-        results = Tallies(source.model, measures).results()
+        results = Accumulators(source.model, measures).results()
     else:
-        direct = await _direct(source, measures)
-        results = await _added_up(source, measures) if direct is None else direct
+        direct = await _aggregate_by_keys(source, measures)
+        results = await _aggregate_in_memory(source, measures) if direct is None else direct
     return {measure.alias: result for measure, result in zip(measures, results, strict=True)}
 
 
-class Tallies:
+class Accumulators:
     """Several measures of the same items."""
 
     def __init__(self, model: type[DynamoModel], measures: Sequence[Measure]) -> None:
         attributes = registry.attributes_of(model)
         layout = registry.layout_of(model)
         self._schema = layout.schema
-        self._each: list[tuple[Tally, Any, Callable[[Any], Any]]] = []
+        self._each: list[tuple[Accumulator, Any, Callable[[Any], Any]]] = []
         for measure in measures:
             name = measure.attribute
-            tally = Tally(measure, attributes[name] if name else None)
+            tally = Accumulator(measure, attributes[name] if name else None)
             value = value_reader(model, name) if name else bool
             self._each.append((tally, lower(measure.filter, layout), value))
 
@@ -221,7 +221,7 @@ class Tallies:
         return [tally.result() for tally, _, _ in self._each]
 
 
-def needed(measures: Iterable[Measure]) -> set[str]:
+def measured_attributes(measures: Iterable[Measure]) -> set[str]:
     """The attributes that measures look at."""
     found: set[str] = set()
     for measure in measures:
@@ -229,17 +229,17 @@ def needed(measures: Iterable[Measure]) -> set[str]:
     return found
 
 
-async def _added_up(source: QueryState, measures: Sequence[Measure]) -> list[object]:
+async def _aggregate_in_memory(source: QueryState, measures: Sequence[Measure]) -> list[object]:
     what = f"aggregate({', '.join(map(str, measures))})"
     sliced = source.window.is_sliced
     plan = objects.plan(source) if sliced else objects.plan_of_matches(source)
     limit = objects.limit_of(source, plan, what, sliced=True)
-    plan = project(plan, needed(measures))
+    plan = project(plan, measured_attributes(measures))
     if sliced:
         found = objects.checked(source, objects.items(source, plan), limit)
     else:
         found = objects.matches(source, plan, limit)
-    tallies = Tallies(source.model, measures)
+    tallies = Accumulators(source.model, measures)
     async with aclosing(found):
         async for page in found:
             for item in page:
@@ -248,7 +248,7 @@ async def _added_up(source: QueryState, measures: Sequence[Measure]) -> list[obj
     return tallies.results()
 
 
-async def _direct(source: QueryState, measures: Sequence[Measure]) -> list[object] | None:
+async def _aggregate_by_keys(source: QueryState, measures: Sequence[Measure]) -> list[object] | None:
     """The results that keys give by themselves, one by one; ``None`` unless they give all of them.
 
     There may be one count, since each reads all that it counts, and any number of values at the ends of a key.
@@ -263,7 +263,7 @@ async def _direct(source: QueryState, measures: Sequence[Measure]) -> list[objec
     plans = [_plan_of(source, measure) for measure in measures]
     if None in plans:
         return None
-    return [await _answer(source, measure, cast(Plan, plan)) for measure, plan in zip(measures, plans, strict=True)]
+    return [await _key_result(source, measure, cast(Plan, plan)) for measure, plan in zip(measures, plans, strict=True)]
 
 
 def _plan_of(source: QueryState, measure: Measure) -> Plan | None:
@@ -275,7 +275,7 @@ def _plan_of(source: QueryState, measure: Measure) -> Plan | None:
     query = source.query(ordered=False)
     ordering = (Order(name, measure.function == "Max"),) if name and not counts else ()
     query = replace(
-        query, where=join((query.where, measure.filter, _present(source.model, measure))), ordering=ordering
+        query, where=join((query.where, measure.filter, _has_value(source.model, measure))), ordering=ordering
     )
     try:
         plan = planner.plan(query, now=clock.instant())
@@ -284,12 +284,12 @@ def _plan_of(source: QueryState, measure: Measure) -> Plan | None:
     limit = source.asked.may_hold
     if plan.in_memory is not None:
         return None  # the first of several single items is not the least of them
-    if limit is not None and cached_lists.fitted(plan, limit) is not plan:
+    if limit is not None and cached_lists.with_short_filter(plan, limit) is not plan:
         return None
     return project(plan, {name}) if name and not counts else plan
 
 
-def _present(model: type[DynamoModel], measure: Measure) -> Condition:
+def _has_value(model: type[DynamoModel], measure: Measure) -> Condition:
     """The condition that leaves out what counts for nothing: items without the attribute."""
     name = measure.attribute
     layout = registry.layout_of(model)
@@ -303,10 +303,10 @@ def _present(model: type[DynamoModel], measure: Measure) -> Condition:
     return Compare(name, "isnull", False)
 
 
-async def _answer(source: QueryState, measure: Measure, plan: Plan) -> object:
+async def _key_result(source: QueryState, measure: Measure, plan: Plan) -> object:
     if measure.function == "Count":
         return await reading.count(source.table, plan)
-    tallies = Tallies(source.model, [replace(measure, filter=EVERYTHING)])
+    tallies = Accumulators(source.model, [replace(measure, filter=EVERYTHING)])
     for item in await reading.listed(source.table, plan, stop=1):
         decode.check_type(source.model, item)
         tallies.add(item)

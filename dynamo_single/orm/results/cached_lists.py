@@ -35,10 +35,10 @@ from dynamo_single.table.request import NewItem
 from dynamo_single.table.table import Table
 
 #: What of a plan says which items it reads: the index, the key conditions, and whether the read is consistent.
-Reach = tuple[str | None, tuple[KeyCondition, ...], bool]
+ReadRange = tuple[str | None, tuple[KeyCondition, ...], bool]
 
 
-class Held:
+class CachedLists:
     """What was read so far: at most ``limit`` items of each reach, and as many of each partition if there are several.
 
     ``is_exceeded`` says that there was more, which was reported by ``TooManyMatches`` and is not read again.
@@ -47,7 +47,7 @@ class Held:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.is_exceeded = False
-        self._read: dict[Reach, list[NewItem] | None] = {}
+        self._read: dict[ReadRange, list[NewItem] | None] = {}
 
     @property
     def is_used(self) -> bool:
@@ -79,7 +79,7 @@ class Held:
     async def _items(self, table: Table, reach: Plan) -> list[NewItem]:
         key = reach.index, reach.conditions, reach.consistent
         if key not in self._read:
-            found = await _listed(table, reach, self.limit + 1)
+            found = await _read_range(table, reach, self.limit + 1)
             self._read[key] = found if len(found) <= self.limit else None
         known = self._read[key]
         if known is None:
@@ -93,7 +93,7 @@ class Held:
         return known
 
 
-async def _listed(table: Table, reach: Plan, most: int) -> list[NewItem]:
+async def _read_range(table: Table, reach: Plan, most: int) -> list[NewItem]:
     """What is reached, each item once, up to ``most`` or the rest of a page more."""
     if reach.kind != "union":
         return await execute.listed(table, reach, stop=most)
@@ -111,10 +111,12 @@ def is_exact(plan: Plan) -> bool:
     """Whether a plan reads nothing but what it gives: its keys express all that was asked."""
     if plan.kind == "union":
         return all(map(is_exact, plan.parts))
-    return plan.kind not in ("scan", "held") and (plan.kind != "query" or _own(plan) == conjuncts(plan.filter))
+    return plan.kind not in ("scan", "held") and (
+        plan.kind != "query" or _type_conditions(plan) == conjuncts(plan.filter)
+    )
 
 
-def plan(query: Query, *, now: object) -> Plan:
+def plan_cached(query: Query, *, now: object) -> Plan:
     """The plan that holds what a query's key conditions reach; ``query`` has no order.
 
     Single items are read by their keys instead. ``NoAccessPattern`` if no key reaches what is asked for.
@@ -122,19 +124,19 @@ def plan(query: Query, *, now: object) -> Plan:
     try:
         found = planner.plan(query, now=now)
     except NoAccessPattern:
-        found = _weaker(query, now)
+        found = _weaker_plan(query, now)
     if found.kind in ("get", "batch_get", "claim", "empty"):
         return found
     if found.kind == "union":
-        found = _weaker(query, now)
-    wanted = join((query.where, *_own(found)))
+        found = _weaker_plan(query, now)
+    wanted = join((query.where, *_type_conditions(found)))
     reach = replace(found, filter=EVERYTHING, query=replace(found.query, where=EVERYTHING))
     return Plan(
         "held", query, found.key, filter=wanted, parts=(reach,), reason="what the key reaches is held in memory"
     )
 
 
-def fitted(plan: Plan, limit: int) -> Plan:
+def with_short_filter(plan: Plan, limit: int) -> Plan:
     """The same plan if its filters are as short as DynamoDB takes them.
 
     If not, the longest conditions are left to Python: the plan holds up to ``limit`` items that meet the others, in the
@@ -168,11 +170,11 @@ def _divided(plan: Plan) -> tuple[Plan, tuple[Condition, ...]]:
     """The plan with as much of its filter as DynamoDB takes, and the rest of it."""
     if plan.kind not in ("query", "scan") or plan.filter == EVERYTHING:
         return plan, ()
-    kept, left = divided(conjuncts(plan.filter), plan.layout, first=_own(plan))
+    kept, left = divided(conjuncts(plan.filter), plan.layout, first=_type_conditions(plan))
     return (replace(plan, filter=join(kept)), left) if left else (plan, ())
 
 
-def _weaker(query: Query, now: object) -> Plan:
+def _weaker_plan(query: Query, now: object) -> Plan:
     """The plan of what keys can narrow: without what only Python compares, and without alternatives."""
     terms = [term for term in conjuncts(simplify(query.where)) if isinstance(term, Compare) and not needs_python(term)]
     for where in (join(terms), EVERYTHING):
@@ -185,7 +187,7 @@ def _weaker(query: Query, now: object) -> Plan:
     return planner.plan(query, now=now)
 
 
-def _own(plan: Plan) -> tuple[Condition, ...]:
+def _type_conditions(plan: Plan) -> tuple[Condition, ...]:
     """The conditions of a plan's filter that say whether an item is one of the model's objects at all."""
     always = {DELETED_AT, ITEM_TYPE, plan.layout.expires}
     return tuple(term for term in conjuncts(plan.filter) if {*attributes_of(term)} <= always)

@@ -64,12 +64,12 @@ class Computation(Struct, frozen=True):
 
 def distinct_rows(model: type[DynamoModel], columns: Columns | None) -> Computation | None:
     """What leaves rows that come again out; ``None`` if there are none, since the columns tell objects apart."""
-    if columns is None or _tells_objects_apart(model, columns):
+    if columns is None or _contains_identity(model, columns):
         return None
     return Computation(groups=columns.without_places(model), output=columns.names, shape=columns.shape)
 
 
-def _tells_objects_apart(model: type[DynamoModel], columns: Columns) -> bool:
+def _contains_identity(model: type[DynamoModel], columns: Columns) -> bool:
     named = {*columns.attributes}
     return not named.isdisjoint(("pk", model._meta.pk.attname)) or named.issuperset(registry.layout_of(model).identity)
 
@@ -87,7 +87,7 @@ def check_conditions(model: type[DynamoModel], computation: Computation, conditi
             )
 
 
-def announce(computation: Computation | None) -> Iterator[tuple[str, str]]:
+def explain_requests(computation: Computation | None) -> Iterator[tuple[str, str]]:
     """What will be sent for each object that is given, for ``explain()``."""
     for measure in computation.measures if computation is not None else ():
         if measure.children:

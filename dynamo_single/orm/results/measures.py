@@ -59,7 +59,7 @@ class Measure(Struct, frozen=True):
         return f"{self.alias}={self.function}({self.children or self.attribute or '*'}{distinct}{only})"
 
 
-class Tally:
+class Accumulator:
     """Adds up one measure, value by value, and gives its result in Django's type of it."""
 
     def __init__(self, measure: Measure, attribute: Attribute | None) -> None:
@@ -99,7 +99,7 @@ class Tally:
         if not self._count:
             return self.measure.default
         if function == "Sum":
-            return _in_form(self.attribute, self._total)
+            return _in_attribute_type(self.attribute, self._total)
         if function == "Avg":
             return self._average()
         return self._outermost
@@ -132,14 +132,14 @@ def checked_default(function: Function, attribute: Attribute, value: object) -> 
         number = exact_number(attribute, value)
     if function == "Avg" and not isinstance(attribute, DecimalAttribute):
         return float(number)
-    return _in_form(attribute, number) if function == "Sum" else number
+    return _in_attribute_type(attribute, number) if function == "Sum" else number
 
 
 def _exact(value: float | Decimal) -> Decimal:
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
-def _in_form(attribute: Attribute | None, number: Decimal) -> Decimal | float:
+def _in_attribute_type(attribute: Attribute | None, number: Decimal) -> Decimal | float:
     """A sum as the attribute's own values are."""
     if isinstance(attribute, DecimalAttribute):
         return number
@@ -151,31 +151,31 @@ def _in_form(attribute: Attribute | None, number: Decimal) -> Decimal | float:
 #
 # This module must not know attributes or querysets.
 
-DAY_KINDS = ("year", "month", "week", "day")
-KINDS = (*DAY_KINDS, "hour", "minute", "second")
+DATE_PERIODS = ("year", "month", "week", "day")
+DATETIME_PERIODS = (*DATE_PERIODS, "hour", "minute", "second")
 ORDERS = ("ASC", "DESC")
 
 
-def check(kind: str, kinds: tuple[str, ...], order: str) -> None:
+def check_period(kind: str, kinds: tuple[str, ...], order: str) -> None:
     """Refuse a kind of period, or an order, that there is not."""
     for name, value, known in (("kind", kind, kinds), ("order", order, ORDERS)):
         if value not in known:
             raise InvalidValue(f"{name!r} is one of {', '.join(map(repr, known))}, not {shown(value)}.")
 
 
-def day(value: datetime.date, kind: str) -> datetime.date:
+def period_of_date(value: datetime.date, kind: str) -> datetime.date:
     """The first day of the period that a day is in; of an aware moment, that of its day in the current time zone."""
     if isinstance(value, datetime.datetime):
         value = (timezone.localtime(value) if timezone.is_aware(value) else value).date()
     return _first_day(value, kind)
 
 
-def moment(value: datetime.datetime, kind: str, zone: datetime.tzinfo) -> datetime.datetime:
+def period_of_datetime(value: datetime.datetime, kind: str, zone: datetime.tzinfo) -> datetime.datetime:
     """The beginning of the period that a moment is in, by the clocks of a time zone, or as a naive one shows it."""
     # As in Django, the hour that clocks show twice is one period, the first of the two.
     is_aware = timezone.is_aware(value)
     local = (value.astimezone(zone) if is_aware else value).replace(tzinfo=None, fold=0)
-    if kind in DAY_KINDS:
+    if kind in DATE_PERIODS:
         start = datetime.datetime.combine(_first_day(local.date(), kind), datetime.time())
     else:
         start = local.replace(microsecond=0, second=0) if kind != "second" else local.replace(microsecond=0)

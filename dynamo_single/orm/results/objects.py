@@ -105,7 +105,7 @@ def _exact_or_held(state: QueryState) -> Plan:
     for sort in order:
         if not sorting.is_joined(sort):
             sorting.check_orderable(state.model, sort.attribute, "order_by()")
-    found = cached_lists.plan(state.query(ordered=False), now=_now(state))
+    found = cached_lists.plan_cached(state.query(ordered=False), now=_now(state))
     if order or state.reversed:
         found = replace(found, in_memory=InMemory(None, order, state.reversed))
     return projected(state, found)
@@ -130,14 +130,14 @@ def plan_by_key(state: QueryState, *, ordered: bool = True) -> Plan:
 def plan_of_matches(state: QueryState) -> Plan:
     """The plan that finds what matches, in any order, and reads it whole."""
     if state.asked.held is not None:
-        return cached_lists.plan(state.query(ordered=False), now=_now(state))
+        return cached_lists.plan_cached(state.query(ordered=False), now=_now(state))
     return _planned(state, ordered=False)
 
 
 def _planned(state: QueryState, *, ordered: bool) -> Plan:
     """The planner's plan; one that holds what it reads if a filter is too long for DynamoDB, and that was allowed."""
     found = planner.plan(state.query(ordered=ordered), now=_now(state))
-    return found if state.asked.may_hold is None else cached_lists.fitted(found, state.asked.may_hold)
+    return found if state.asked.may_hold is None else cached_lists.with_short_filter(found, state.asked.may_hold)
 
 
 def projected(state: QueryState, plan: Plan) -> Plan:
@@ -194,7 +194,7 @@ def opened(state: QueryState) -> Results:
     if state.along.prefetched:
         members = related.members_of(state, found)
         if members:
-            return related.read(state, found, members)
+            return related.read_collection(state, found, members)
     if found.kind == "batch_get" and found.in_memory is None and state.asked.columns is None:
         return _of_keys(state, found)
     if found.is_sharded and found.is_merged and found.in_memory is None and state.asked.columns is None:
@@ -313,15 +313,15 @@ def items(state: QueryState, plan: Plan) -> Pages[Item]:
 
 def _pages(state: QueryState, plan: Plan, *, skip: int = 0, stop: int | None = None) -> Pages[Item]:
     if plan.kind == "held":
-        rows = state.asked.held or cached_lists.Held(state.asked.in_memory or DEFAULT_LIMIT)
+        rows = state.asked.held or cached_lists.CachedLists(state.asked.in_memory or DEFAULT_LIMIT)
         return rows.pages(state.table, plan, skip=skip, stop=stop)
     return execute.pages(state.table, plan, skip=skip, stop=stop)
 
 
 async def _sorted(state: QueryState, plan: Plan, how: InMemory) -> Pages[Item]:
     found = [item async for page in matches(state, plan, how.limit) for item in page]
-    readers = await sorting.readers(state.model, how.ordering, found)
-    sorting.put_in_order(found, how, lambda item, name: readers[name](item))
+    readers = await sorting.value_readers(state.model, how.ordering, found)
+    sorting.sort_items(found, how, lambda item, name: readers[name](item))
     yield found[state.window.start : state.window.stop]
 
 
@@ -375,7 +375,7 @@ async def count(state: QueryState) -> int:
 
 async def hold(state: QueryState) -> None:
     """Read what answers a question in memory, unless it was read; ``TooManyMatches`` if that is too much."""
-    found = cached_lists.plan(state.query(ordered=False), now=_now(state))
+    found = cached_lists.plan_cached(state.query(ordered=False), now=_now(state))
     if state.asked.held is not None and found.kind == "held":
         await state.asked.held.hold(state.table, found)
 

@@ -31,7 +31,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.request import Item
 
 
-class _Kind(Struct, frozen=True, eq=False):
+class _ModelRange(Struct, frozen=True, eq=False):
     """All objects of a model in one partition, which a queryset asks for, perhaps with those of other partitions."""
 
     state: QueryState
@@ -50,11 +50,11 @@ class _Kind(Struct, frozen=True, eq=False):
         return self.condition.includes(sort) and matches(self.filter, item)
 
 
-async def read(states: Sequence[QueryState]) -> list[list[Any] | None]:
+async def read_partitions(states: Sequence[QueryState]) -> list[list[Any] | None]:
     """The objects of each queryset, one Query a megabyte of each partition; ``None`` for one that is read by itself."""
     found = [_plan(state) for state in states]
-    kinds = [_kinds(state, plan) if plan else [] for state, plan in zip(states, found, strict=True)]
-    groups = [*_grouped(chain.from_iterable(kinds))]
+    kinds = [_model_ranges(state, plan) if plan else [] for state, plan in zip(states, found, strict=True)]
+    groups = [*_range_groups(chain.from_iterable(kinds))]
     shared = {id(kind.state) for group in groups if len(group) > 1 for kind in group}
     groups = [group for group in groups if any(id(kind.state) in shared for kind in group)]
     if not groups or not await _read(groups):
@@ -93,60 +93,60 @@ def _is_whole(plan: Plan, condition: KeyCondition) -> bool:
     return not condition.operator or (condition.operator, condition.operands) == ("begins_with", (head,))
 
 
-def _kinds(state: QueryState, plan: Plan) -> list[_Kind]:
+def _model_ranges(state: QueryState, plan: Plan) -> list[_ModelRange]:
     condition = lower(plan.filter, plan.layout)
-    return [_Kind(state, plan, condition, each, []) for each in plan.conditions]
+    return [_ModelRange(state, plan, condition, each, []) for each in plan.conditions]
 
 
-def _grouped(kinds: Iterable[_Kind]) -> Iterator[list[_Kind]]:
+def _range_groups(kinds: Iterable[_ModelRange]) -> Iterator[list[_ModelRange]]:
     """The kinds that one Query reads, of each partition from its beginning on."""
-    partitions: dict[tuple[str, str, bool], list[_Kind]] = {}
+    partitions: dict[tuple[str, str, bool], list[_ModelRange]] = {}
     for kind in kinds:
         place = (kind.plan.layout.alias, kind.condition.partition, kind.plan.consistent)
         partitions.setdefault(place, []).append(kind)
     for beside in partitions.values():
-        group: list[_Kind] = []
-        for kind in sorted(beside, key=_low):
-            if group and _is_parted([*group, kind]):
+        group: list[_ModelRange] = []
+        for kind in sorted(beside, key=_lowest_key):
+            if group and _has_other_items([*group, kind]):
                 yield group
                 group = []
             group.append(kind)
         yield group
 
 
-def _low(kind: _Kind) -> str:
+def _lowest_key(kind: _ModelRange) -> str:
     return kind.low
 
 
-def _is_parted(group: Sequence[_Kind]) -> bool:
+def _has_other_items(group: Sequence[_ModelRange]) -> bool:
     """Whether any number of other models' items can lie among those of a group."""
-    first, last = group[0].low, max(_end(kind.plan.layout) for kind in group)
+    first, last = group[0].low, max(_highest_key(kind.plan.layout) for kind in group)
     own = {kind.plan.layout.label for kind in group}
     partition = group[0].condition.partition
     return any(
         other.primary.sort.parts
         and other.primary.sort.head <= last
-        and first <= _end(other)
+        and first <= _highest_key(other)
         and other.primary.has_partition(partition)
         for other in group[0].plan.layout.neighbours()
         if other.label not in own
     )
 
 
-def _end(layout: ModelLayout) -> str:
+def _highest_key(layout: ModelLayout) -> str:
     return prefix_end(layout.primary.sort.head)
 
 
-async def _read(groups: Sequence[Sequence[_Kind]]) -> bool:
+async def _read(groups: Sequence[Sequence[_ModelRange]]) -> bool:
     """Read what groups of kinds hold; not where a write is pending that the querysets themselves would not meet."""
     for alias, consistent in dict.fromkeys((each[0].plan.layout.alias, each[0].plan.consistent) for each in groups):
         some = [each for each in groups if (each[0].plan.layout.alias, each[0].plan.consistent) == (alias, consistent)]
-        state, plan = some[0][0].state, _whole(some)
+        state, plan = some[0][0].state, _combined_plan(some)
         try:
             check_plan(alias, plan)
         except PendingWrite:
             return False
-        takers: dict[str, list[_Kind]] = {}
+        takers: dict[str, list[_ModelRange]] = {}
         for kind in chain.from_iterable(some):
             await knowledge.undivided(state.table, kind.plan.layout)
             takers.setdefault(kind.condition.partition, []).append(kind)
@@ -158,7 +158,7 @@ async def _read(groups: Sequence[Sequence[_Kind]]) -> bool:
     return True
 
 
-def _whole(groups: Sequence[Sequence[_Kind]]) -> Plan:
+def _combined_plan(groups: Sequence[Sequence[_ModelRange]]) -> Plan:
     """The plan that reads all of them: a Query for each group, and more for further pages."""
     filters: list[Condition] = []
     for kind in chain.from_iterable(groups):
@@ -174,14 +174,14 @@ def _whole(groups: Sequence[Sequence[_Kind]]) -> Plan:
     )
 
 
-def _range(group: Sequence[_Kind]) -> KeyCondition:
+def _range(group: Sequence[_ModelRange]) -> KeyCondition:
     first = group[0]
     if len(group) == 1 or any(not kind.condition.operator for kind in group):
         return first.condition if len(group) == 1 else KeyCondition(first.condition.partition)
-    end = max(_end(kind.plan.layout) for kind in group)
+    end = max(_highest_key(kind.plan.layout) for kind in group)
     return KeyCondition(first.condition.partition, "between", (first.low, end))
 
 
-def _in_order(state: QueryState, plan: Plan, kinds: Sequence[_Kind]) -> list[DynamoModel]:
+def _in_order(state: QueryState, plan: Plan, kinds: Sequence[_ModelRange]) -> list[DynamoModel]:
     items = chain.from_iterable(kind.found if plan.forward else reversed(kind.found) for kind in kinds)
     return list(map(objects.reader(state), items))

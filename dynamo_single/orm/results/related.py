@@ -38,7 +38,7 @@ from dynamo_single.table import names
 from dynamo_single.table.flow import Pages
 
 
-class Member(Struct, frozen=True):
+class CollectionMember(Struct, frozen=True):
     """One kind of children in a collection: what their own Query reads, and which of it are they.
 
     ``lies_by`` is where a child's identity has that of the collection's object: positions, from the outside in.
@@ -67,7 +67,7 @@ class Member(Struct, frozen=True):
         )
 
 
-def members_of(state: QueryState, plan: Plan) -> Mapping[str, Member]:
+def members_of(state: QueryState, plan: Plan) -> Mapping[str, CollectionMember]:
     """The children that one Query reads together with the object of a plan; the others are read by themselves.
 
     Only objects have children, and these have to be the whole of the result.
@@ -78,7 +78,7 @@ def members_of(state: QueryState, plan: Plan) -> Mapping[str, Member]:
     pk = _pk_of(plan) if plan.kind == "get" and plan.layout.primary.sharding is None else None
     if pk is None:
         return {}
-    found: dict[str, Member] = {}
+    found: dict[str, CollectionMember] = {}
     # What has a queryset of its own is read by that.
     others = {each.prefetch_through for each in lookups if not isinstance(each, str)}
     for lookup in lookups:
@@ -106,19 +106,19 @@ def _pk_of(plan: Plan) -> Any:
     return pk_of(registry.model_of(plan.layout), {name: values[0] for name, values in given.items()})
 
 
-def _member(plan: Plan, children: Children, pk: object) -> Member | None:
+def _member(plan: Plan, children: Children, pk: object) -> CollectionMember | None:
     """The children as their relation lists them, if it does so by one Query of what lies around the object itself."""
-    listing = _listing(plan, children, pk)
+    listing = _children_plan(plan, children, pk)
     if listing is None:
         return None
     (condition,) = listing.conditions
     if not (_is_own(plan.layout) or _is_below(plan, condition)):
         return None
-    filter_, lies_by = lower(listing.filter, listing.layout), _lies_by(children, ())
-    return Member(children.model, children.field, condition, filter_, listing.forward, lies_by)
+    filter_, lies_by = lower(listing.filter, listing.layout), _shared_positions(children, ())
+    return CollectionMember(children.model, children.field, condition, filter_, listing.forward, lies_by)
 
 
-def _member_below(plan: Plan, above: Member, children: Children, pk: object) -> Member | None:
+def _member_below(plan: Plan, above: CollectionMember, children: Children, pk: object) -> CollectionMember | None:
     """Children of children, if their partition is made of the collection's object alone, whatever is between them."""
     model: Any = above.model
     if not _is_own(plan.layout) or above.field.attname not in model._identity:
@@ -126,17 +126,17 @@ def _member_below(plan: Plan, above: Member, children: Children, pk: object) -> 
     attributes = registry.attributes_of(model)
     # Of the others any value does: the partition is not made of them.
     given = {name: pk if name == above.field.attname else some_value_of(attributes[name]) for name in model._identity}
-    listing = _listing(plan, children, pk_of(model, given))
+    listing = _children_plan(plan, children, pk_of(model, given))
     if listing is None or children.field.attname in attributes_of(listing.filter):
         return None
     for part in listing.layout.primary.partition.parts:
         if part.name != children.field.attname or part.bound.member[: len(above.lies_by)] != above.lies_by:
             return None
-    filter_, lies_by = lower(listing.filter, listing.layout), _lies_by(children, above.lies_by)
-    return Member(children.model, children.field, None, filter_, listing.forward, lies_by)
+    filter_, lies_by = lower(listing.filter, listing.layout), _shared_positions(children, above.lies_by)
+    return CollectionMember(children.model, children.field, None, filter_, listing.forward, lies_by)
 
 
-def _lies_by(children: Children, above: tuple[int, ...]) -> tuple[int, ...]:
+def _shared_positions(children: Children, above: tuple[int, ...]) -> tuple[int, ...]:
     """Where a child's identity has that of the collection's object, if it has it at all."""
     identity: tuple[str, ...] = children.model._identity
     if len(identity) == 1 or children.field.attname not in identity:
@@ -144,7 +144,7 @@ def _lies_by(children: Children, above: tuple[int, ...]) -> tuple[int, ...]:
     return (identity.index(children.field.attname), *above)
 
 
-def _listing(plan: Plan, children: Children, pk: object) -> Plan | None:
+def _children_plan(plan: Plan, children: Children, pk: object) -> Plan | None:
     """How the children of the object with a ``pk`` are listed, if by one Query of the partition of a plan's object."""
     queryset = children.queryset_of(pk)
     if queryset is None or registry.layout_of(children.model).alias != plan.layout.alias:
@@ -186,10 +186,10 @@ def _is_below(plan: Plan, condition: KeyCondition) -> bool:
     """Whether the keys of children go on where all of the object's own values end: ``DEPT#d`` and ``DEPT#d#EMP#``."""
     template = plan.layout.primary.sort
     begins = condition.operator == "begins_with" and bool(template.parts)
-    return begins and condition.operands[0].startswith(_start(plan) + SEPARATOR)
+    return begins and condition.operands[0].startswith(_key_prefix(plan) + SEPARATOR)
 
 
-def whole(plan: Plan, wanted: Mapping[str, Member]) -> Plan:
+def collection_plan(plan: Plan, wanted: Mapping[str, CollectionMember]) -> Plan:
     """The plan that reads an object and its children together, in the place of the object's own."""
     ((partition, sort),) = plan.keys
     types = (plan.layout.item_type, *dict.fromkeys(member.item_type for member in wanted.values()))
@@ -197,7 +197,7 @@ def whole(plan: Plan, wanted: Mapping[str, Member]) -> Plan:
     if not _is_own(plan.layout):
         ranges = [member.condition for member in wanted.values() if member.condition is not None]
         ends = [prefix_end(each.operands[0]) for each in ranges]
-        condition = KeyCondition(partition, "between", (_start(plan), max(sort, *ends)))
+        condition = KeyCondition(partition, "between", (_key_prefix(plan), max(sort, *ends)))
     return replace(
         plan,
         kind="query",
@@ -209,13 +209,13 @@ def whole(plan: Plan, wanted: Mapping[str, Member]) -> Plan:
     )
 
 
-def _start(plan: Plan) -> str:
+def _key_prefix(plan: Plan) -> str:
     """What the keys of an object and of all that lies below it begin with."""
     ((_, sort),) = plan.keys
     return sort.removesuffix(plan.layout.primary.sort.tail)
 
 
-async def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> Pages[Any]:
+async def read_collection(state: QueryState, plan: Plan, wanted: Mapping[str, CollectionMember]) -> Pages[Any]:
     """The object of a plan with its children: one Query a megabyte of its partition; nothing if it is missing."""
     ((_, sort),) = plan.keys
     model = state.model
@@ -223,7 +223,7 @@ async def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> P
     children: dict[str, list[Any]] = {name: [] for name in wanted}
     for member in wanted.values():
         await knowledge.undivided(state.table, registry.layout_of(member.model))
-    async with aclosing(execute.pages(state.table, whole(plan, wanted))) as pages:
+    async with aclosing(execute.pages(state.table, collection_plan(plan, wanted))) as pages:
         async for page in pages:
             for item in page:
                 item_type = item[names.ITEM_TYPE]["S"]
@@ -234,11 +234,13 @@ async def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> P
                         children[name].append(decode.instance(member.model, item))
     if root is None:
         return
-    _gather(root, children, wanted, state.along.mode)
+    _assign_children(root, children, wanted, state.along.mode)
     yield [root]
 
 
-def _gather(root: object, children: Mapping[str, list[Any]], wanted: Mapping[str, Member], mode: Any) -> None:
+def _assign_children(
+    root: object, children: Mapping[str, list[Any]], wanted: Mapping[str, CollectionMember], mode: Any
+) -> None:
     """Let each object of a collection have its children, parents before theirs."""
     for path, member in wanted.items():
         mark(children[path], mode)
@@ -246,16 +248,16 @@ def _gather(root: object, children: Mapping[str, list[Any]], wanted: Mapping[str
             children[path].reverse()
         before, _, name = path.rpartition("__")
         if not before:
-            _attach(root, name, member, children[path])
+            _assign_to_parent(root, name, member, children[path])
             continue
         own: dict[Any, list[Any]] = {}
         for child in children[path]:
             own.setdefault(getattr(child, member.field.attname), []).append(child)
         for parent in children[before]:
-            _attach(parent, name, member, own.get(parent.pk, []))
+            _assign_to_parent(parent, name, member, own.get(parent.pk, []))
 
 
-def _attach(parent: Any, name: str, member: Member, children: list[Any]) -> None:
+def _assign_to_parent(parent: Any, name: str, member: CollectionMember, children: list[Any]) -> None:
     """Let an object know its children, and these know it."""
     for child in children:
         member.field.set_cached_value(child, parent)
@@ -285,7 +287,7 @@ def check_references(model: type[DynamoModel], names: Sequence[object]) -> None:
             current = references[step].related_model
 
 
-def fetch(objects: Sequence[DynamoModel], along: Along) -> None:
+def fetch_references(objects: Sequence[DynamoModel], along: Along) -> None:
     """Fill the references that ``select_related`` named: one BatchGetItem for each hundred of each reference.
 
     The objects know their fetch mode then, and each other if it asks for that.
@@ -297,5 +299,5 @@ def fetch(objects: Sequence[DynamoModel], along: Along) -> None:
 
 def read_along(objects: Sequence[Any], along: Along) -> None:
     """Read what ``select_related`` and ``prefetch_related`` named, for some of the objects that are given."""
-    fetch(objects, along)
+    fetch_references(objects, along)
     models.prefetch_related_objects(objects, *along.prefetched)

@@ -21,7 +21,7 @@ from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.readers import value_reader
 from dynamo_single.orm.plan.plan import InMemory, Plan, Sort, project, widen
 from dynamo_single.orm.results import measures, objects, sorting
-from dynamo_single.orm.results.aggregates import Tallies, needed
+from dynamo_single.orm.results.aggregates import Accumulators, measured_attributes
 from dynamo_single.orm.results.columns import Columns, as_tuple, ordered_reader
 from dynamo_single.orm.results.computation import Computation, Dates
 from dynamo_single.orm.results.measures import comparable
@@ -51,7 +51,7 @@ def _plan_rows(state: QueryState, computation: Computation) -> Plan:
     found = objects.plan_of_matches(state.source())
     limit = objects.limit_of(state, found, f"rows that are {computation}", sliced=False)
     work = InMemory(limit, _row_sorting(state, computation), state.reversed, work=str(computation))
-    wanted = {*needed(computation.measures), *_attributes(computation)}
+    wanted = {*measured_attributes(computation.measures), *_attributes(computation)}
     return project(replace(found, in_memory=work), wanted)
 
 
@@ -111,8 +111,8 @@ def _plan_annotated(state: QueryState, computation: Computation) -> Plan:
         objects.limit_of(state, found, f"objects {computation}, by one Query for each object", sliced=True)
     columns = state.asked.columns
     if columns is not None:
-        return project(found, {*columns.attributes, *needed(computation.measures)})
-    return widen(objects.projected(state, found), needed(computation.measures))
+        return project(found, {*columns.attributes, *measured_attributes(computation.measures)})
+    return widen(objects.projected(state, found), measured_attributes(computation.measures))
 
 
 def _plan_sorted(
@@ -161,25 +161,25 @@ async def _groups(state: QueryState, computation: Computation, columns: Columns)
     plan = _plan_rows(state, computation)
     read = replace(columns, shape=as_tuple).reader(model)
     own = [registry.attributes_of(model).get(name) for name in columns.attributes]
-    groups: dict[Any, tuple[tuple[Any, ...], Tallies]] = {}
+    groups: dict[Any, tuple[tuple[Any, ...], Accumulators]] = {}
     async with aclosing(_matches(state, plan)) as pages:
         async for page in pages:
             for item in page:
                 values = read(item)
                 key = tuple(comparable(attribute, value) for attribute, value in zip(own, values, strict=True))
                 if key not in groups:
-                    groups[key] = values, Tallies(model, computation.measures)
+                    groups[key] = values, Accumulators(model, computation.measures)
                 groups[key][1].add(item)
     found = [
         {**dict(zip(columns.attributes, values, strict=True)), **_named(computation, tallies)}
         for values, tallies in groups.values()
     ]
     if plan.in_memory is not None:
-        sorting.put_in_order(found, plan.in_memory, lambda row, name: row[name])
+        sorting.sort_items(found, plan.in_memory, lambda row, name: row[name])
     return found
 
 
-def _named(computation: Computation, tallies: Tallies) -> dict[str, Any]:
+def _named(computation: Computation, tallies: Accumulators) -> dict[str, Any]:
     return dict(zip(computation.aliases, tallies.results(), strict=True))
 
 
@@ -200,9 +200,9 @@ async def _periods(state: QueryState, dates: Dates) -> list[Any]:
         async for page in pages:
             values = [value for item in page if (value := read(item)) is not None]
             if dates.zone is None:
-                found |= {measures.day(value, dates.kind) for value in values}
+                found |= {measures.period_of_date(value, dates.kind) for value in values}
             else:
-                found |= {measures.moment(value, dates.kind, dates.zone) for value in values}
+                found |= {measures.period_of_datetime(value, dates.kind, dates.zone) for value in values}
     backwards = plan.in_memory is not None and plan.in_memory.backwards
     return sorted(found, reverse=dates.descending != backwards)
 
@@ -214,7 +214,7 @@ async def _entries(state: QueryState, computation: Computation) -> AsyncGenerato
         # All of them are read before the first is measured: one match too many must not cost a count of each.
         matches = [item async for page in _matches(state, plan) for item in page]
         found = [await _counted(state, computation, item) for item in matches]
-        sorting.put_in_order(found, plan.in_memory, _value(state, plan.in_memory, computation))
+        sorting.sort_items(found, plan.in_memory, _value(state, plan.in_memory, computation))
         yield found[state.window.start : state.window.stop]
         return
     pages = objects.items(state, plan)
@@ -243,7 +243,7 @@ def _measured(state: QueryState, computation: Computation, item: Item) -> _Entry
     """An item with what its object is annotated with, but for counts of children."""
     decode.check_type(state.model, item)
     own = [measure for measure in computation.measures if not measure.children]
-    tallies = Tallies(state.model, own)
+    tallies = Accumulators(state.model, own)
     tallies.add(item)
     return item, {measure.alias: result for measure, result in zip(own, tallies.results(), strict=True)}
 

@@ -38,7 +38,7 @@ def read_sorting(model: type[DynamoModel], names: Iterable[OrderName]) -> tuple[
     """The order of ``order_by()`` or ``Meta.ordering``, with where missing values go if that was given and matters."""
     found: dict[str, Sort] = {}
     for name in names:
-        placed = _of_place(model, name)
+        placed = _nested_sort(model, name)
         if placed is not None:
             found.setdefault(placed.attribute, placed)
             continue
@@ -51,7 +51,7 @@ def read_sorting(model: type[DynamoModel], names: Iterable[OrderName]) -> tuple[
     return tuple(found.values())
 
 
-def _of_place(model: type[DynamoModel], name: OrderName) -> Sort | None:
+def _nested_sort(model: type[DynamoModel], name: OrderName) -> Sort | None:
     """The order by a place inside a document; ``None`` if that is not what is named."""
     if isinstance(name, OrderBy):
         text, descending = str(getattr(name.expression, "name", "")), bool(name.descending)
@@ -89,7 +89,7 @@ def check_orderable(model: type[DynamoModel], name: str, what: str) -> None:
         )
 
 
-def put_in_order(found: list[T], how: InMemory, value: Callable[[T, str], object]) -> None:
+def sort_items(found: list[T], how: InMemory, value: Callable[[T, str], object]) -> None:
     """Sort a list in place; ``value`` gives what one of its members has under a name.
 
     Text is ordered by its code points, as DynamoDB does, which is the order of its UTF-8 bytes.
@@ -121,7 +121,7 @@ def _sort_key(sort: Sort, value: Callable[[T, str], object]) -> Callable[[T], An
 # DynamoDB has no joins, so nothing else is ordered so. One reference is followed, and no further one from there.
 
 #: Between a reference and the attribute of what it leads to, in the name of a ``Sort``.
-_STEP = "__"
+_SEPARATOR = "__"
 
 
 def read_joined_sorting(model: type[DynamoModel], names: Iterable[OrderName]) -> tuple[Sort, ...]:
@@ -131,7 +131,7 @@ def read_joined_sorting(model: type[DynamoModel], names: Iterable[OrderName]) ->
         try:
             sorts = read_sorting(model, (name,))
         except (NotSupported, UnknownField):
-            joined = _joined(model, name)
+            joined = _joined_sort(model, name)
             if joined is None:
                 raise
             sorts = joined
@@ -140,12 +140,12 @@ def read_joined_sorting(model: type[DynamoModel], names: Iterable[OrderName]) ->
     return tuple(found.values())
 
 
-def _joined(model: type[DynamoModel], name: OrderName) -> tuple[Sort, ...] | None:
+def _joined_sort(model: type[DynamoModel], name: OrderName) -> tuple[Sort, ...] | None:
     """The order by one reference, or an attribute of what it leads to; ``None`` if that is not what is named."""
     descending = isinstance(name, str) and name.startswith("-")
     if isinstance(name, OrderBy):
         descending, name = name.descending, getattr(name.expression, "name", "")
-    reference, _step, rest = str(name).lstrip("-+").partition(_STEP)
+    reference, _step, rest = str(name).lstrip("-+").partition(_SEPARATOR)
     field: Any = {each.name: each for each in model._meta.concrete_fields}.get(reference)
     other: Any = field.related_model if field is not None and field.is_relation else None
     if other is None or not hasattr(other, "_stored"):  # another's attribute, or an object in SQL
@@ -154,17 +154,19 @@ def _joined(model: type[DynamoModel], name: OrderName) -> tuple[Sort, ...] | Non
     for sort in sorts:
         check_orderable(other, sort.attribute, "order_by()")
     return tuple(
-        replace(sort, attribute=f"{field.attname}{_STEP}{sort.attribute}", descending=sort.descending != descending)
+        replace(
+            sort, attribute=f"{field.attname}{_SEPARATOR}{sort.attribute}", descending=sort.descending != descending
+        )
         for sort in sorts
     )
 
 
 def is_joined(sort: Sort) -> bool:
     """Whether an order is by what a reference leads to, or by a place inside a document."""
-    return _STEP in sort.attribute
+    return _SEPARATOR in sort.attribute
 
 
-async def readers(
+async def value_readers(
     model: type[DynamoModel], ordering: Sequence[Sort], items: Sequence[Item]
 ) -> dict[str, Callable[[Item], object]]:
     """What reads the value of each order of an item: of a reference, one BatchGetItem for each hundred objects."""
@@ -174,7 +176,7 @@ async def readers(
         if not is_joined(sort) or place_of(model, sort.attribute) is not None:
             found[sort.attribute] = ordered_reader(model, sort.attribute)
             continue
-        reference, _step, attribute = sort.attribute.partition(_STEP)
+        reference, _step, attribute = sort.attribute.partition(_SEPARATOR)
         key_of = value_reader(model, reference)
         if reference not in led_to:
             keys = {key for item in items if (key := key_of(item)) is not None}

@@ -21,7 +21,7 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
 from dynamo_single.orm.items.unique_rules import lookups_of
 from dynamo_single.orm.plan.plan import Query, Visibility
-from dynamo_single.orm.results.cached_lists import Held
+from dynamo_single.orm.results.cached_lists import CachedLists
 from dynamo_single.orm.results.columns import Columns
 from dynamo_single.orm.results.computation import Computation, distinct_rows
 from dynamo_single.orm.results.sorting import OrderName, without_missing
@@ -68,7 +68,7 @@ class Asked(Struct, frozen=True):
     #: Conditions that have querysets after ``__in``, and whether each is negated: these are read first.
     inside: tuple[tuple[bool, Q], ...] = ()
     #: What is read once, to answer in memory what no key answers exactly.
-    held: Held | None = None
+    held: CachedLists | None = None
     #: An order by ``pk`` alone is given up for the one of the key that is read.
     in_key_order: bool = False
     #: Whatever names a secret from now on is refused.

@@ -9,7 +9,7 @@ from django.db.models import Count, Max, Q
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NoAccessPattern, NotSupported, TooManyMatches
-from dynamo_single.orm.results.cached_lists import Held
+from dynamo_single.orm.results.cached_lists import CachedLists
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
 from tests.catalog.models import Firm
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 def holding(queryset: Any, limit: int = 100) -> Any:
     """A queryset that may be answered in memory."""
-    return queryset._asking(replace(queryset._asked, held=Held(limit)))
+    return queryset._asking(replace(queryset._asked, held=CachedLists(limit)))
 
 
 @pytest.fixture

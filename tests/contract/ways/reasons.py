@@ -124,7 +124,7 @@ REASONS: dict[str, str] = dict(
                     "orm/effects/copy_updates.py: _too_many",
                     "orm/reading/single.py: at_once",
                     "orm/requests/compiler.py: compile_transaction 2",
-                    "orm/results/cached_lists.py: Held._items",
+                    "orm/results/cached_lists.py: CachedLists._items",
                     "orm/results/objects.py: _count_up_to",
                     "orm/write/move.py: _move_tree",
                     "orm/write/move.py: _refuse_orphans",

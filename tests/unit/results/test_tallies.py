@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dynamo_single import models
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.results.measures import Measure, Tally, checked_default
+from dynamo_single.orm.results.measures import Accumulator, Measure, checked_default
 
 DIGITS = st.integers(-(10**38) + 1, 10**38 - 1)
 #: Anything that DynamoDB stores as a number.
@@ -21,7 +21,7 @@ NUMBERS = st.builds(lambda digits, exponent: Decimal(digits).scaleb(exponent), D
 
 def total(function: Any, attribute: models.Attribute[Any], values: list[Any], **options: Any) -> Any:
     """The result of one measure of these values."""
-    tally = Tally(Measure("n", function, "n", **options), attribute)
+    tally = Accumulator(Measure("n", function, "n", **options), attribute)
     for value in values:
         tally.add(value)
     return tally.result()
