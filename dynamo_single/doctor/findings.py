@@ -17,7 +17,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.translated import Sentence
 
-Kind = Literal[
+FindingKind = Literal[
     "unknown item",
     "record without type",
     "unreadable item",
@@ -77,7 +77,7 @@ class Finding(Struct, frozen=True):
     decide.
     """
 
-    kind: Kind
+    kind: FindingKind
     key: ItemKey
     said: Sentence
     repair: tuple[Action, ...] = ()
@@ -114,7 +114,9 @@ class Subject(Struct, frozen=True):
         """The item with its model."""
         item_type = item.get(names.ITEM_TYPE, {}).get("S")
         return cls(
-            alias, item, _untyped(alias, item) if item_type is None else registry.model_of_type(alias, item_type)
+            alias,
+            item,
+            _model_of_untyped(alias, item) if item_type is None else registry.model_of_type(alias, item_type),
         )
 
     @property
@@ -140,7 +142,7 @@ class Subject(Struct, frozen=True):
         return self.item.get(names.ITEM_TYPE, {}).get("S") == names.CLAIM_ITEM_TYPE
 
 
-def _untyped(alias: str, item: Item) -> type[DynamoModel] | None:
+def _model_of_untyped(alias: str, item: Item) -> type[DynamoModel] | None:
     """The model of an item without a type, which a record of a table whose key is ``id`` may have been written as.
 
     Its identifier says which record it is.
@@ -162,16 +164,16 @@ class Checks(Protocol):
         """What is wrong with the item."""
 
 
-def state_of(item: Item, stored: Iterable[str]) -> Check:
+def unchanged_condition(item: Item, stored: Iterable[str]) -> Check:
     """Lets a repair pass only while an item is as it was read, as far as what follows from it is concerned."""
     return Check(key_of(item), as_read(item, (*stored, names.ITEM_TYPE, names.DELETED_AT, names.EXPIRES_AT)))
 
 
-def still_missing(key: ItemKey, item: Item | None, stored: Iterable[str]) -> Check:
+def missing_or_unchanged(key: ItemKey, item: Item | None, stored: Iterable[str]) -> Check:
     """The same of an item that may not have been there."""
-    return Check(key, ITEM_MISSING) if item is None else state_of(item, stored)
+    return Check(key, ITEM_MISSING) if item is None else unchanged_condition(item, stored)
 
 
-def present(items: Iterable[Item]) -> dict[ItemKey, Item]:
+def unexpired_items(items: Iterable[Item]) -> dict[ItemKey, Item]:
     """The items that have not expired, by key."""
     return {key_of(item): item for item in items if not has_expired(item)}

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single import transactions
-from dynamo_single.doctor.findings import Finding, Removal, present
+from dynamo_single.doctor.findings import Finding, Removal, unexpired_items
 from dynamo_single.exceptions import ConditionNotMet, DynamoSingleError, FormNotApplied, StaleObject
 from dynamo_single.orm.effects.base import CallerConditions
 from dynamo_single.orm.effects.base import Subject as Named
@@ -40,7 +40,7 @@ from dynamo_single.table.table import Table
 # Requests to one table at a pace, so that looking through it leaves capacity for others.
 
 
-class Paced(Struct):
+class PacedRequests(Struct):
     """The requests of one walk through a table, at its pace."""
 
     table: Table
@@ -66,31 +66,31 @@ class Paced(Struct):
 
 
 #: How many objects are deleted after one look for objects that move, which reads the whole table.
-AT_ONCE: Final = 1000
+BATCH_SIZE: Final = 1000
 #: The operation that gives items of a type another primary key.
-_MOVING: Final = "MoveKeys"
+_MOVE_OPERATION: Final = "MoveKeys"
 
 
-def removed(table: Table, findings: Sequence[Finding], rate: float | None = None) -> Iterator[str]:
+def delete_orphans(table: Table, findings: Sequence[Finding], rate: float | None = None) -> Iterator[str]:
     """Delete the objects of some findings; yield for each why it was left, or an empty text.
 
     A pause of a second, unless the engine is local; then the objects and what they belonged to are read again,
     strongly consistent, by BatchGetItems; then one Scan of the table, which looks for objects that are moving, and a
-    GetItem of the table's state; then one transaction for each object. All of that for each ``AT_ONCE`` findings.
+    GetItem of the table's state; then one transaction for each object. All of that for each ``BATCH_SIZE`` findings.
     ``rate`` is the most read units a second on average.
     """
-    work = _Removing(table, Rate(rate))
-    for start in range(0, len(findings), AT_ONCE):
-        yield from work.batch(findings[start : start + AT_ONCE])
+    work = _OrphanDeletion(table, Rate(rate))
+    for start in range(0, len(findings), BATCH_SIZE):
+        yield from work.batch(findings[start : start + BATCH_SIZE])
 
 
-class _Removing(Paced):
+class _OrphanDeletion(PacedRequests):
     def batch(self, findings: Sequence[Finding]) -> Iterator[str]:
-        """See ``removed()``."""
+        """See ``delete_orphans()``."""
         if not self.table.settings.is_local:
             time.sleep(LAG)
         asked = {key for each in findings for key in (each.key, *_gone(each))}
-        found = present(self.paced(run, get_items(self.table, asked)).values())
+        found = unexpired_items(self.paced(run, get_items(self.table, asked)).values())
         # After that reading: what has moved by then bears its mark until all has followed.
         why = self.is_moving()
         state = self.paced(run, knowledge.state_of(self.table))
@@ -104,12 +104,12 @@ class _Removing(Paced):
         if finding.key not in found:
             return ""
         if found[finding.key] != removal.item or any(key in found for key in removal.gone):
-            return _CHANGED
+            return _CHANGED_TEXT
         try:
-            _refuse_other_forms(state, removal)
+            _refuse_moved_parents(state, removal)
             self.paced(_delete, removal)
         except (StaleObject, ConditionNotMet):
-            return _CHANGED
+            return _CHANGED_TEXT
         except DynamoSingleError as error:
             return str(error)
         return ""
@@ -135,14 +135,14 @@ class _Removing(Paced):
                 return ""
 
 
-_CHANGED: Final = "it was changed meanwhile."
+_CHANGED_TEXT: Final = "it was changed meanwhile."
 
 
 def _gone(finding: Finding) -> Iterable[ItemKey]:
     return () if finding.removal is None else finding.removal.gone
 
 
-def _refuse_other_forms(state: TableState, removal: Removal) -> None:
+def _refuse_moved_parents(state: TableState, removal: Removal) -> None:
     """Raise where items of what the object belonged to are being moved to other keys, or have been."""
     for model in removal.parents:
         layout = registry.layout_of(model)
@@ -150,7 +150,7 @@ def _refuse_other_forms(state: TableState, removal: Removal) -> None:
         if form is None:
             continue
         compare.check(layout, form)
-        if any(each.kind == _MOVING for each in form.opened):
+        if any(each.kind == _MOVE_OPERATION for each in form.opened):
             raise FormNotApplied(
                 f"{layout.label}: a migration gives its items another primary key. Nothing was deleted. Run "
                 "manage.py migrate --finish first."
@@ -165,26 +165,26 @@ def _delete(removal: Removal) -> None:
         pending = atomic_block.current()
         assert pending is not None  # noqa: S101 - it was just begun
         run(obj._hard_deleted(CallerConditions(demanded=unchanged), pending))
-        _held_to_absence(pending, obj, removal)
+        _absence_guard(pending, obj, removal)
 
 
-def _held_to_absence(pending: Block, obj: DynamoModel, removal: Removal) -> None:
+def _absence_guard(pending: Block, obj: DynamoModel, removal: Removal) -> None:
     """Let a block hold only while what an object belonged to is gone, which counts nothing any more."""
     alias: str = type(obj)._options.alias
     entries = list(pending.entries)
     pending.entries.clear()
     pending.discard()
-    explain = partial(_back, Named(obj).name)
+    explain = partial(_returned_error, Named(obj).name)
     checks = tuple(Check(key, condition) for key, condition in removal.gone.items())
-    pending.add(alias, Entry(lambda: Named(obj).name, checks, (), explain, _nothing))
+    pending.add(alias, Entry(lambda: Named(obj).name, checks, (), explain, _no_undo))
     for entry in entries:
         kept = (each for each in entry.actions if not (isinstance(each, Update | Check) and each.key in removal.gone))
         pending.add(alias, replace(entry, actions=tuple(kept)))
 
 
-def _nothing() -> None:
+def _no_undo() -> None:
     """What there is to take back of a check."""
 
 
-def _back(name: str, action: Action, found: Item | None) -> StaleObject:
+def _returned_error(name: str, action: Action, found: Item | None) -> StaleObject:
     return StaleObject(f"{name}: what it belongs to is stored again. Nothing was deleted.")

@@ -16,8 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.doctor.checks import cascades, claims, copies, counters, derived, items, moves, shards, trash_counts
-from dynamo_single.doctor.findings import Checks, Finding, Subject, present
-from dynamo_single.doctor.removal import Paced, removed
+from dynamo_single.doctor.findings import Checks, Finding, Subject, unexpired_items
+from dynamo_single.doctor.removal import PacedRequests, delete_orphans
 from dynamo_single.exceptions import InvalidValue, ItemTooLarge, NotSupported, SchemaVersionError, StaleObject
 from dynamo_single.orm.effects.recount import recount
 from dynamo_single.orm.effects.send import send_actions
@@ -33,7 +33,17 @@ from dynamo_single.table.request import MAX_ACTIONS, Request
 from dynamo_single.table.table import Table, get_table
 from dynamo_single.table.translated import sentence
 
-__all__ = ["REFUSED", "RIGHT", "Examined", "Finding", "Outcome", "attempt", "examine", "repair", "verify"]
+__all__ = [
+    "CORRECT_TEXT",
+    "REPAIR_ERRORS",
+    "Examination",
+    "Finding",
+    "Outcome",
+    "examine",
+    "repair",
+    "repair_outcome",
+    "verify",
+]
 
 CHECKS: Final[tuple[Checks, ...]] = (items, claims, derived, copies, cascades, shards)
 #: Checks that send requests of their own, since a key does not find what they look at: counting, for example.
@@ -41,7 +51,7 @@ Inquiry = Callable[[Table, Subject], Iterator[Finding]]
 INQUIRIES: Final[tuple[Inquiry, ...]] = (copies.due, moves.due, counters.inquire, trash_counts.inquire)
 
 #: How often what an item has to do with is read again because it names further items.
-_ROUNDS: Final = 4
+_MAX_ROUNDS: Final = 4
 
 
 def verify(
@@ -69,8 +79,8 @@ def verify(
             run(knowledge.ask(registry.layout_of(each)))
     read = 0
     for page in walk.pages():
-        subjects = [Subject.of(walk.alias, item) for item in present(page).values()]
-        chosen = [each for each in subjects if model is None or _concerns(model, each)]
+        subjects = [Subject.of(walk.alias, item) for item in unexpired_items(page).values()]
+        chosen = [each for each in subjects if model is None or _is_selected(model, each)]
         for subject in chosen:
             if older is not None and subject.is_older:
                 older(subject.model)
@@ -80,7 +90,7 @@ def verify(
             progress(read)
 
 
-class Examined(Struct, frozen=True):
+class Examination(Struct, frozen=True):
     """A part of a table that was looked at: its items by key, what was found, and the key to go on after."""
 
     items: Mapping[ItemKey, Item]
@@ -88,7 +98,7 @@ class Examined(Struct, frozen=True):
     after: Mapping[str, Any] | None
 
 
-def examine(table: Table, *, limit: int, after: Mapping[str, object] | None = None) -> Examined:
+def examine(table: Table, *, limit: int, after: Mapping[str, object] | None = None) -> Examination:
     """What is wrong in a part of a table: reads at most ``limit`` of its items and writes nothing.
 
     One strongly consistent Scan, and what ``verify()`` sends for its items.
@@ -96,17 +106,17 @@ def examine(table: Table, *, limit: int, after: Mapping[str, object] | None = No
     walk = _Walk(table, Rate(None))
     params = {"ConsistentRead": True, "Limit": limit, **({"ExclusiveStartKey": after} if after else {})}
     answer = table.send(Request("Scan", params))
-    found = present(answer["Items"])
+    found = unexpired_items(answer["Items"])
     subjects = [Subject.of(walk.alias, item) for item in found.values()]
-    return Examined(found, tuple(walk.examine(subjects)), answer.get("LastEvaluatedKey"))
+    return Examination(found, tuple(walk.examine(subjects)), answer.get("LastEvaluatedKey"))
 
 
 #: What became of a repair: nobody has to do anything any more where it was ``done``, or what was found was ``right``.
 Outcome = Literal["done", "right", "left"]
 #: Why one item cannot be repaired, though others can: it takes no more, or what follows from it cannot be read.
-REFUSED: Final = (InvalidValue, ItemTooLarge, SchemaVersionError)
+REPAIR_ERRORS: Final = (InvalidValue, ItemTooLarge, SchemaVersionError)
 #: What commands say of the second.
-RIGHT: Final = "It is right: nobody wrote what it counts while it was counted again."
+CORRECT_TEXT: Final = "It is right: nobody wrote what it counts while it was counted again."
 
 
 def repair(finding: Finding, table: Table | str = "default") -> bool:
@@ -116,17 +126,17 @@ def repair(finding: Finding, table: Table | str = "default") -> bool:
     counter is counted again: two UpdateItems and two Queries, and again where others write what it counts meanwhile.
     What belongs to nobody is deleted: see ``removing.removed()``, which deletes that of many findings at less cost.
     """
-    return attempt(finding, table) == "done"
+    return repair_outcome(finding, table) == "done"
 
 
-def attempt(finding: Finding, table: Table | str = "default") -> Outcome:
+def repair_outcome(finding: Finding, table: Table | str = "default") -> Outcome:
     """``repair()``, with what became of it: a counter that was counted again may turn out to be ``right``."""
     found = get_table(table) if isinstance(table, str) else table
     if finding.recount is not None:
         counted = run(recount(found, finding.key, finding.recount.counting, finding.recount.pk))
         return "left" if counted is None else "right" if counted.before == counted.number else "done"
     if finding.removal is not None:
-        return "left" if next(removed(found, [finding])) else "done"
+        return "left" if next(delete_orphans(found, [finding])) else "done"
     if not finding.repair:
         return "left"
 
@@ -140,12 +150,12 @@ def attempt(finding: Finding, table: Table | str = "default") -> Outcome:
     return "done"
 
 
-def _concerns(model: Any, subject: Subject) -> bool:
+def _is_selected(model: Any, subject: Subject) -> bool:
     wanted = model._meta.concrete_model
     return subject.model is wanted or (subject.is_claim and claims.belongs_to(wanted, subject.key))
 
 
-class _Walk(Paced):
+class _Walk(PacedRequests):
     """The requests of one walk, at its pace."""
 
     def pages(self) -> Iterator[list[Item]]:
@@ -162,25 +172,25 @@ class _Walk(Paced):
         """What is wrong with the items of one page."""
         others: dict[ItemKey, Item] = {}
         asked: set[ItemKey] = set()
-        for _round in range(_ROUNDS):
+        for _round in range(_MAX_ROUNDS):
             wanted = {key for each in subjects for key in _wanted(each, others)} - asked
             if not wanted:
                 break
             asked |= wanted
-            others |= present(self.batches(sorted(wanted)))
+            others |= unexpired_items(self.batches(sorted(wanted)))
         for subject in subjects:
             if next(_findings(subject, others), None) is not None:
                 yield from self.confirmed(subject, others)
             if subject.model is not None:
                 for inquiry in INQUIRIES:
-                    yield from self.paced(_asked, inquiry, self.table, subject)
+                    yield from self.paced(_run_inquiry, inquiry, self.table, subject)
 
     def confirmed(self, subject: Subject, others: dict[ItemKey, Item]) -> Iterator[Finding]:
         """What is wrong with an item as it is now, with all that it has to do with as of the same moment."""
         wanted = dict.fromkeys((subject.key, *_wanted(subject, others)))
         fresh = subject
-        for _round in range(_ROUNDS):
-            found = present(self.at_once(list(wanted)))
+        for _round in range(_MAX_ROUNDS):
+            found = unexpired_items(self.at_once(list(wanted)))
             if subject.key not in found:
                 return
             fresh, others = Subject.of(self.alias, found[subject.key]), found
@@ -204,7 +214,7 @@ class _Walk(Paced):
         return [answer["Item"] for answer in answers if answer.get("Item")]
 
 
-def _asked(inquiry: Inquiry, table: Table, subject: Subject) -> list[Finding]:
+def _run_inquiry(inquiry: Inquiry, table: Table, subject: Subject) -> list[Finding]:
     try:
         return list(inquiry(table, subject))
     except ObjectDoesNotExist:

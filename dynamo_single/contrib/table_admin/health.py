@@ -29,7 +29,7 @@ from dynamo_single.contrib.table_admin.item_view import keys_of, model_shown
 from dynamo_single.contrib.table_admin.table_reads import Place
 from dynamo_single.contrib.table_admin.visible_items import alias_of
 from dynamo_single.costs import measure_requests
-from dynamo_single.doctor.findings import Finding, Kind
+from dynamo_single.doctor.findings import Finding, FindingKind
 from dynamo_single.doctor.walk import examine
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.requests.actions import Item, ItemKey
@@ -91,7 +91,7 @@ def unapplied() -> list[str]:
 
 
 #: The kinds of findings as people read them.
-KINDS: Final[Mapping[Kind, Any]] = {
+KINDS: Final[Mapping[FindingKind, Any]] = {
     "unknown item": gettext_lazy("unknown item"),
     "record without type": gettext_lazy("record without type"),
     "unreadable item": gettext_lazy("unreadable item"),
@@ -124,7 +124,7 @@ KINDS: Final[Mapping[Kind, Any]] = {
 class ShownFinding(Struct, frozen=True):
     """A finding for people's eyes: ``key`` is ``None`` where a secret is part of it, and the text does without then."""
 
-    kind: Kind
+    kind: FindingKind
     text: str
     model: Any
     key: ItemKey | None

@@ -15,7 +15,7 @@ from django.db.models import CASCADE
 from django.utils.translation import gettext_noop as _
 from msgspec import Struct
 
-from dynamo_single.doctor.findings import Finding, Kind, Others, Removal, Subject
+from dynamo_single.doctor.findings import Finding, FindingKind, Others, Removal, Subject
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.items.encode import key_of_pk, keys_of_pk
 from dynamo_single.orm.items.expiry import free
@@ -29,14 +29,14 @@ from dynamo_single.table.translated import sentence
 
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
     """The parents that an item goes along with, and the object that it went to the trash along with."""
-    root = _root(subject)
-    found = (key for each in _belongings(subject) for key in each.keys)
+    root = _trash_root(subject)
+    found = (key for each in _referenced_objects(subject) for key in each.keys)
     return [*found, *(() if root is None else (root,))]
 
 
 def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     """What is wrong with an item as a child, or as an edge."""
-    lost = [each for each in _belongings(subject) if not any(key in others for key in each.keys)]
+    lost = [each for each in _referenced_objects(subject) if not any(key in others for key in each.keys)]
     for each in lost:
         if each.kind == "refers to nobody":
             text = _(
@@ -55,7 +55,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         said = sentence(text, key=alone[0].said, name=alone[0].name)
         yield Finding(alone[0].kind, subject.key, said, removal=_removal(subject, lost))
         return
-    root = _root(subject)
+    root = _trash_root(subject)
     if root is not None and others.get(root, {}).get(names.DELETED_AT) != subject.item.get(names.DELETED_AT):
         text = _(
             "It went to the trash along with %(key)s, which was not deleted then, or was restored without it: "
@@ -64,10 +64,10 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         yield Finding("left in the trash", subject.key, sentence(text, key=f"{root[0]} / {root[1]}"))
 
 
-class _Belonging(Struct, frozen=True):
+class _ReferencedObject(Struct, frozen=True):
     """What an item refers to: its model, the keys that it can have, and what it is called if it is gone."""
 
-    kind: Kind
+    kind: FindingKind
     model: Any
     name: str
     keys: tuple[ItemKey, ...]
@@ -78,7 +78,7 @@ class _Belonging(Struct, frozen=True):
         return f"{self.keys[0][0]} / {self.keys[0][1]}"
 
 
-def _removal(subject: Subject, lost: Sequence[_Belonging]) -> Removal | None:
+def _removal(subject: Subject, lost: Sequence[_ReferencedObject]) -> Removal | None:
     """What deletes an item that belongs to nobody; an item that follows from another one is that one's."""
     if subject.model.derived_by:
         return None
@@ -87,12 +87,12 @@ def _removal(subject: Subject, lost: Sequence[_Belonging]) -> Removal | None:
     return Removal(subject.model, subject.item, gone, tuple(dict.fromkeys(each.model for each in found)))
 
 
-def _belongings(subject: Subject) -> Iterator[_Belonging]:
+def _referenced_objects(subject: Subject) -> Iterator[_ReferencedObject]:
     """What an item belongs to by each of its references: as an edge, as a child, or by another ``on_delete``."""
     if subject.model is None:
         return
     model = subject.model._meta.concrete_model
-    for kind, parent, field in _belonging(model, registry.generation):
+    for kind, parent, field in _references(model, registry.generation):
         stored = subject.item.get(field.attribute.attr_name)
         if stored is None:
             continue
@@ -100,24 +100,24 @@ def _belongings(subject: Subject) -> Iterator[_Belonging]:
             keys = keys_of_pk(parent, field.attribute.from_attribute_value(dict(stored)))
         except InvalidValue:
             continue  # the check of the item itself says so
-        yield _Belonging(kind, parent, field.name, keys)
+        yield _ReferencedObject(kind, parent, field.name, keys)
 
 
 @lru_cache(maxsize=1024)
-def _belonging(model: type[DynamoModel], generation: int) -> tuple[tuple[Kind, Any, Any], ...]:
+def _references(model: type[DynamoModel], generation: int) -> tuple[tuple[FindingKind, Any, Any], ...]:
     """The references of a model in the same table, each with what it leads to and what is left if that is gone."""
-    found: dict[Any, tuple[Kind, Any, Any]] = {}
+    found: dict[Any, tuple[FindingKind, Any, Any]] = {}
     for target, field in leading(model):
         if field.remote_field.on_delete is not CASCADE:
             found[field] = ("refers to nobody", target, field)
-    for parent, field in _followed(model, generation):
+    for parent, field in _parent_references(model, generation):
         found[field] = ("child of nobody", parent, field)
-    for target, field in _sides(model):
+    for target, field in _edge_references(model):
         found[field] = ("edge of nobody", target, field)
     return tuple(found.values())
 
 
-def _sides(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
+def _edge_references(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
     """What the edges of many-to-many relations lead to in the same table, each with the reference to it."""
     for owner in registry.all_models():
         relations: Any = owner._meta.local_many_to_many
@@ -133,7 +133,7 @@ def _sides(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
 
 
 @lru_cache(maxsize=1024)
-def _followed(model: type[DynamoModel], generation: int) -> tuple[tuple[Any, Any], ...]:
+def _parent_references(model: type[DynamoModel], generation: int) -> tuple[tuple[Any, Any], ...]:
     """The parents that a model's objects go along with, in the same table, each with the reference to it."""
     return tuple(
         (parent, children.field)
@@ -149,7 +149,7 @@ def _value_of(model: type[DynamoModel], pk: str) -> object:
     return pk if attribute is None else attribute.from_text(pk)
 
 
-def _root(subject: Subject) -> ItemKey | None:
+def _trash_root(subject: Subject) -> ItemKey | None:
     """The key of the object that an item says it went to the trash along with."""
     mark = subject.item.get(names.DELETED_WITH, {}).get("S")
     if subject.model is None or mark is None or names.DELETED_AT not in subject.item:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext_noop as _
 
-from dynamo_single.doctor.findings import Finding, Others, Subject, state_of, still_missing
+from dynamo_single.doctor.findings import Finding, Others, Subject, missing_or_unchanged, unchanged_condition
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.effects import unique_claims as uniqueness
 from dynamo_single.orm.items.unique_rules import Rule, claim_prefix, rules_of
@@ -31,10 +31,10 @@ def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
 def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     """What is wrong with a claim, or with an item's claims."""
     if subject.is_claim:
-        yield from _of_claim(subject, others)
+        yield from _claim_findings(subject, others)
         return
     for key, rule in (_claims(subject.model, subject.item) or {}).items():
-        yield from _of_item(subject, rule, key, others)
+        yield from _item_findings(subject, rule, key, others)
 
 
 def belongs_to(model: type[DynamoModel], key: ItemKey) -> bool:
@@ -58,28 +58,28 @@ def _owner(claim: Item) -> tuple[ItemKey, ...]:
     return ((partition, sort),) if partition and sort else ()
 
 
-def _of_claim(subject: Subject, others: Others) -> Iterator[Finding]:
+def _claim_findings(subject: Subject, others: Others) -> Iterator[Finding]:
     item, key = subject.item, subject.key
     (owner_key,) = _owner(item) or (None,)
     if owner_key is None:
         yield Finding("orphan claim", key, sentence(_("It names no owner.")), (Delete(key, as_read(item, _OWNER)),))
         return
     owner = others.get(owner_key)
-    if owner is not None and (holds := _holds(subject.alias, owner, key)) is not False:
+    if owner is not None and (holds := _has_to_own(subject.alias, owner, key)) is not False:
         if holds is None:
             text = _("Its owner %(key)s cannot be read. See there first.")
-            yield Finding("orphan claim", key, sentence(text, key=_said(owner_key)))
+            yield Finding("orphan claim", key, sentence(text, key=_claim_text(owner_key)))
         return
     text = _("Its owner %(key)s is not there.") if owner is None else _("Its owner %(key)s does not have it.")
-    repair = (Delete(key, as_read(item, _OWNER)), _as_it_is(subject.alias, owner_key, owner))
-    yield Finding("orphan claim", key, sentence(text, key=_said(owner_key)), repair)
+    repair = (Delete(key, as_read(item, _OWNER)), _unchanged(subject.alias, owner_key, owner))
+    yield Finding("orphan claim", key, sentence(text, key=_claim_text(owner_key)), repair)
 
 
-def _of_item(subject: Subject, rule: Rule, key: ItemKey, others: Others) -> Iterator[Finding]:
+def _item_findings(subject: Subject, rule: Rule, key: ItemKey, others: Others) -> Iterator[Finding]:
     claim = others.get(key)
     which = rule.worded(rule.claimed(subject.item)[key])
     take = uniqueness.put_claim(subject.model, key, subject.item)
-    unchanged = state_of(subject.item, rule.stored_names)
+    unchanged = unchanged_condition(subject.item, rule.stored_names)
     if claim is None:
         said = sentence(_("It has no claim on %(which)s."), which=which)
         yield Finding("missing claim", subject.key, said, (take, unchanged))
@@ -96,26 +96,26 @@ def _of_item(subject: Subject, rule: Rule, key: ItemKey, others: Others) -> Iter
         yield Finding("claim of another", subject.key, said, (replace, unchanged))
         return
     owner = others.get(owner_key)
-    if owner is not None and _holds(subject.alias, owner, key) is not False:
+    if owner is not None and _has_to_own(subject.alias, owner, key) is not False:
         text = _("%(key)s has %(which)s too, and holds the claim. Change one of them.")
-        yield Finding("value held twice", subject.key, sentence(text, key=_said(owner_key), which=which))
+        yield Finding("value held twice", subject.key, sentence(text, key=_claim_text(owner_key), which=which))
         return
     text = _("The claim on %(which)s is held by %(key)s, which does not need it.")
-    repair = (replace, unchanged, _as_it_is(subject.alias, owner_key, owner))
-    yield Finding("claim of another", subject.key, sentence(text, which=which, key=_said(owner_key)), repair)
+    repair = (replace, unchanged, _unchanged(subject.alias, owner_key, owner))
+    yield Finding("claim of another", subject.key, sentence(text, which=which, key=_claim_text(owner_key)), repair)
 
 
-def _holds(alias: str, owner: Item, key: ItemKey) -> bool | None:
+def _has_to_own(alias: str, owner: Item, key: ItemKey) -> bool | None:
     """Whether an item has to have a claim; ``None`` if nobody can say."""
     claims = _claims(Subject.of(alias, owner).model, owner)
     return None if claims is None else key in claims
 
 
-def _as_it_is(alias: str, key: ItemKey, owner: Item | None) -> Check:
+def _unchanged(alias: str, key: ItemKey, owner: Item | None) -> Check:
     model = None if owner is None else Subject.of(alias, owner).model
     rules = () if model is None else rules_of(model)
-    return still_missing(key, owner, {name for rule in rules for name in rule.stored_names})
+    return missing_or_unchanged(key, owner, {name for rule in rules for name in rule.stored_names})
 
 
-def _said(key: ItemKey) -> str:
+def _claim_text(key: ItemKey) -> str:
     return f"{key[0]} / {key[1]}"

@@ -33,7 +33,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         source = others.get(key)
         stale = [copy for copy in found if source is not None and not _is_same(copy, subject.item, source)]
         if source is None:
-            yield from _of_nobody(subject, found, key)
+            yield from _missing_source(subject, found, key)
         if source is None or not stale:
             continue
         said = sentence(
@@ -45,7 +45,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         yield Finding("copy", subject.key, said, repair)
 
 
-def _of_nobody(subject: Subject, found: list[Any], key: ItemKey) -> Iterator[Finding]:
+def _missing_source(subject: Subject, found: list[Any], key: ItemKey) -> Iterator[Finding]:
     required = registry.layout_of(subject.model).attributes
     missing = [copy.name for copy in found if required[copy.name].required and copy.attr_name not in subject.item]
     if missing:

@@ -29,15 +29,15 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
         return
     obj = decode.instance(subject.model, {name: dict(value) for name, value in subject.item.items()})
     for name, children, condition in counters:
-        if run(effects_counters.count_children(children, obj.pk, condition)) == _held(obj, name):
+        if run(effects_counters.count_children(children, obj.pk, condition)) == _stored_number(obj, name):
             continue
         before = run(effects_counters.children_snapshot(children, obj.pk, condition))
-        held = _held(decode.reload(obj), name)
+        held = _stored_number(decode.reload(obj), name)
         run(pause(effects_counters.index_lag(children)))
         number = before.number
         if number == held or run(effects_counters.children_snapshot(children, obj.pk, condition)) != before:
             continue
-        if _held(decode.reload(obj), name) != held:
+        if _stored_number(decode.reload(obj), name) != held:
             continue
         recount = Recount(CountTarget(subject.model, name, children, condition), obj.pk)
         attribute = next((each for each in registry.counters_of(subject.model) if each.attr_name == name), None)
@@ -59,5 +59,5 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
         yield Finding("counter", subject.key, said, recount=recount)
 
 
-def _held(obj: DynamoModel, name: str) -> int:
+def _stored_number(obj: DynamoModel, name: str) -> int:
     return int(obj._stored.get(name, {"N": "0"})["N"])

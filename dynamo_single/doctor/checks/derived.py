@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext_noop as _
 
-from dynamo_single.doctor.findings import Finding, Others, Subject, state_of, still_missing
+from dynamo_single.doctor.findings import Finding, Others, Subject, missing_or_unchanged, unchanged_condition
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.effects import derived
 from dynamo_single.orm.items import decode, encode
@@ -19,19 +19,19 @@ from dynamo_single.table.translated import sentence
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
     """What follows from an item, and the item that it follows from itself."""
     source = _source(subject)
-    return [*(_following(subject.model, subject.item) or ()), *(() if source is None else (source,))]
+    return [*(_derived_items(subject.model, subject.item) or ()), *(() if source is None else (source,))]
 
 
 def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     """What is wrong with the items that follow from this one, or with this one that follows from another."""
-    for key, expected in (_following(subject.model, subject.item) or {}).items():
-        yield from _of_source(subject, key, expected, others.get(key))
+    for key, expected in (_derived_items(subject.model, subject.item) or {}).items():
+        yield from _derived_finding(subject, key, expected, others.get(key))
     source = _source(subject)
     if source is not None:
-        yield from _left_over(subject, source, others.get(source))
+        yield from _orphan(subject, source, others.get(source))
 
 
-def _following(model: Any, item: Item) -> derived.Items | None:
+def _derived_items(model: Any, item: Item) -> derived.Items | None:
     """What follows from an item; ``None`` if nobody can say, because it cannot be read."""
     if model is None:
         return None
@@ -56,8 +56,8 @@ def _source(subject: Subject) -> ItemKey | None:
         return None  # see above
 
 
-def _of_source(subject: Subject, key: ItemKey, expected: Item, found: Item | None) -> Iterator[Finding]:
-    unchanged = state_of(subject.item, derived.source_names(subject.model))
+def _derived_finding(subject: Subject, key: ItemKey, expected: Item, found: Item | None) -> Iterator[Finding]:
+    unchanged = unchanged_condition(subject.item, derived.source_names(subject.model))
     said = f"{key[0]} / {key[1]}"
     if found is None:
         repair = (Put(expected, ITEM_MISSING), unchanged)
@@ -66,7 +66,7 @@ def _of_source(subject: Subject, key: ItemKey, expected: Item, found: Item | Non
         return
     model: Any = Subject.of(subject.alias, expected).model
     automatic = {field.attribute.attr_name for field in model._meta.concrete_fields if _is_automatic(field)}
-    if model.derived_exclusive and found.get(held := _held_by(model)) != expected[held]:
+    if model.derived_exclusive and found.get(held := _owner_name(model)) != expected[held]:
         text = _(
             "%(key)s follows from it, and is another object's, as an item of which there is one. Change one of them."
         )
@@ -78,7 +78,7 @@ def _of_source(subject: Subject, key: ItemKey, expected: Item, found: Item | Non
         yield Finding("derived item", subject.key, sentence(text, key=said), repair)
 
 
-def _held_by(model: Any) -> str:
+def _owner_name(model: Any) -> str:
     """The physical name of what says whose a derived item is."""
     stored: str = model._meta.get_field(model.derived_by).attribute.attr_name
     return stored
@@ -88,12 +88,12 @@ def _is_automatic(field: ModelField) -> bool:
     return bool(getattr(field, "auto_now", False) or getattr(field, "auto_now_add", False))
 
 
-def _left_over(subject: Subject, key: ItemKey, source: Item | None) -> Iterator[Finding]:
+def _orphan(subject: Subject, key: ItemKey, source: Item | None) -> Iterator[Finding]:
     model = None if source is None else Subject.of(subject.alias, source).model
-    following = {} if source is None else _following(model, source)
+    following = {} if source is None else _derived_items(model, source)
     if following is None or subject.key in following:
         return
     stored = () if model is None else derived.source_names(model)
-    repair = (Delete(subject.key, as_read(subject.item, subject.item)), still_missing(key, source, stored))
+    repair = (Delete(subject.key, as_read(subject.item, subject.item)), missing_or_unchanged(key, source, stored))
     said = sentence(_("It follows from %(key)s no more."), key=f"{key[0]} / {key[1]}")
     yield Finding("derived item left over", subject.key, said, repair)

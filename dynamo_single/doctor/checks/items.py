@@ -9,7 +9,7 @@ from django.utils.translation import gettext_noop as _
 
 from dynamo_single.cache import entries
 from dynamo_single.conf import table_settings
-from dynamo_single.doctor.findings import Finding, Kind, Others, Subject
+from dynamo_single.doctor.findings import Finding, FindingKind, Others, Subject
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue, SchemaVersionError
 from dynamo_single.orm.effects import unique_claims
 from dynamo_single.orm.items import decode, encode
@@ -84,7 +84,7 @@ def _without_type(subject: Subject, values: dict[str, object], expected: NewItem
     removed = tuple(name for name in held if name in subject.item and name not in made)
     deciding = {names.ITEM_TYPE, names.DELETED_AT, *(stored_name(subject.model, copy.source) for copy in copies)}
     deciding = deciding.union(
-        *(_deciding(subject.model, key.index) for key in registry.layout_of(subject.model).indexes)
+        *(_source_names(subject.model, key.index) for key in registry.layout_of(subject.model).indexes)
     )
     repair = Update(subject.key, set=change, remove=removed, condition=as_read(subject.item, deciding))
     text = _("It has no itemType, so that no list has it, and by its id it is a record of %(label)s.")
@@ -105,7 +105,7 @@ def _copies(subject: Subject, values: dict[str, object], waits: frozenset[str]) 
         change = {} if expected is None else {copy.attr_name: expected}
         removed = (copy.attr_name,) if expected is None else ()
         repair = Update(subject.key, set=change, remove=removed, condition=condition)
-        kind: Kind = "extracted value" if isinstance(copy, ExtractedAttribute) else "canonical copy"
+        kind: FindingKind = "extracted value" if isinstance(copy, ExtractedAttribute) else "canonical copy"
         said = sentence(
             _("%(copy)s is not %(value)s, made of %(source)s."), copy=copy.name, value=repr(text), source=copy.source
         )
@@ -128,12 +128,12 @@ def _index(subject: Subject, index: str, expected: NewItem) -> Iterator[Finding]
         return
     change = {name: value for name, value in right.items() if stored.get(name) != value}
     removed = tuple(name for name in stored if name not in right)
-    condition = as_read(subject.item, (*pair, *_deciding(subject.model, index), names.DELETED_AT))
+    condition = as_read(subject.item, (*pair, *_source_names(subject.model, index), names.DELETED_AT))
     repair = Update(subject.key, set=change, remove=removed, condition=condition)
     yield Finding(_kind(subject, stored), subject.key, _text(index, pair, stored, right), (repair,))
 
 
-def _kind(subject: Subject, stored: dict[str, Any]) -> Kind:
+def _kind(subject: Subject, stored: dict[str, Any]) -> FindingKind:
     if len(stored) == 1:
         return "half index key"
     in_trash = names.DELETED_AT in subject.item
@@ -147,12 +147,12 @@ def _text(index: str, pair: tuple[str, str], stored: Item, right: Item) -> Sente
     return sentence(
         _("On %(index)s it has %(stored)s, and its attributes give %(right)s."),
         index=index,
-        stored=_said(pair, stored),
-        right=_said(pair, right),
+        stored=_key_text(pair, stored),
+        right=_key_text(pair, right),
     )
 
 
-def _said(pair: tuple[str, str], found: Item) -> Sentence:
+def _key_text(pair: tuple[str, str], found: Item) -> Sentence:
     if not found:
         return sentence(_("no key"))
     return joined(
@@ -160,7 +160,7 @@ def _said(pair: tuple[str, str], found: Item) -> Sentence:
     )
 
 
-def _deciding(model: type[DynamoModel], index: str | None) -> set[str]:
+def _source_names(model: type[DynamoModel], index: str | None) -> set[str]:
     """The physical names of the attributes that the keys on an index follow from; of a folded copy, its source's."""
     layout = registry.layout_of(model)
     sources = {copy.name: copy.source for copy in registry.copies_of(model)}

@@ -32,15 +32,15 @@ _OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)
 
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
     """Return the keys that another object of the same address can have."""
-    schedule, values = _known(subject)
-    if schedule is None or _folded(subject, values) is None:
+    schedule, values = _schedule_of(subject)
+    if schedule is None or _folded_key(subject, values) is None:
         return ()
     return [key for key in _of_address(subject, values) if key != subject.key]
 
 
 def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     """Report an object that lies in the shard of its spelling, and move it if its address is free."""
-    schedule, values = _known(subject)
+    schedule, values = _schedule_of(subject)
     if schedule is None:
         return
     place, label = registry.layout_of(subject.model).sharding, subject.model._meta.label
@@ -54,7 +54,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
             said = sentence(text, name=place.attribute, model=label, shards=schedule.entries[-1].shards)
             yield Finding("shard of a spelling", subject.key, said)
         return
-    target = _folded(subject, values)
+    target = _folded_key(subject, values)
     if target is None:
         return
     found = [key for key in _of_address(subject, values) if key != subject.key and key in others]
@@ -68,11 +68,11 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         said = sentence(text, time=shown(begins))
     else:
         said = sentence(_("It is in the shard of its spelling, and belongs to %(key)s."), key=" / ".join(target))
-        repair = _moved(subject, target, _of_address(subject, values), others)
+        repair = _move_to(subject, target, _of_address(subject, values), others)
     yield Finding("shard of a spelling", subject.key, said, repair)
 
 
-def _known(subject: Subject) -> tuple[Schedule | None, Mapping[str, Any]]:
+def _schedule_of(subject: Subject) -> tuple[Schedule | None, Mapping[str, Any]]:
     """The schedule of an object whose address is folded, with its values; ``None`` for any other item."""
     layout = None if subject.model is None else registry.layout_of(subject.model)
     if layout is None or layout.primary.sharding is None or not layout.primary.sharding.fold:
@@ -85,7 +85,7 @@ def _known(subject: Subject) -> tuple[Schedule | None, Mapping[str, Any]]:
     return knowledge.schedule(layout), values
 
 
-def _folded(subject: Subject, values: Mapping[str, Any]) -> ItemKey | None:
+def _folded_key(subject: Subject, values: Mapping[str, Any]) -> ItemKey | None:
     """The key that an object moves to, if it is not there yet."""
     key = encode.folded_key(subject.model, values)
     return None if key == subject.key else key
@@ -98,7 +98,7 @@ def _of_address(subject: Subject, values: Mapping[str, Any]) -> list[ItemKey]:
     return list(dict.fromkeys(found))
 
 
-def _moved(subject: Subject, target: ItemKey, possible: Iterable[ItemKey], others: Others) -> tuple[Action, ...]:
+def _move_to(subject: Subject, target: ItemKey, possible: Iterable[ItemKey], others: Others) -> tuple[Action, ...]:
     """Put the whole item under its folded key, with its claims, while no object of the address is anywhere else."""
     item: Item = {**subject.item, **item_key(target)}
     is_free, known = free(subject.model), encode.known_names(subject.model)

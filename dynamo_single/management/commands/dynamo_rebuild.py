@@ -12,7 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo_single.costs import measure_requests
 from dynamo_single.doctor.findings import Subject
-from dynamo_single.doctor.walk import REFUSED, RIGHT, Finding, attempt, verify
+from dynamo_single.doctor.walk import CORRECT_TEXT, REPAIR_ERRORS, Finding, repair_outcome, verify
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.management.base import TableCommand
 from dynamo_single.management.commands.dynamo_verify import model_of
@@ -63,14 +63,14 @@ class Command(TableCommand):
     def _mend(self, table: Table, finding: Finding, counts: Counter[str]) -> None:
         why = ""
         try:
-            outcome = attempt(finding, table)
+            outcome = repair_outcome(finding, table)
             if outcome == "left" and finding.kind in ("copies due", "move due") and _completed(table, finding):
                 outcome = "done"
-        except REFUSED as error:
+        except REPAIR_ERRORS as error:
             # The rest of the table is rebuilt all the same.
             outcome, why = "left", f" {error}"
         counts["written" if outcome == "done" else outcome] += 1
-        said = {"done": "", "right": f" {RIGHT}", "left": f" Not done.{why}"}[outcome]
+        said = {"done": "", "right": f" {CORRECT_TEXT}", "left": f" Not done.{why}"}[outcome]
         self.stdout.write(f"{finding}{said}")
 
     def _progress(self, counts: Counter[str]) -> Callable[[int], None]:

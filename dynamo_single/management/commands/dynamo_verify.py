@@ -12,8 +12,8 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo_single.costs import measure_requests
-from dynamo_single.doctor.removal import AT_ONCE, removed
-from dynamo_single.doctor.walk import REFUSED, RIGHT, Finding, Outcome, attempt, verify
+from dynamo_single.doctor.removal import BATCH_SIZE, delete_orphans
+from dynamo_single.doctor.walk import CORRECT_TEXT, REPAIR_ERRORS, Finding, Outcome, repair_outcome, verify
 from dynamo_single.management.base import TableCommand
 from dynamo_single.orm.rollout import shard_record
 from dynamo_single.orm.schema import registry
@@ -57,7 +57,7 @@ class Command(TableCommand):
             for finding in found:
                 if options["repair"] and finding.removal is not None:
                     held.append(finding)
-                    if len(held) == AT_ONCE:
+                    if len(held) == BATCH_SIZE:
                         self._remove(table, held, options["rate"], counts)
                     continue
                 outcome, why = self._repaired(table, finding) if options["repair"] else (None, "")
@@ -77,7 +77,7 @@ class Command(TableCommand):
 
     def _remove(self, table: Table, held: list[Finding], rate: float | None, counts: Counter[str]) -> None:
         """Delete what belongs to nobody, of many findings at once."""
-        for finding, why in zip(held, removed(table, held, rate), strict=True):
+        for finding, why in zip(held, delete_orphans(table, held, rate), strict=True):
             self._count(finding, "left" if why else "done", why, counts)
         held.clear()
 
@@ -88,12 +88,12 @@ class Command(TableCommand):
 
     def _repaired(self, table: Table, finding: Finding) -> tuple[Outcome, str]:
         try:
-            return attempt(finding, table), "it was changed meanwhile."
-        except REFUSED as error:
+            return repair_outcome(finding, table), "it was changed meanwhile."
+        except REPAIR_ERRORS as error:
             return "left", str(error)  # the rest of the table is repaired all the same
 
     def _tell(self, finding: Finding, outcome: Outcome | None, why: str) -> None:
-        said = {"done": " Repaired.", "right": f" {RIGHT}", "left": f" Not repaired: {why}"}
+        said = {"done": " Repaired.", "right": f" {CORRECT_TEXT}", "left": f" Not repaired: {why}"}
         needs_somebody = "" if finding.is_repairable else " This has to be decided by somebody."
         self.stdout.write(f"{finding}{needs_somebody or said.get(outcome or '', '')}")
 

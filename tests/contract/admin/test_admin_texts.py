@@ -13,7 +13,7 @@ import pytest
 from django.test import Client, override_settings
 
 from dynamo_single.contrib.table_admin.health import KINDS
-from dynamo_single.doctor.findings import Kind
+from dynamo_single.doctor.findings import FindingKind
 from dynamo_single.table import Request, Table, get_table
 from dynamo_single.table.translated import sentence
 from project.directory.models import Company, Person
@@ -163,7 +163,7 @@ def test_forms_with_rows_and_large_lists_have_none_either(registered: Registerin
 
 def test_every_kind_of_finding_has_words() -> None:
     """For the page of health."""
-    assert {*KINDS} == {*get_args(Kind)}
+    assert {*KINDS} == {*get_args(FindingKind)}
 
 
 def test_findings_are_in_the_language_of_the_page(pages: Pages) -> None:

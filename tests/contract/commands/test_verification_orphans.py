@@ -301,10 +301,10 @@ def test_what_a_migration_moves_is_no_orphan(
         opened=(OpenChange("MoveKeys", "catalog.0002", {}),),
     )
     knowledge.change(table, lambda state: state.with_form("Reader", form))
-    (why,) = removal.removed(table, [finding])
+    (why,) = removal.delete_orphans(table, [finding])
     assert "a migration gives its items another primary key" in why
     knowledge.change(table, lambda state: state.with_form("Reader", None))
-    assert list(removal.removed(table, [finding])) == [""]
+    assert list(removal.delete_orphans(table, [finding])) == [""]
     monkeypatch.undo()
     assert not loan.objects.filter(pk="r~~x").exists()
 
@@ -330,7 +330,7 @@ def test_an_index_that_is_behind_is_waited_for(
     waited: list[float] = []
     monkeypatch.setattr(removal.time, "sleep", waited.append)
     monkeypatch.setattr(TableSettings, "is_local", property(lambda self: False))
-    assert list(removal.removed(table, found)) == [""] * 4
+    assert list(removal.delete_orphans(table, found)) == [""] * 4
     assert waited == [1.0]
 
 
@@ -372,7 +372,7 @@ def test_writers_lose_nothing_to_a_repair(table: Table, loans: tuple[Any, Any, A
     def repairs() -> None:
         while not done.is_set():
             held = [finding for finding in verify() if finding.removal is not None]
-            list(removal.removed(table, held))
+            list(removal.delete_orphans(table, held))
 
     with ThreadPoolExecutor(3) as pool:
         repairing = pool.submit(repairs)
