@@ -580,7 +580,7 @@ def test_a_rehearsal_names_so_many_and_counts_the_others(
         model.objects.create(shop_id=str(number), name="A")
     shop(app, name=models.UnicodeAttribute(unique=True))
     app.make()
-    monkeypatch.setattr("dynamo_single.evolution.rehearse.REFUSED", 2)
+    monkeypatch.setattr("dynamo_single.evolution.rehearse.MAX_REFUSED_SAMPLES", 2)
     said = app.migrate("--rehearse")
     assert said.count("is held by") == 2
     assert "5 could not be changed:" in said
@@ -623,8 +623,8 @@ def test_a_table_that_was_not_read_to_its_end_is_not_taken_for_a_new_one(
     for number in range(3):
         key = {"pk": {"S": f"OTHER#{number}"}, "sk": {"S": "#"}}
         table.send(Request("PutItem", {"Item": {**key, "itemType": {"S": "Other"}}}))
-    monkeypatch.setattr("dynamo_single.evolution.adopt.SAMPLES", 1)
-    monkeypatch.setattr("dynamo_single.evolution.adopt.PAGES", 2)
+    monkeypatch.setattr("dynamo_single.evolution.adopt.MAX_SAMPLES", 1)
+    monkeypatch.setattr("dynamo_single.evolution.adopt.MAX_PAGES", 2)
     assert "Add key by_name" in app.migrate()
     assert len(form(table).opened) == 2
 
