@@ -35,7 +35,7 @@ class ChoicesView(_Base):
             try:
                 return found()
             except TooManyMatches:
-                in_memory.give_up(request)
+                in_memory.disable(request)
                 return found()
         except NotSupported as error:
             logger.warning("The search of %s finds whole keys only: %s", hide(request.get_full_path()), error)

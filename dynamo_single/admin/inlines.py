@@ -14,8 +14,8 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.http import urlencode
 
 from dynamo_single.admin import trash
-from dynamo_single.admin.editing.merging import HasRows, MergesEdits
-from dynamo_single.admin.editing.saving import ExtendsForm
+from dynamo_single.admin.editing.merging import MergingMixin, RowFieldsMixin
+from dynamo_single.admin.editing.saving import FormContextMixin
 from dynamo_single.admin.forms import KeyInlineFormSet
 from dynamo_single.admin.references import KnowsReferences, read_by_pages
 from dynamo_single.admin.secrets import HidesSecrets
@@ -127,7 +127,7 @@ def _inputs_of(widget: Widget) -> int:
     return sum(map(_inputs_of, widget.widgets)) if isinstance(widget, MultiWidget) else 1
 
 
-class _Children(HidesSecrets, MergesEdits, HasRows, KnowsReferences):
+class _Children(HidesSecrets, MergingMixin, RowFieldsMixin, KnowsReferences):
     """The common base of both kinds of inlines."""
 
     formset = KeyInlineFormSet
@@ -169,7 +169,7 @@ def of_parent(queryset: Any, obj: DynamoModel) -> Any:
     return trash.went_along(queryset, obj)
 
 
-class ReadsInlinesTogether(ExtendsForm):
+class ReadsInlinesTogether(FormContextMixin):
     """A ``ModelAdmin`` whose pages read the children of several inlines with one Query if they are adjacent."""
 
     def get_formsets_with_inlines(self, request: HttpRequest, obj: Any = None) -> Iterator[tuple[Any, Any]]:

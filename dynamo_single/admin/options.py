@@ -21,12 +21,12 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from dynamo_single.admin import content_types, trash, trash_page, types
-from dynamo_single.admin.batch_actions.batching import RunsInBatches, in_batches
-from dynamo_single.admin.batch_actions.left import logged_if_deleted
+from dynamo_single.admin.batch_actions.batching import BatchActionsMixin, batched_action
+from dynamo_single.admin.batch_actions.remaining import log_deletions
 from dynamo_single.admin.display import hide_in_form
 from dynamo_single.admin.editing import saving
-from dynamo_single.admin.editing.merging import HasRows, MergesEdits
-from dynamo_single.admin.editing.saving import LandsSomewhere, LeadsToItem, SavesAtOnce, ShowsUnknown
+from dynamo_single.admin.editing.merging import MergingMixin, RowFieldsMixin
+from dynamo_single.admin.editing.saving import AtomicSaveMixin, LeadsToItem, RedirectMixin, UnknownAttributesMixin
 from dynamo_single.admin.errors import REFUSALS, answered_by, in_words
 from dynamo_single.admin.forms import PermissionsFilter, ShowsBinary, in_lists_order, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
@@ -61,17 +61,17 @@ REFUSED_LISTS = (NotSupported, UnknownField)
 
 
 class DynamoModelAdmin(
-    RunsInBatches,
+    BatchActionsMixin,
     ShowsTrash,
     HidesSecrets,
-    SavesAtOnce,
-    LandsSomewhere,
+    AtomicSaveMixin,
+    RedirectMixin,
     ShowsBinary,
-    MergesEdits,
-    ShowsUnknown,
+    MergingMixin,
+    UnknownAttributesMixin,
     LeadsToItem,
     ReadsInlinesTogether,
-    HasRows,
+    RowFieldsMixin,
     KnowsReferences,
     _Base[M],
 ):
@@ -102,12 +102,12 @@ class DynamoModelAdmin(
 
         def get_queryset(self, request: HttpRequest) -> Any:
             """Django's; while a list is made, one that may be answered of the rows that its page holds."""
-            return in_memory.attached(request, self, super().get_queryset(request))
+            return in_memory.with_cache(request, self, super().get_queryset(request))
 
     def __init__(self, model: Any, admin_site: Any) -> None:
         super().__init__(model, admin_site)
         if self.check_version:
-            self.form = saving.versioned(self.form, model)
+            self.form = saving.versioned_form(self.form, model)
         if trash.has_trash(model) and self.delete_selected_confirmation_template is None:
             name = "dynamo_single/admin/delete_selected.html"
             self.delete_selected_confirmation_template = name  # type: ignore[misc]  # a class's to the stubs
@@ -128,10 +128,10 @@ class DynamoModelAdmin(
             return {}
         in_trash: dict[str, Any] = {}
         if self.has_restore_permission(request):
-            in_trash["restore_selected"] = in_batches(self.get_action(trash.restore_selected), "restore")
+            in_trash["restore_selected"] = batched_action(self.get_action(trash.restore_selected), "restore")
         delete = self.get_action("delete_selected")
         if delete is not None and self.has_hard_delete_permission(request):
-            in_trash["delete_selected"] = in_batches(trash.for_good(delete), "purge")
+            in_trash["delete_selected"] = batched_action(trash.for_good(delete), "purge")
         return in_trash
 
     def response_action(
@@ -140,11 +140,11 @@ class DynamoModelAdmin(
         """Run an action; a refusal is a message, on an object's own page (since Django 6.1) as on the list."""
         is_for_good = trash.has_trash(self.model) and shows_trash(request)
         try:
-            chosen = in_memory.to_act_on(request, self, queryset)
-            with logged_if_deleted(request, self, "purge" if is_for_good else "delete"):
+            chosen = in_memory.action_rows(request, self, queryset)
+            with log_deletions(request, self, "purge" if is_for_good else "delete"):
                 return super().response_action(request, chosen, **_placed(action_location))
         except TooManyMatches:
-            self.message_user(request, refused.too_many(self), messages.ERROR)
+            self.message_user(request, refused.too_many_rows(self), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
         except UnreadableItem:
             raise
@@ -158,9 +158,9 @@ class DynamoModelAdmin(
         text = search_term.strip()
         if not fields or not text:
             return queryset, False
-        if in_memory.of(queryset):
-            return search.anywhere(queryset, fields, text), False
-        return search.by_keys(queryset, fields, text)[0], False
+        if in_memory.cache_of(queryset):
+            return search.contains_words(queryset, fields, text), False
+        return search.search_by_keys(queryset, fields, text)[0], False
 
     def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> FormField | None:
         """Django's; permissions are chosen from two searched lists."""
@@ -175,19 +175,19 @@ class DynamoModelAdmin(
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         """The list; a page that says why if no key answers it."""
-        in_memory.begin(request)
+        in_memory.share_rows(request)
         try:
             response = super().changelist_view(request, extra_context)
-            refused.note(response)
+            refused.use_list_template(response)
             # What a template asks while it is rendered can be refused as well.
-            return answered_by(response, REFUSED_LISTS, functools.partial(refused.page, self, request))
+            return answered_by(response, REFUSED_LISTS, functools.partial(refused.refused_page, self, request))
         except UnreadableItem:
             raise
         except REFUSED_LISTS as error:
-            return refused.page(self, request, error)
+            return refused.refused_page(self, request, error)
         except REFUSALS as refusal:
             if request.method != "POST":
-                return refused.page(self, request, refusal)
+                return refused.refused_page(self, request, refusal)
             self.message_user(request, in_words(request, refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
@@ -276,8 +276,8 @@ class DynamoModelAdmin(
         if obj is None:
             return declared
         if self.has_change_permission(request, obj):
-            return saving.shown(declared) if self.check_version else declared
-        return with_members(self.opts, saving.hidden(declared), also_of(self))
+            return saving.with_hidden_field(declared) if self.check_version else declared
+        return with_members(self.opts, saving.without_hidden_field(declared), also_of(self))
 
     def get_formset_kwargs(self, request: HttpRequest, obj: M, inline: Any, prefix: str) -> dict[str, object]:
         """As in Django; a new object has no children yet, so none are looked for; of one in the trash, those there."""

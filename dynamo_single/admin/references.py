@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin.viewing.choices import Seen, hide, refuse_hidden
+from dynamo_single.admin.viewing.choices import VisibleObjects, hide_choices, refuse_hidden
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.query.queryset import QuerySet
@@ -170,7 +170,7 @@ class ReferringForm(ModelForm):  # type: ignore[type-arg]  # not generic at run 
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._choosing: dict[str, Seen] = {}
+        self._choosing: dict[str, VisibleObjects] = {}
         if self.viewer is not None:
             self._hide(*self.viewer)
         for name, field in self._referring():
@@ -182,7 +182,7 @@ class ReferringForm(ModelForm):  # type: ignore[type-arg]  # not generic at run 
 
     def _hide(self, site: AdminSite, request: HttpRequest) -> None:
         for name, field in self.fields.items():
-            seen, widget = hide(self, name, field, site, request), getattr(field.widget, "widget", field.widget)
+            seen, widget = hide_choices(self, name, field, site, request), getattr(field.widget, "widget", field.widget)
             if seen is not None:
                 self._choosing[name] = seen
                 if isinstance(widget, _RawKey):
@@ -226,7 +226,7 @@ class _RawKey(ForeignKeyRawIdWidget):
     """A field for a key, beside which the object is named."""
 
     referred: Referred
-    seen: Seen | None = None
+    seen: VisibleObjects | None = None
 
     @property
     def named(self) -> QuerySet[DynamoModel]:

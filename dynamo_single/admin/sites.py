@@ -129,7 +129,7 @@ class DynamoAdminSite(AdminSite):
 
         400 where the address itself is wrong.
         """
-        in_memory.begin(request)
+        in_memory.share_rows(request)
         try:
             found: Any = ChoicesView.as_view(admin_site=self)(request)
             return found

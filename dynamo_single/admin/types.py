@@ -17,12 +17,12 @@ from msgspec import Struct
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.types import DynamoModel
 
-__all__ = ["DynamoModelAdmin", "KeyChangeList", "Lacking", "M", "Rows"]
+__all__ = ["DynamoModelAdmin", "KeyChangeList", "M", "MissingPart", "Rows"]
 
 Rows = QuerySet[DynamoModel]
 
 
-class Lacking(Struct, frozen=True):
+class MissingPart(Struct, frozen=True):
     """A part that a page leaves out: its name, and the query that a key would have to support.
 
     ``is_counted`` is set if the part is computed from all rows, with or without a key.
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     class KeyChangeList(ChangeList):
         """A list of this app; ``admin/lists/changelist`` defines the members."""
 
-        lacking: list[Lacking]
+        lacking: list[MissingPart]
         unserved: list[Any]
 
         def without_search(self) -> Any: ...

@@ -170,7 +170,7 @@ def _of_admin(model_admin: Any) -> Iterator[_Refused]:
 
 def _searched(queryset: QuerySet[DynamoModel], name: str) -> Any:
     if queryset._asked.held is not None:
-        return search.anywhere(queryset, [name], "1")
+        return search.contains_words(queryset, [name], "1")
     lookup = f"{name[1:]}__exact" if name.startswith("=") else f"{name.removeprefix('^')}__startswith"
     return queryset.filter(**{lookup: "1"})
 

@@ -30,50 +30,51 @@ else:
     _Base = object
 
 #: Objects that an action takes at once, and the most that a job takes.
-AT_ONCE: Final = 50
-MOST: Final = 5000
+MAX_IMMEDIATE: Final = 50
+MAX_JOB_OBJECTS: Final = 5000
 
 Action = Callable[[Any, HttpRequest, Any], Any]
 
 
-class RunsInBatches(_Base):
+class BatchActionsMixin(_Base):
     """A ``ModelAdmin`` whose "delete selected" is a job where many are selected; a project's own is left alone."""
 
     def get_actions(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Django's, with that action."""
         actions: Any = super().get_actions(request, *args, **kwargs)
         entry = actions.get("delete_selected")
-        return actions if entry is None else {**actions, "delete_selected": in_batches(entry, "delete")}
+        return actions if entry is None else {**actions, "delete_selected": batched_action(entry, "delete")}
 
 
-def in_batches(entry: Any, action: str) -> Any:
-    """An entry of ``get_actions()``, a tuple before Django 6.1, that becomes a job of more than ``AT_ONCE`` objects.
+def batched_action(entry: Any, action: str) -> Any:
+    """Return an entry of ``get_actions()`` whose action becomes a job if more than ``MAX_IMMEDIATE`` objects are
+    selected.
 
-    An action of the project's own is left as it is.
+    The entry is a tuple before Django 6.1. A custom action of the project is returned unchanged.
     """
     function = entry[0] if isinstance(entry, tuple) else entry.func
     if function not in (delete_selected, restore_selected):
         return entry
     if isinstance(entry, tuple):
-        return (_becoming_job(function, action), *entry[1:])
-    return dataclasses.replace(entry, func=_becoming_job(function, action))
+        return (_job_action(function, action), *entry[1:])
+    return dataclasses.replace(entry, func=_job_action(function, action))
 
 
-def _becoming_job(function: Action, action: str) -> Action:
+def _job_action(function: Action, action: str) -> Action:
     @functools.wraps(function)
     def run(modeladmin: Any, request: HttpRequest, queryset: Any) -> Any:
         # Django has asked already, and shows what goes along.
         if "post" in request.POST:
             return function(modeladmin, request, queryset)
         # All that a list has may be any number; what was selected on its page has been read for that.
-        chosen = queryset[: MOST + 1] if request.POST.get("select_across") == "1" else queryset
+        chosen = queryset[: MAX_JOB_OBJECTS + 1] if request.POST.get("select_across") == "1" else queryset
         keys = [str(obj.pk) for obj in chosen]
-        if len(keys) <= AT_ONCE:
+        if len(keys) <= MAX_IMMEDIATE:
             return function(modeladmin, request, queryset)
         job = None
         with suppress(InvalidValue, ItemTooLarge):
-            if len(keys) <= MOST:
-                job = batch_actions_run.begin(request, modeladmin, action, keys)
+            if len(keys) <= MAX_JOB_OBJECTS:
+                job = batch_actions_run.create_job(request, modeladmin, action, keys)
         if job is None:
             text = _("These are too many objects at once; nothing was changed. Choose fewer of them.")
             modeladmin.message_user(request, text, messages.ERROR)

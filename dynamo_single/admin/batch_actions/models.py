@@ -10,11 +10,11 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single import clock, models
 
 #: Seconds for which a job can be resumed.
-KEPT = 24 * 60 * 60
+LIFETIME = 24 * 60 * 60
 #: Failures, and messages of the project's own code, that a job names.
-TOLD = 100
+MAX_MESSAGES = 100
 #: The time after which another process may repeat a batch that was claimed and not recorded as done.
-CLAIM = timedelta(seconds=60)
+CLAIM_TIME = timedelta(seconds=60)
 
 
 class AdminJob(models.Model):
@@ -80,4 +80,4 @@ class AdminJob(models.Model):
 
         The clocks of two machines may differ in either direction.
         """
-        return self.claimed_at is not None and abs(clock.now() - self.claimed_at) < CLAIM
+        return self.claimed_at is not None and abs(clock.now() - self.claimed_at) < CLAIM_TIME

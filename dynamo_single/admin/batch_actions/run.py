@@ -16,8 +16,8 @@ from django.utils.translation import gettext as _
 
 from dynamo_single import clock
 from dynamo_single.admin import trash
-from dynamo_single.admin.batch_actions.left import complete_log, logged_if_deleted, rows_left
-from dynamo_single.admin.batch_actions.models import KEPT, TOLD, AdminJob
+from dynamo_single.admin.batch_actions.models import LIFETIME, MAX_MESSAGES, AdminJob
+from dynamo_single.admin.batch_actions.remaining import complete_log, log_deletions, remaining_rows
 from dynamo_single.admin.errors import REFUSALS, UNAVAILABLE, in_words, is_developer
 from dynamo_single.admin.types import DynamoModelAdmin
 from dynamo_single.exceptions import StillReferenced, UnexpectedItem, UnreadableItem
@@ -85,7 +85,7 @@ class Batch:
         except REFUSALS:
             for obj in self._left():
                 if str(obj.pk) not in self._noted:
-                    self._act_alone(_some(objects, [obj]))
+                    self._act_alone(_subset(objects, [obj]))
 
     def _act_alone(self, alone: Any) -> None:
         name = str(alone[0])
@@ -105,22 +105,22 @@ class Batch:
                 obj.restore()
                 self._admin.log_change(self._request, obj, str(trash.RESTORED))
             return
-        with logged_if_deleted(self._request, self._admin, self._job.action):
+        with log_deletions(self._request, self._admin, self._job.action):
             self._admin.log_deletions(self._request, objects)
             self._admin.delete_queryset(self._request, objects)
 
     def _left(self) -> Any:
-        return rows_left(self._request, self._admin, self._job.action, self._keys)
+        return remaining_rows(self._request, self._admin, self._job.action, self._keys)
 
     def _allowed(self, objects: Any) -> Any:
         """Return the objects that the user may change, and note the others."""
-        allowed = _some(objects, [obj for obj in objects if self._may(obj)])
+        allowed = _subset(objects, [obj for obj in objects if self._may(obj)])
         if not allowed or self._job.action == "restore":
             return allowed
         if not any(self._admin.get_deleted_objects(allowed, self._request)[2:]):
             return allowed
         # One of them is kept, and does not stop the others.
-        return _some(allowed, [obj for obj in allowed if self._may_go(_some(allowed, [obj]))])
+        return _subset(allowed, [obj for obj in allowed if self._may_go(_subset(allowed, [obj]))])
 
     def _may(self, obj: DynamoModel) -> bool:
         if is_allowed(self._request, self._admin, self._job.action, obj):
@@ -141,7 +141,7 @@ class Batch:
     def _note(self, obj: DynamoModel, text: str, name: str = "") -> None:
         self._noted.add(str(obj.pk))
         self._job.failed += 1
-        if len(self._job.failures) < TOLD:
+        if len(self._job.failures) < MAX_MESSAGES:
             self._job.failures = [*self._job.failures, [str(obj.pk), name or str(obj), text]]
 
     def _words(self, error: Exception) -> str:
@@ -154,7 +154,7 @@ class Batch:
         return f"{kind}: {error}" if is_developer(self._request.user) else kind
 
 
-def _some(queryset: Any, objects: Sequence[DynamoModel]) -> Any:
+def _subset(queryset: Any, objects: Sequence[DynamoModel]) -> Any:
     """The queryset of some of its objects, which are not read again."""
     if len(objects) == len(queryset):
         return queryset
@@ -168,24 +168,24 @@ def _keys_of(objects: Any) -> list[str]:
 
 
 #: Objects of one batch, which are read by one request.
-BATCH: Final = 25
+BATCH_SIZE: Final = 25
 #: Seconds after which no further batch is begun for one request of a browser.
-SECONDS: Final = 2.0
+MAX_SECONDS: Final = 2.0
 
 
-def begin(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, keys: Sequence[str]) -> AdminJob:
+def create_job(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, keys: Sequence[str]) -> AdminJob:
     """Store a job: one PutItem. Nothing is done yet."""
     return AdminJob.objects.create(
         user_key=str(request.user.pk),
         label=modeladmin.opts.label_lower,
         action=action,
         keys=[*keys],
-        expires_at=clock.now() + timedelta(seconds=KEPT),
+        expires_at=clock.now() + timedelta(seconds=LIFETIME),
     )
 
 
-def carry_on(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> None:
-    """Run the next batches for about ``SECONDS``, or until one raises an error.
+def run_batches(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> None:
+    """Run the next batches for about ``MAX_SECONDS``, or until one raises an error.
 
     An UpdateItem claims the first batch. Each batch is a BatchGetItem and the requests of the hooks; then an UpdateItem
     records it as done, and claims the next one. Does not do anything if another process has claimed the batch. Raises
@@ -197,23 +197,23 @@ def carry_on(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) 
     job.claimed_at, job.stopped = clock.now(), None
     job.save()
     if lapsed is not None:
-        complete_log(request, modeladmin, job.action, _next(job), lapsed)
+        complete_log(request, modeladmin, job.action, _claim_next(job), lapsed)
     earlier = [*messages.get_messages(request)]
     begun, goes_on = time.monotonic(), True
     while goes_on:
-        Batch(request, modeladmin, job, _next(job)).run()
+        Batch(request, modeladmin, job, _claim_next(job)).run()
         _keep_messages(request, job, len(earlier))
-        goes_on = not job.is_done and not job.stopped and time.monotonic() - begun < SECONDS
+        goes_on = not job.is_done and not job.stopped and time.monotonic() - begun < MAX_SECONDS
         job.claimed_at = clock.now() if goes_on else None
         job.save()
     for each in earlier:
         messages.add_message(request, each.level, each.message, each.extra_tags)
     if job.is_done:
-        _tell(request, modeladmin, job)
+        _send_message(request, modeladmin, job)
 
 
-def _next(job: AdminJob) -> list[str]:
-    return list(job.keys[job.position : job.position + BATCH])
+def _claim_next(job: AdminJob) -> list[str]:
+    return list(job.keys[job.position : job.position + BATCH_SIZE])
 
 
 def _keep_messages(request: HttpRequest, job: AdminJob, earlier: int) -> None:
@@ -222,12 +222,12 @@ def _keep_messages(request: HttpRequest, job: AdminJob, earlier: int) -> None:
     said: list[list[str]] = job.said or []
     for message in [*messages.get_messages(request)][earlier:]:
         entry = [message.level_tag, str(message)]
-        if entry not in said and len(said) < TOLD:
+        if entry not in said and len(said) < MAX_MESSAGES:
             said = [*said, entry]
     job.said = said or None
 
 
-def _tell(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> None:
+def _send_message(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> None:
     """Call ``message_user()`` as Django's action does at its end."""
     count = job.total - job.failed
     if not count:
@@ -245,10 +245,10 @@ def _tell(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> 
 # Leave damaged jobs out, so that they stop no page; the log names each.
 
 #: What reading an item raises that does not hold what a job has.
-DAMAGED: Final = (UnexpectedItem, UnreadableItem)
+DAMAGE_ERRORS: Final = (UnexpectedItem, UnreadableItem)
 
 
-def tell(user_key: str, job_id: str) -> None:
+def log_damaged(user_key: str, job_id: str) -> None:
     """Log that a job is damaged, and what can be done."""
     logger.error(
         "The job pk='ADMINJOB#%s', sk=%r is damaged and cannot be resumed. Choose the objects again that are left, and "
@@ -258,18 +258,18 @@ def tell(user_key: str, job_id: str) -> None:
     )
 
 
-def without(jobs: Iterable[AdminJob]) -> list[AdminJob]:
+def undamaged_jobs(jobs: Iterable[AdminJob]) -> list[AdminJob]:
     """Return the jobs that are not damaged."""
     found = []
     for job in jobs:
         if job.is_damaged:
-            tell(*_key(job))
+            log_damaged(*_key(job))
         else:
             found.append(job)
     return found
 
 
-def readable(user_key: str, most: int) -> list[AdminJob]:
+def newest_jobs(user_key: str, most: int) -> list[AdminJob]:
     """Return the newest jobs of a user that can be read, up to ``most``: one Query of up to a megabyte."""
     partition = registry.layout_of(AdminJob).primary.partition.render({"user_key": user_key})
     params: dict[str, Any] = {
@@ -283,10 +283,10 @@ def readable(user_key: str, most: int) -> list[AdminJob]:
     for item in get_table(AdminJob._options.alias).send(Request("Query", params))["Items"]:
         try:
             job = decode.instance(AdminJob, item)
-        except DAMAGED:
-            tell(user_key, key_of(item)[1])
+        except DAMAGE_ERRORS:
+            log_damaged(user_key, key_of(item)[1])
         else:
-            found += without([job] if decode.is_live(AdminJob, item) else [])
+            found += undamaged_jobs([job] if decode.is_live(AdminJob, item) else [])
     return found
 
 

@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin import trash
 from dynamo_single.admin.batch_actions import run
-from dynamo_single.admin.batch_actions.models import TOLD, AdminJob
-from dynamo_single.admin.batch_actions.run import ACTIONS, DAMAGED, is_allowed
+from dynamo_single.admin.batch_actions.models import MAX_MESSAGES, AdminJob
+from dynamo_single.admin.batch_actions.run import ACTIONS, DAMAGE_ERRORS, is_allowed
 from dynamo_single.admin.types import DynamoModelAdmin
 from dynamo_single.admin.viewing.rules import visible_keys
 from dynamo_single.exceptions import InvalidValue, StaleObject
@@ -77,10 +77,10 @@ def jobs_page(site: AdminSite, request: HttpRequest) -> HttpResponseBase:
     cursors: tuple[str | None, str | None] = None, None
     try:
         page = own.page(SIZE, request.GET.get("cursor") or None)
-    except DAMAGED:
-        found = run.readable(user_key, SIZE)
+    except DAMAGE_ERRORS:
+        found = run.newest_jobs(user_key, SIZE)
     else:
-        found, cursors = run.without(page), (page.next_cursor, page.previous_cursor)
+        found, cursors = run.undamaged_jobs(page), (page.next_cursor, page.previous_cursor)
     context = {
         **site.each_context(request),
         "title": _("Jobs"),
@@ -109,7 +109,7 @@ def job_page(site: AdminSite, request: HttpRequest, job_id: str) -> HttpResponse
     if request.method != "POST":
         return _page(site, request, modeladmin, job)
     try:
-        run.carry_on(request, modeladmin, job)
+        run.run_batches(request, modeladmin, job)
     except StaleObject:
         # Another process has claimed it: what that has done is shown.
         job = _of(request, job_id)
@@ -125,11 +125,11 @@ def _of(request: HttpRequest, job_id: str) -> AdminJob:
         job = AdminJob.objects.consistent().get(user_key=user_key, job_id=job_id)
         if not job.is_damaged:
             return job
-    except DAMAGED:
+    except DAMAGE_ERRORS:
         pass
     except (AdminJob.DoesNotExist, InvalidValue) as error:
         raise Http404(_("There is no such job of yours; it may have expired.")) from error
-    run.tell(user_key, job_id)
+    run.log_damaged(user_key, job_id)
     raise Http404(_("This job is damaged and cannot be resumed. Choose the objects again that are left."))
 
 
@@ -168,6 +168,6 @@ def _page(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, j
         "opts": modeladmin.opts,
         "failures": failures,
         "unlisted": job.failed - len(job.failures) if seen else 0,
-        "told": TOLD,
+        "told": MAX_MESSAGES,
     }
     return TemplateResponse(request, "dynamo_single/admin/job.html", context)

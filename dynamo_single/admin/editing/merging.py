@@ -25,12 +25,12 @@ else:
 document_forms = Later("dynamo_single.contrib.document_forms")
 
 
-class MergesEdits(_Base):
+class MergingMixin(_Base):
     """Has the hidden field of ``MergingModelForm`` in each form of an object that is stored, and may be changed."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.form = _merging(self.form)
+        self.form = _merging_form(self.form)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: object) -> Any:
         """Django's form of an object; a class that is given is made one that merges."""
@@ -48,8 +48,8 @@ class MergesEdits(_Base):
         """The declared ones with the hidden field in the last; without it for who may only look."""
         declared: Any = super().get_fieldsets(request, obj)
         if obj is None or not self.has_change_permission(request, obj):
-            return saving.hidden(declared, AS_SHOWN)
-        return saving.shown(declared, AS_SHOWN)
+            return saving.without_hidden_field(declared, AS_SHOWN)
+        return saving.with_hidden_field(declared, AS_SHOWN)
 
 
 def _for_viewer(form: Any, modeladmin: Any, request: HttpRequest) -> Any:
@@ -60,10 +60,10 @@ def _for_viewer(form: Any, modeladmin: Any, request: HttpRequest) -> Any:
 
 
 def _with_merging(obj: DynamoModel | None, given: dict[str, object]) -> dict[str, object]:
-    return given if obj is None or "form" not in given else {**given, "form": _merging(given["form"])}
+    return given if obj is None or "form" not in given else {**given, "form": _merging_form(given["form"])}
 
 
-def _merging(form: object) -> Any:
+def _merging_form(form: object) -> Any:
     """The form's class with the hidden field; what is no model's form stays, for Django's check to report it."""
     if not isinstance(form, type) or issubclass(form, ReferringForm) or not issubclass(form, BaseModelForm):
         return form
@@ -74,7 +74,7 @@ def _merging(form: object) -> Any:
 # Maps and lists with a schema in the forms of model admins and inlines: typed rows in the place of JSON.
 
 
-class HasRows(_Base):
+class RowFieldsMixin(_Base):
     """Has a row for each declared place of a map, and for each element of a list whose elements are declared."""
 
     def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> FormField | None:

@@ -42,7 +42,7 @@ else:
 logger = logging.getLogger("dynamo_single.admin")
 
 
-class SavesAtOnce(_Base):
+class AtomicSaveMixin(_Base):
     """A ``ModelAdmin`` whose form is saved as one transaction: up to 100 actions, 4 MB and one table.
 
     Where the form is more than that, or a project's own code in it reads what it has written, it is saved in parts, one
@@ -89,7 +89,7 @@ class SavesAtOnce(_Base):
         try:
             with ExitStack() as block:
                 block.enter_context(transactions.atomic())
-                request._saved_at_once = _Form(block)
+                request._saved_at_once = _AtomicForm(block)
                 # The first of what is called once the block is sent: no error after it means that nothing is written.
                 transactions.on_commit(partial(setattr, request, "_saved_at_once", None))
                 return shown()
@@ -170,14 +170,14 @@ class SavesAtOnce(_Base):
             self.message_user(request, text, messages.WARNING)
 
 
-class _Form(Struct, frozen=True):
+class _AtomicForm(Struct, frozen=True):
     """The form that is being saved at once: its block, and what is written once that is sent."""
 
     block: ExitStack
     afterwards: list[Callable[[], None]] = field(default_factory=list)
 
 
-def _form_of(request: HttpRequest) -> _Form | None:
+def _form_of(request: HttpRequest) -> _AtomicForm | None:
     """``None`` where each object is written by itself, or where everything is sent."""
     return getattr(request, "_saved_at_once", None)
 
@@ -199,7 +199,7 @@ def _with_refusal(form: Any, save: Callable[[], None]) -> None:
 # Django leads to the list, which says then that it cannot be shown, though all went well.
 
 
-class LandsSomewhere(_Base):
+class RedirectMixin(_Base):
     """A ``ModelAdmin`` that leads to the object, or to its app once it is deleted, where there is no list to lead to.
 
     One that was come from, by a filter that a key answers, is led back to. Sends nothing, but a GetItem for what was
@@ -240,7 +240,7 @@ class LandsSomewhere(_Base):
 # The page of an object's form: what parts of a model's admin add to it, before and after Django has made it.
 
 
-class ExtendsForm(_Base):
+class FormContextMixin(_Base):
     """Asks each of its classes what the page has; a project's ``render_change_form()`` is called as ever."""
 
     def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
@@ -270,10 +270,10 @@ class ExtendsForm(_Base):
 #: Nobody has declared who may see such an attribute, so it takes the permission to see the whole table.
 _PERMISSION: Final = "dynamo_single.view_table"
 #: Characters of a value, and attributes, that a page shows; an item has up to 400 KB.
-LENGTH: Final = 10_000
-ATTRIBUTES: Final = 100
+MAX_LENGTH: Final = 10_000
+MAX_ATTRIBUTES: Final = 100
 #: What this app keeps in items beside their attributes.
-_OWN: Final = frozenset(
+_APP_NAMES: Final = frozenset(
     {
         names.PARTITION_KEY,
         names.SORT_KEY,
@@ -291,7 +291,7 @@ _STOCK: Final = "admin/change_form.html"
 _OURS: Final = "dynamo_single/admin/change_form.html"
 
 
-class LeadsToItem(ExtendsForm):
+class LeadsToItem(FormContextMixin):
     """Has "Show in table" on an object's page, for those who may see the table; a template of the project's wins."""
 
     def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
@@ -307,17 +307,17 @@ class LeadsToItem(ExtendsForm):
             response.template_name = [_OURS if name == _STOCK else name for name in templates]
 
 
-class ShowsUnknown(ExtendsForm):
+class UnknownAttributesMixin(FormContextMixin):
     """Has what is stored beside a model's attributes on an object's page, for those who may view the table."""
 
     def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
         super()._prepare_form(request, context, obj)
         user: Any = request.user
         if obj is not None and user.has_perm(_PERMISSION):
-            context["dynamo_unknown"] = unknown_of(obj, Masks(also_of(self)))
+            context["dynamo_unknown"] = unknown_attributes(obj, Masks(also_of(self)))
 
 
-def unknown_of(obj: Any, masks: Masks) -> list[tuple[str, str]]:
+def unknown_attributes(obj: Any, masks: Masks) -> list[tuple[str, str]]:
     """Names and values, as text, of what is stored with an object and no attribute of its model; secrets are masked.
 
     Sends nothing. Of an item of an earlier schema version, what its upgrade leaves over.
@@ -329,30 +329,30 @@ def unknown_of(obj: Any, masks: Masks) -> list[tuple[str, str]]:
     item = form.upgraded(obj._stored)
     found = sorted(name for name in item if name not in form.known and not _is_own(name))
     kind = item.get(names.ITEM_TYPE, {}).get("S", "")
-    visible = masks.masked(model, kind, {name: item[name] for name in found[:ATTRIBUTES]})
-    return [(name, as_words(values.from_attribute_value(dict(value)))) for name, value in visible.items()]
+    visible = masks.masked(model, kind, {name: item[name] for name in found[:MAX_ATTRIBUTES]})
+    return [(name, value_text(values.from_attribute_value(dict(value)))) for name, value in visible.items()]
 
 
 def _is_own(name: str) -> bool:
-    return name in _OWN or name.startswith(names.REFERRED_PREFIX)
+    return name in _APP_NAMES or name.startswith(names.REFERRED_PREFIX)
 
 
-def as_words(value: object) -> str:
+def value_text(value: object) -> str:
     """A stored value as people read it: texts as they are, anything else as indented JSON."""
     text = value if isinstance(value, str) else document_text(value)
-    return text if len(text) <= LENGTH else f"{text[:LENGTH]}…"
+    return text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]}…"
 
 
 # The version that a form of the admin was shown for: ``check_version`` of a ``DynamoModelAdmin``.
 
 
-def versioned(form: Any, model: type[DynamoModel]) -> Any:
+def versioned_form(form: Any, model: type[DynamoModel]) -> Any:
     """The form's class with the hidden field; raises ``ConfigurationError`` if the model has no version."""
     version_name(model)
     return form if issubclass(form, VersionedModelForm) else type(form.__name__, (VersionedModelForm, form), {})
 
 
-def shown(fieldsets: Any, hidden_field: str = READ_VERSION) -> Any:
+def with_hidden_field(fieldsets: Any, hidden_field: str = READ_VERSION) -> Any:
     """The fieldsets with a hidden field, in the last one unless it is there."""
     if not fieldsets or hidden_field in flatten_fieldsets(fieldsets):
         return fieldsets
@@ -360,7 +360,7 @@ def shown(fieldsets: Any, hidden_field: str = READ_VERSION) -> Any:
     return [*others, (title, {**described, "fields": [*described["fields"], hidden_field]})]
 
 
-def hidden(fieldsets: Any, hidden_field: str = READ_VERSION) -> list[tuple[object, dict[str, object]]]:
+def without_hidden_field(fieldsets: Any, hidden_field: str = READ_VERSION) -> list[tuple[object, dict[str, object]]]:
     """The fieldsets without it, for who may only look."""
     return [
         (title, {**described, "fields": [name for name in described["fields"] if name != hidden_field]})

@@ -20,9 +20,9 @@ from dynamo_single.admin import secrets, types
 from dynamo_single.admin.display import hide_in_list
 from dynamo_single.admin.errors import is_developer
 from dynamo_single.admin.lists import in_memory, key_advice, search, stepwise
-from dynamo_single.admin.lists.filters import MembersListFilter, counter_of
+from dynamo_single.admin.lists.filters import MembersListFilter, facet_counter
 from dynamo_single.admin.references import is_answered, is_exact
-from dynamo_single.admin.types import Lacking
+from dynamo_single.admin.types import MissingPart
 from dynamo_single.admin.viewing.rules import sees_all
 from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.exceptions import DynamoSingleError, NotSupported, TooManyMatches
@@ -48,7 +48,7 @@ class KeyChangeList(types.KeyChangeList):
     held_rows: int | None = None
     is_counted = True
     is_complete = True
-    progress: stepwise.Progress | None = None
+    progress: stepwise.ScanProgress | None = None
     progress_text = ""
     missing_keys: Sequence[tuple[str, str]] = ()
     _filters: Any = None
@@ -61,12 +61,12 @@ class KeyChangeList(types.KeyChangeList):
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         args, kwargs = secrets.of_list(request, *args, **kwargs)
-        self.lacking: list[Lacking] = []
+        self.lacking: list[MissingPart] = []
         self.unserved: list[Any] = []
         self.request = request
         self._cursor = request.GET.get(CURSOR_VAR)
         self._scan = request.GET.get(stepwise.SCAN_VAR)
-        in_memory.begin_unless_begun(request)
+        in_memory.ensure_shared_rows(request)
         with measure_requests() as self.costs:
             super().__init__(*args, **kwargs)
             if not _is_action(request):
@@ -79,7 +79,7 @@ class KeyChangeList(types.KeyChangeList):
         for name in (CURSOR_VAR, stepwise.SCAN_VAR):
             self.params.pop(name, None)
             self.filter_params.pop(name, None)
-        self.root_queryset = in_memory.attached(request, self.model_admin, self.root_queryset)
+        self.root_queryset = in_memory.with_cache(request, self.model_admin, self.root_queryset)
         try:
             queryset = super().get_queryset(request, exclude_parameters)
         except IncorrectLookupParameters as error:
@@ -134,7 +134,7 @@ class KeyChangeList(types.KeyChangeList):
             ordered = queryset.order_by(order)
         except DynamoSingleError:
             return False
-        return is_answered(ordered) if in_memory.of(queryset) else is_exact(ordered)
+        return is_answered(ordered) if in_memory.cache_of(queryset) else is_exact(ordered)
 
     def get_ordering_field(self, field_name: Any) -> Any:
         """Return the order of a column as Django does; there is none that compares secrets."""
@@ -144,11 +144,11 @@ class KeyChangeList(types.KeyChangeList):
     def get_ordering(self, request: HttpRequest, queryset: Any) -> list[Any]:
         """Return Django's order without secrets; a large list leaves out a declared order that no key serves."""
         ordering = secrets.without_secrets(self.model_admin, super().get_ordering(request, queryset))
-        if not ordering or self.params.get(ORDER_VAR) or not in_memory.is_given_up(request):
+        if not ordering or self.params.get(ORDER_VAR) or not in_memory.is_disabled(request):
             return ordering
         if is_exact(queryset.order_by(*ordering)) or not is_exact(queryset.order_by()):
             return ordering
-        self._leave_out(_("the order that it is set to"), key_advice.ordered(*ordering))
+        self._leave_out(_("the order that it is set to"), key_advice.ordering(*ordering))
         return []
 
     def _get_deterministic_ordering(self, ordering: Any) -> list[str]:
@@ -163,16 +163,16 @@ class KeyChangeList(types.KeyChangeList):
     @property
     def is_too_large(self) -> bool:
         """Whether the page leaves something out because of the number of rows; otherwise no key lists them all."""
-        return not self.is_counted or in_memory.is_given_up(self.request) or in_memory.is_exceeded(self.request)
+        return not self.is_counted or in_memory.is_disabled(self.request) or in_memory.is_exceeded(self.request)
 
     def _leave_out(self, what: Any, asked: Any = None, *, is_counted: bool = False) -> None:
         if str(what) not in self.left_out:
-            self.lacking.append(Lacking(str(what), asked, is_counted))
+            self.lacking.append(MissingPart(str(what), asked, is_counted))
 
     def _example(self, name: str, operator: str) -> Callable[[QuerySet[DynamoModel]], QuerySet[DynamoModel]]:
         field = self._field(name)
-        found = None if field is None else key_advice.value_in(self.result_list, field.attname)
-        return key_advice.filtered(f"{name}__{operator}", found)
+        found = None if field is None else key_advice.example_value(self.result_list, field.attname)
+        return key_advice.filtering(f"{name}__{operator}", found)
 
     def get_results(self, request: HttpRequest) -> None:
         """Read the page by a key, one Query and one that counts if there are more pages, or use the held rows."""
@@ -186,13 +186,13 @@ class KeyChangeList(types.KeyChangeList):
             self.result_count = 0
             return
         if self._scan is not None and self.scan_budget:
-            self._look_through(stepwise.begun(request, self._scan))
+            self._look_through(stepwise.read_progress(request, self._scan))
             return
         if self._cursor is not None:
             self._read_by_keys(request)
             return
         # Rows that the page needs in any case also serve the list; if there are too many, keys do.
-        asks_all = self.date_hierarchy or self.add_facets or any(map(_asks_rows, self.filter_specs))
+        asks_all = self.date_hierarchy or self.add_facets or any(map(_has_row_choices, self.filter_specs))
         if asks_all and not self._is_held() and in_memory.is_exceeded_by(self.root_queryset):
             self._is_large = not self.query and not self.get_filters_params()
             self._read_by_keys(request)
@@ -206,13 +206,13 @@ class KeyChangeList(types.KeyChangeList):
 
     def _read_by_keys(self, request: HttpRequest) -> None:
         self.is_complete = not self.query
-        in_memory.give_up(request)
+        in_memory.disable(request)
         self.root_queryset = self.model_admin.get_queryset(request)
         self.queryset = self.get_queryset(request)
         if self.query:
             self._explain_search(request)
         if not is_exact(self.queryset):
-            raise in_memory.NotByKeys(self)
+            raise in_memory.ListTooLarge(self)
         self._read(request)
 
     def without_search(self) -> Any:
@@ -223,19 +223,19 @@ class KeyChangeList(types.KeyChangeList):
         finally:
             self.__dict__.update(before)  # the page has decided already what it shows of its filters
 
-    def _look_through(self, before: stepwise.Progress) -> None:
+    def _look_through(self, before: stepwise.ScanProgress) -> None:
         self.is_counted = False
         self.list_editable = ()
-        self.result_list, self.progress = stepwise.step(self, self.list_per_page, before)
+        self.result_list, self.progress = stepwise.next_rows(self, self.list_per_page, before)
         is_costed = sees_all(self.model_admin.admin_site, self.request, self.model)
-        self.progress_text = stepwise.words_for(self.progress, self.opts.verbose_name_plural, is_costed=is_costed)
+        self.progress_text = stepwise.progress_text(self.progress, self.opts.verbose_name_plural, is_costed=is_costed)
         self.result_count = len(self.result_list)
         self.paginator = self.model_admin.get_paginator(self.request, self.result_list, self.list_per_page)
 
     def _explain_search(self, request: HttpRequest) -> None:
         fields = [str(name) for name in self.search_fields]
-        _found, used = search.by_keys(self.without_search(), fields, self.query.strip())
-        self.found_by_keys = search.words_for(used, self.query.strip()) if used else ""
+        _found, used = search.search_by_keys(self.without_search(), fields, self.query.strip())
+        self.found_by_keys = search.result_text(used, self.query.strip()) if used else ""
 
     def _read(self, request: HttpRequest) -> None:
         admin: Any = self.model_admin
@@ -262,7 +262,7 @@ class KeyChangeList(types.KeyChangeList):
         known = self.paginator.__dict__  # which contains the count if the page knows it
         try:
             if "count" not in known:
-                known["count"] = in_memory.count(self.model_admin, self.queryset)
+                known["count"] = in_memory.count_rows(self.model_admin, self.queryset)
             return int(known["count"])
         except TooManyMatches:
             if in_memory.is_exceeded(self.request):
@@ -275,11 +275,11 @@ class KeyChangeList(types.KeyChangeList):
         if self.page_num != 1:
             raise EmptyPage
         self.is_counted = False
-        plain = in_memory.detached(self.queryset)
+        plain = in_memory.without_cache(self.queryset)
         self.next_cursor = plain.cursor_for(page.object_list[-1]) if page.has_next() else None
 
     def _read_from(self, cursor: str) -> None:
-        plain = in_memory.detached(self.queryset)
+        plain = in_memory.without_cache(self.queryset)
         if not is_exact(plain):
             raise IncorrectLookupParameters
         page = plain.page(self.list_per_page, cursor)
@@ -301,16 +301,16 @@ class KeyChangeList(types.KeyChangeList):
     @property
     def scan_budget(self) -> int:
         """The most items that a scan of the list reads."""
-        return stepwise.budget_of(self.model_admin)
+        return stepwise.scan_budget(self.model_admin)
 
     @property
     def scan_link(self) -> str | None:
         """The address of the next step of a scan, or of the first one if keys did not find every match."""
         if self.progress is None:
             is_asked = self.scan_budget and (self.query or self.has_active_filters) and not self.is_complete
-            begin = {stepwise.SCAN_VAR: stepwise.place(self.request), ORDER_VAR: None}
+            begin = {stepwise.SCAN_VAR: stepwise.sign_progress(self.request), ORDER_VAR: None}
             return self.get_query_string(begin) if is_asked else None
-        further = {stepwise.SCAN_VAR: stepwise.place(self.request, self.progress)}
+        further = {stepwise.SCAN_VAR: stepwise.sign_progress(self.request, self.progress)}
         return None if self.progress.is_over else self.get_query_string(further)
 
     @property
@@ -328,26 +328,26 @@ class KeyChangeList(types.KeyChangeList):
             self.add_facets = False
         shown = []
         for spec in self.filter_specs:
-            if _asks_rows(spec) and not self._is_held():
+            if _has_row_choices(spec) and not self._is_held():
                 operator = "contains" if isinstance(spec, MembersListFilter) else "exact"
                 asked = self._example(getattr(spec, "field_path", ""), operator)
                 self._leave_out(_("the filter by %(title)s") % {"title": spec.title}, asked, is_counted=True)
                 continue
-            counter = counter_of(spec) if self.add_facets else None
+            counter = facet_counter(spec) if self.add_facets else None
             if counter is not None:
                 counted: Any = spec
                 counted.get_facet_queryset = functools.partial(counter, spec)
-            spec.choices = _once(list(spec.choices(self)))  # type: ignore[method-assign]  # of this request's filter
+            spec.choices = _cached_choices(list(spec.choices(self)))  # type: ignore[method-assign]  # of this request's filter
             shown.append(spec)
         self.filter_specs = shown
         self.has_filters = bool(shown)
 
     def _is_held(self) -> bool:
         """Return whether all rows of the list are in memory; read them if they may be."""
-        if not self.is_counted or not in_memory.of(self.root_queryset):
+        if not self.is_counted or not in_memory.cache_of(self.root_queryset):
             return False
         try:
-            in_memory.hold(self.root_queryset)
+            in_memory.read_rows(self.root_queryset)
         except (TooManyMatches, NotSupported):
             return False
         return True
@@ -355,14 +355,14 @@ class KeyChangeList(types.KeyChangeList):
     def _describe(self, request: HttpRequest) -> None:
         limit = in_memory.limit_of(self.model_admin)
         is_small = self.is_counted and self.result_count <= limit and not in_memory.is_exceeded(request)
-        unordered = (self.queryset if is_small else in_memory.detached(self.queryset)).order_by()
+        unordered = (self.queryset if is_small else in_memory.without_cache(self.queryset)).order_by()
         sortable = [name for name in self.sortable_by or () if self.get_ordering_field(name) is not None]
         self.sortable_by = [name for name in sortable if self._is_served(unordered, name)]
         self.unserved = [name for name in sortable if name not in self.sortable_by]
         self.list_max_in_memory = limit
         # The figures would tell other users how many rows are hidden.
         is_costed = sees_all(self.model_admin.admin_site, request, self.model)
-        self.held_rows = in_memory.rows_held(request) if is_costed else None
+        self.held_rows = in_memory.cached_row_count(request) if is_costed else None
         self.can_show_all = self.is_counted and self.result_count <= self.list_max_show_all
         self.multi_page = self.is_counted and self.result_count > self.list_per_page
         # Without a filter or a search the two counts are equal; otherwise the template shows "Show all".
@@ -378,10 +378,10 @@ def _is_action(request: HttpRequest) -> bool:
     return request.method == "POST" and "_save" not in request.POST
 
 
-def _asks_rows(spec: object) -> bool:
+def _has_row_choices(spec: object) -> bool:
     """Return whether the choices of a filter are values of the rows."""
     return isinstance(spec, AllValuesFieldListFilter | MembersListFilter)
 
 
-def _once(choices: list[object]) -> Any:
+def _cached_choices(choices: list[object]) -> Any:
     return lambda changelist: iter(choices)

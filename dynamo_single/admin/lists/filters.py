@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single.admin.lists import in_memory
 from dynamo_single.admin.references import as_listed
 from dynamo_single.admin.types import KeyChangeList
-from dynamo_single.admin.viewing.rules import may_view, narrowed
+from dynamo_single.admin.viewing.rules import may_view, narrowed_queryset
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.orm.schema.fields.base import ReferenceField, SetField
 from dynamo_single.orm.schema.types import ModelField
@@ -102,7 +102,7 @@ def _by_value(spec: FieldListFilter, changelist: KeyChangeList, name: str) -> Co
     return counts
 
 
-def counter_of(spec: Any) -> Callable[[Any, Any], dict[str, int]] | None:
+def facet_counter(spec: Any) -> Callable[[Any, Any], dict[str, int]] | None:
     """Return the function that counts the rows of each choice instead of Django; ``None`` if Django's way works."""
     if counts_by_subquery(spec):
         return count_choices
@@ -132,7 +132,7 @@ class ReferenceListFilter(RelatedFieldListFilter):
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
         """Return the objects that the user may see: one Query. There are none without a key, or past the bound."""
         model = field.remote_field.model
-        own = narrowed(model_admin.admin_site, request, model)
+        own = narrowed_queryset(model_admin.admin_site, request, model)
         queryset = model._default_manager.all() if own is None else own
         ordered = queryset.order_by(*self.field_admin_ordering(field, request, model_admin))
         listed, is_listed = as_listed(ordered)

@@ -1,6 +1,6 @@
 """The rows of a list that one page of the admin holds in memory: one bound, one reading and many questions.
 
-A page begins to hold rows by ``begin()``, which the querysets of its admins share then.
+A page begins to hold rows by ``share_rows()``, which the querysets of its admins share then.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from django.contrib.admin.views.main import ChangeList
 
 #: Up to how many rows are counted where none are held.
-_COUNTED = 2000
+_MAX_COUNTED = 2000
 _NAME = "_dynamo_single_held"
 
 
-class NotByKeys(NotSupported):
+class ListTooLarge(NotSupported):
     """What was asked of a list that is too large to be held, and that no key answers; never leaves the admin."""
 
     def __init__(self, changelist: ChangeList) -> None:
@@ -43,18 +43,18 @@ def limit_of(model_admin: Any) -> int:
     return int(getattr(model_admin, "list_max_in_memory", None) or 0)
 
 
-def begin(request: HttpRequest) -> None:
+def share_rows(request: HttpRequest) -> None:
     """Let the querysets of this request's list share what they hold."""
     request.__dict__[_NAME] = {}
 
 
-def begin_unless_begun(request: HttpRequest) -> None:
+def ensure_shared_rows(request: HttpRequest) -> None:
     """The same for a list that is made outside of its page, by a view of a project's own."""
     if _NAME not in request.__dict__:
-        begin(request)
+        share_rows(request)
 
 
-def attached(request: object, model_admin: Any, queryset: Any) -> Any:
+def with_cache(request: object, model_admin: Any, queryset: Any) -> Any:
     """A queryset that may be answered of held rows; the same where the page does not hold any."""
     held = request.__dict__.get(_NAME)
     limit = limit_of(model_admin)
@@ -69,37 +69,37 @@ def attached(request: object, model_admin: Any, queryset: Any) -> Any:
     return queryset if asked.held is mine else queryset._asking(replace(asked, held=mine))
 
 
-def of(queryset: Any) -> CachedLists | None:
+def cache_of(queryset: Any) -> CachedLists | None:
     """What a queryset may be answered of."""
     found: CachedLists | None = queryset._asked.held
     return found
 
 
-def detached(queryset: QuerySet[DynamoModel]) -> QuerySet[DynamoModel]:
+def without_cache(queryset: QuerySet[DynamoModel]) -> QuerySet[DynamoModel]:
     """The queryset, answered by keys alone."""
     return queryset._asking(replace(queryset._asked, held=None))
 
 
-def hold(queryset: Any) -> None:
+def read_rows(queryset: Any) -> None:
     """Read all rows of a queryset that is to be held, unless they are; ``TooManyMatches`` if they are too many."""
     run(objects.hold(state_of(queryset.order_by())))
 
 
-def to_act_on(
+def action_rows(
     request: HttpRequest, model_admin: DynamoModelAdmin, queryset: QuerySet[DynamoModel]
 ) -> QuerySet[DynamoModel]:
     """The rows that an action works on, as a queryset that keys answer: nothing is written by what is only held.
 
     Of a list that was answered in memory, these are the rows by their primary keys.
     """
-    if of(queryset) is None:
+    if cache_of(queryset) is None:
         return queryset
-    plain = detached(queryset).order_by()
+    plain = without_cache(queryset).order_by()
     if request.POST.get("select_across", "0") not in ("0", "") and not is_exact(plain):
         keys = list(queryset.order_by().values_list("pk", flat=True))
     else:
         keys = None
-    give_up(request)
+    disable(request)
     if keys is None and _is_readable(plain):
         return plain
     rows = model_admin.get_queryset(request).order_by().with_visibility(queryset._asked.visibility)
@@ -115,26 +115,26 @@ def _is_readable(queryset: QuerySet[DynamoModel]) -> bool:
     return True
 
 
-def count(model_admin: Any, queryset: Any) -> int:
+def count_rows(model_admin: Any, queryset: Any) -> int:
     """How many rows there are: what is held, or one Query that counts; ``TooManyMatches`` past the bound."""
-    if of(queryset) is None:
-        queryset = queryset._asking(replace(queryset._asked, held=CachedLists(limit_of(model_admin) or _COUNTED)))
+    if cache_of(queryset) is None:
+        queryset = queryset._asking(replace(queryset._asked, held=CachedLists(limit_of(model_admin) or _MAX_COUNTED)))
     return int(queryset.count())
 
 
-def give_up(request: HttpRequest) -> None:
+def disable(request: HttpRequest) -> None:
     """Hold nothing for the rest of this request."""
     request.__dict__[_NAME] = None
 
 
-def is_given_up(request: HttpRequest) -> bool:
+def is_disabled(request: HttpRequest) -> bool:
     """Whether there was too much to hold."""
     return _NAME in request.__dict__ and request.__dict__[_NAME] is None
 
 
 def is_exceeded_by(queryset: Any) -> bool:
     """Whether the rows of a queryset's own model are too many to be held, as far as somebody has tried."""
-    held = of(queryset)
+    held = cache_of(queryset)
     return held is not None and held.is_exceeded
 
 
@@ -143,7 +143,7 @@ def is_exceeded(request: HttpRequest) -> bool:
     return any(held.is_exceeded for held in (request.__dict__.get(_NAME) or {}).values())
 
 
-def rows_held(request: HttpRequest) -> int | None:
+def cached_row_count(request: HttpRequest) -> int | None:
     """How many rows the page was made of in memory; ``None`` if keys answered all of it."""
     found = [held for held in (request.__dict__.get(_NAME) or {}).values() if held.is_used]
     return sum(held.rows for held in found) if found else None

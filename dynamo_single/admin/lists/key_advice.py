@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin.lists import in_memory, search
 from dynamo_single.admin.references import is_exact
-from dynamo_single.admin.types import KeyChangeList, Lacking, Rows
+from dynamo_single.admin.types import KeyChangeList, MissingPart, Rows
 from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.plan.advice import describe_key, propose, word_query
 from dynamo_single.orm.plan.constraints import gather
@@ -20,10 +20,10 @@ from dynamo_single.orm.results import objects
 
 def advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
     """Return what a page leaves out and how a developer can fix it; does not use the rows that are held in memory."""
-    rows = in_memory.detached(changelist.without_search()).order_by()
+    rows = in_memory.without_cache(changelist.without_search()).order_by()
     limit = in_memory.limit_of(changelist.model_admin)
     found = []
-    for each in (*changelist.lacking, *_searched(changelist, rows), *_columns(changelist)):
+    for each in (*changelist.lacking, *_unsupported_search(changelist, rows), *_unsupported_columns(changelist)):
         counted = (
             f"It is worked out of all rows, which no key does: raise list_max_in_memory ({limit}), or leave it out."
             if each.is_counted
@@ -53,35 +53,37 @@ def key_for(asked: Callable[[Rows], Rows], rows: Rows) -> str:
     return f"A key that answers {words}, for {state.layout.label}.Keys:\n  {proposal}"
 
 
-def ordered(*names: object) -> Callable[[Rows], Rows]:
+def ordering(*names: object) -> Callable[[Rows], Rows]:
     """Return a function that orders rows."""
     return lambda rows: rows.order_by(*names)
 
 
-def filtered(lookup: str, value: object) -> Callable[[Rows], Rows]:
+def filtering(lookup: str, value: object) -> Callable[[Rows], Rows]:
     """Return a function that filters rows by a value, or by its absence if the value is ``None``."""
     name, _separator, operator = lookup.rpartition("__")
     return lambda rows: rows.filter(**({f"{name}__isnull": True} if value is None else {f"{name}__{operator}": value}))
 
 
-def value_in(rows: Any, name: str) -> Any:
+def example_value(rows: Any, name: str) -> Any:
     """Return a value of an attribute from the rows of the page as an example; ``None`` if no row has one."""
     return next((found for row in rows if (found := row.__dict__.get(name)) is not None), None)
 
 
-def _searched(changelist: KeyChangeList, rows: Rows) -> Iterator[Lacking]:
+def _unsupported_search(changelist: KeyChangeList, rows: Rows) -> Iterator[MissingPart]:
     """Yield the search fields that no key supports."""
     text = changelist.query.strip()
     fields = changelist.search_fields if text else ()
     for name in map(str, fields):
         path = search.lookups(rows.model, name)[0].rpartition("__")[0]
-        if not search.served(rows, name, text):
+        if not search.supported_lookup(rows, name, text):
             shown = label_for_field(path, rows.model, changelist.model_admin)
-            yield Lacking(_("the search in %(column)s") % {"column": shown}, filtered(f"{path}__startswith", text))
+            yield MissingPart(_("the search in %(column)s") % {"column": shown}, filtering(f"{path}__startswith", text))
 
 
-def _columns(changelist: KeyChangeList) -> Iterator[Lacking]:
+def _unsupported_columns(changelist: KeyChangeList) -> Iterator[MissingPart]:
     """Yield the columns that cannot be sorted because no key has their order."""
     for name in changelist.unserved:
         shown = label_for_field(name, changelist.model, changelist.model_admin)
-        yield Lacking(_("the order by %(column)s") % {"column": shown}, ordered(changelist.get_ordering_field(name)))
+        yield MissingPart(
+            _("the order by %(column)s") % {"column": shown}, ordering(changelist.get_ordering_field(name))
+        )

@@ -23,7 +23,7 @@ _STOCK = "admin/change_list.html"
 _NOTED = "dynamo_single/admin/change_list.html"
 
 
-def note(response: HttpResponseBase) -> None:
+def use_list_template(response: HttpResponseBase) -> None:
     """Show a list by our template, which says what was read, in the place of Django's own; a project's stays."""
     if not isinstance(response, TemplateResponse) or isinstance(response.template_name, str):
         return
@@ -32,7 +32,7 @@ def note(response: HttpResponseBase) -> None:
         response.template_name = [_NOTED if name == _STOCK else name for name in names]
 
 
-def too_many(model_admin: DynamoModelAdmin) -> str:
+def too_many_rows(model_admin: DynamoModelAdmin) -> str:
     """That there are more rows than an admin's list looks at."""
     return _("There are more than %(limit)d %(name)s, which are too many to look through at once.") % {
         "limit": in_memory.limit_of(model_admin),
@@ -40,7 +40,7 @@ def too_many(model_admin: DynamoModelAdmin) -> str:
     }
 
 
-def page(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> HttpResponseBase:
+def refused_page(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> HttpResponseBase:
     """The page in the place of a list that cannot be shown: status 400, and why."""
     message = explanation(error)
     logger.warning("The list %s cannot be shown: %s", hide(request.get_full_path()), message)
@@ -54,34 +54,36 @@ def page(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) 
         "message": message if is_developer(request.user) else "",
         "is_narrowed": bool(request.GET),
         "scan_link": _scan_link(model_admin, request, error),
-        "scan_budget": stepwise.budget_of(model_admin),
+        "scan_budget": stepwise.scan_budget(model_admin),
     }
     return TemplateResponse(request, "dynamo_single/admin/unanswered.html", context, status=400)
 
 
 def _scan_link(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> str:
     """The address to look through the list for what was asked; nothing where that would not find it."""
-    is_for_it = isinstance(error, in_memory.NotByKeys | NoAccessPattern) and not isinstance(error, KeyNotFilled)
-    if not is_for_it or not stepwise.budget_of(model_admin):
+    is_for_it = isinstance(error, in_memory.ListTooLarge | NoAccessPattern) and not isinstance(error, KeyNotFilled)
+    if not is_for_it or not stepwise.scan_budget(model_admin):
         return ""
     asked = request.GET.copy()
     for name in ("o", "p", "e", CURSOR_VAR):
         asked.pop(name, None)
-    asked[stepwise.SCAN_VAR] = stepwise.place(request)
+    asked[stepwise.SCAN_VAR] = stepwise.sign_progress(request)
     return f"?{asked.urlencode()}"
 
 
 def explanation(error: Exception) -> str:
     """What a developer needs to know."""
-    if isinstance(error, in_memory.NotByKeys):
+    if isinstance(error, in_memory.ListTooLarge):
         return in_memory.missing_key(error.changelist.queryset)
     return str(error)
 
 
 def _reason(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> str:
     name = {"name": model_admin.opts.verbose_name_plural}
-    if isinstance(error, in_memory.NotByKeys | TooManyMatches | TooManyReads):
-        return f"{too_many(model_admin)} {_('What you asked for can only be found by looking through all of them.')}"
+    if isinstance(error, in_memory.ListTooLarge | TooManyMatches | TooManyReads):
+        return (
+            f"{too_many_rows(model_admin)} {_('What you asked for can only be found by looking through all of them.')}"
+        )
     if isinstance(error, KeyNotFilled):
         return _("The list of %(name)s is being rebuilt. Try again later.") % name
     if isinstance(error, NoAccessPattern) and not request.GET:

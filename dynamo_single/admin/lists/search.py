@@ -50,23 +50,23 @@ def _lookup_of(model: type[DynamoModel], name: str) -> Any:
     return None if field is None else field.get_lookup(lookup)
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a search; what stands in quotation marks is one."""
     return ["".join(found) for found in _WORDS.findall(text)]
 
 
-def anywhere(queryset: QuerySet[DynamoModel], fields: Sequence[str], text: str) -> QuerySet[DynamoModel]:
+def contains_words(queryset: QuerySet[DynamoModel], fields: Sequence[str], text: str) -> QuerySet[DynamoModel]:
     """What has every word of a text in one of the fields; a word that a field cannot hold is not looked for there."""
     named = [lookup for name in fields for lookup in lookups(queryset.model, name)]
-    for word in words(text):
-        conditions: list[Any] = [(lookup, word) for lookup in named if _can_be(queryset, lookup, word)]
+    for word in split_words(text):
+        conditions: list[Any] = [(lookup, word) for lookup in named if _fits_type(queryset, lookup, word)]
         if not conditions:
             return queryset.none()
         queryset = queryset.filter(Q.create(conditions, connector=Q.OR))
     return queryset
 
 
-def _can_be(queryset: QuerySet[DynamoModel], lookup: str, word: str) -> bool:
+def _fits_type(queryset: QuerySet[DynamoModel], lookup: str, word: str) -> bool:
     """Whether a word is of the type of the attribute that it would be compared with."""
     try:
         objects.plan(state_of(queryset.filter(**{lookup: word}).order_by()))
@@ -75,14 +75,14 @@ def _can_be(queryset: QuerySet[DynamoModel], lookup: str, word: str) -> bool:
     return True
 
 
-def by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[object, list[str]]:
+def search_by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[object, list[str]]:
     """What keys find by a text: what begins with it, or is the same; and the fields that were looked at so.
 
     Without such a field the queryset is one that no key answers.
     """
     found, used = None, []
     for name in fields:
-        for lookup in served(queryset, name, text):
+        for lookup in supported_lookup(queryset, name, text):
             narrowed = queryset.filter(**{lookup: text})
             joined = narrowed if found is None else found | narrowed
             if is_exact(joined.order_by()):
@@ -94,7 +94,7 @@ def by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[object, li
     return found, used
 
 
-def served(queryset: QuerySet[DynamoModel], name: str, text: str) -> list[str]:
+def supported_lookup(queryset: QuerySet[DynamoModel], name: str, text: str) -> list[str]:
     """The first lookup of a search field that a key answers, in any case if there is a copy for that."""
     path = lookups(queryset.model, name)[0].rpartition("__")[0]
     whole = name.startswith("=") or name.endswith(("__exact", "__iexact"))
@@ -107,7 +107,7 @@ def served(queryset: QuerySet[DynamoModel], name: str, text: str) -> list[str]:
     return []
 
 
-def words_for(used: Sequence[str], text: str) -> str:
+def result_text(used: Sequence[str], text: str) -> str:
     """What a search by keys found, for those who read the list."""
     return _("Found by its beginning, as typed: %(fields)s that begins with “%(text)s”.") % {
         "fields": ", ".join(used),

@@ -37,7 +37,7 @@ _MAX_REQUESTS = 5
 _SALT = "dynamo_single.admin.scanning"
 
 
-class Progress(Struct, frozen=True):
+class ScanProgress(Struct, frozen=True):
     """The progress of a scan: the cursor of the next step, and what was read, found and consumed so far.
 
     ``is_over`` is set if there are no more rows, or if the budget is used up.
@@ -57,22 +57,22 @@ class Progress(Struct, frozen=True):
         return self.is_over and not self.cursor
 
 
-def place(request: HttpRequest, progress: Progress | None = None) -> str:
+def sign_progress(request: HttpRequest, progress: ScanProgress | None = None) -> str:
     """Return the progress for an address, signed for the user; without a progress, the beginning."""
-    values = progress or Progress()
+    values = progress or ScanProgress()
     found = [values.cursor, values.read, values.found, values.requests, values.units]
     return signing.dumps(found, salt=_salt(request))
 
 
-def begun(request: HttpRequest, text: str) -> Progress:
+def read_progress(request: HttpRequest, text: str) -> ScanProgress:
     """Return the progress that an address contains; raise ``SuspiciousOperation`` if it is forged or another user's.
 
     An empty text is the first step, which any page can link to. Only a signed position continues by itself.
     """
     if not text:
-        return Progress()
+        return ScanProgress()
     try:
-        return Progress(*signing.loads(text, salt=_salt(request)))
+        return ScanProgress(*signing.loads(text, salt=_salt(request)))
     except (signing.BadSignature, ValueError) as error:
         raise SuspiciousOperation("The place in a list is not one that this site gave.") from error
 
@@ -81,18 +81,18 @@ def _salt(request: HttpRequest) -> str:
     return f"{_SALT}:{request.user.pk}"
 
 
-def budget_of(model_admin: Any) -> int:
+def scan_budget(model_admin: Any) -> int:
     """Return the most items that a scan of a list reads; 0 if the admin does not offer scans."""
     return int(getattr(model_admin, "list_scan_budget", None) or 0)
 
 
-def step(changelist: KeyChangeList, wanted: int, before: Progress) -> tuple[list[Any], Progress]:
+def next_rows(changelist: KeyChangeList, wanted: int, before: ScanProgress) -> tuple[list[Any], ScanProgress]:
     """Return the next rows, ``wanted`` or a few more if there are that many, and the progress after them.
 
     Reads about as many items as a list may hold in memory, and no more than the rest of the budget and one chunk.
     """
     queryset, limit = changelist.queryset, in_memory.limit_of(changelist.model_admin) or _CHUNK
-    budget = budget_of(changelist.model_admin)
+    budget = scan_budget(changelist.model_admin)
     (source, is_listed), condition = _source(changelist), _condition(queryset)
     found: list[Any] = []
     cursor, read, looked = before.cursor, before.read, 0
@@ -106,7 +106,7 @@ def step(changelist: KeyChangeList, wanted: int, before: Progress) -> tuple[list
             if not cursor or len(found) >= wanted or read - before.read >= limit or read >= budget:
                 break
     related.fetch_references(found, state_of(queryset).along)
-    progress = Progress(
+    progress = ScanProgress(
         cursor,
         read,
         before.found + len(found),
@@ -123,10 +123,10 @@ def _source(changelist: Any) -> tuple[Any, bool]:
     filtered = changelist.without_search()
     everything = changelist.root_queryset.with_visibility(filtered._asked.visibility)
     for queryset in (filtered, everything):
-        plain = in_memory.detached(queryset).order_by()
+        plain = in_memory.without_cache(queryset).order_by()
         if is_exact(plain):
             return plain, True
-    return in_memory.detached(everything).order_by().allow_scan(), False
+    return in_memory.without_cache(everything).order_by().allow_scan(), False
 
 
 def _condition(queryset: QuerySet[DynamoModel]) -> Condition:
@@ -134,7 +134,7 @@ def _condition(queryset: QuerySet[DynamoModel]) -> Condition:
     return lower(state.where, state.layout)
 
 
-def words_for(progress: Progress, name: object, *, is_costed: bool) -> str:
+def progress_text(progress: ScanProgress, name: object, *, is_costed: bool) -> str:
     """Describe the progress; only users who see every row are told what was read and what it cost."""
     if not is_costed:
         return _("%(found)d %(name)s found.") % {"found": progress.found, "name": name}

@@ -17,10 +17,10 @@ from django.utils.text import capfirst
 from dynamo_single.admin.viewing.rules import may_view, sees_all, visible_keys
 
 #: How many objects a field looks through at most; of more, none is offered, and the key of one is typed.
-MOST: Final = 20_000
+MAX_OBJECTS: Final = 20_000
 
 
-class Seen:
+class VisibleObjects:
     """The objects that a field or a column may name: those that the user may see, and those that are chosen already."""
 
     def __init__(self, site: AdminSite, request: HttpRequest, kept: Collection[str] = ()) -> None:
@@ -54,10 +54,10 @@ class Seen:
         return capfirst(str(obj._meta.verbose_name))
 
 
-class _Choices(ModelChoiceIterator):  # type: ignore[type-arg]  # not generic at run time
+class _VisibleChoices(ModelChoiceIterator):  # type: ignore[type-arg]  # not generic at run time
     """The choices of a field without those that the user may not see."""
 
-    def __init__(self, seen: Seen, made: Callable[[Any], Any], field: Any) -> None:
+    def __init__(self, seen: VisibleObjects, made: Callable[[Any], Any], field: Any) -> None:
         super().__init__(field)
         self._seen = seen
         self._made = made(field)
@@ -66,7 +66,7 @@ class _Choices(ModelChoiceIterator):  # type: ignore[type-arg]  # not generic at
 
     def __iter__(self) -> Iterator[Any]:
         for number, choice in enumerate(self._made):
-            if number > MOST:
+            if number > MAX_OBJECTS:
                 self.is_cut = True
                 return
             # The empty choice has no object.
@@ -75,7 +75,7 @@ class _Choices(ModelChoiceIterator):  # type: ignore[type-arg]  # not generic at
                 yield choice
 
 
-def kept_by(form: Any, name: str, field: Field) -> set[str]:
+def current_keys(form: Any, name: str, field: Field) -> set[str]:
     """Return the keys of the objects that a stored object refers to by a field; none for a new object."""
     if form.instance._state.adding:
         return set()
@@ -84,20 +84,20 @@ def kept_by(form: Any, name: str, field: Field) -> set[str]:
     return {str(each) for each in values if each not in (None, "")}
 
 
-def hide(form: Any, name: str, field: Any, site: AdminSite, request: HttpRequest) -> Seen | None:
+def hide_choices(form: Any, name: str, field: Any, site: AdminSite, request: HttpRequest) -> VisibleObjects | None:
     """Let a field of a form offer and name only what the user may see; ``None`` if that is every object."""
     if not isinstance(field, ModelChoiceField) or field.queryset is None:
         return None
     if sees_all(site, request, field.queryset.model):
         return None
-    seen = Seen(site, request, kept_by(form, name, field))
+    seen = VisibleObjects(site, request, current_keys(form, name, field))
     field.label_from_instance = partial(seen.label, field.label_from_instance)  # type: ignore[method-assign]
-    field.iterator = partial(_Choices, seen, field.iterator)  # type: ignore[assignment]  # of this form's field
+    field.iterator = partial(_VisibleChoices, seen, field.iterator)  # type: ignore[assignment]  # of this form's field
     field.widget.choices = field.choices
     return seen
 
 
-def refuse_hidden(form: Any, name: str, seen: Seen) -> None:
+def refuse_hidden(form: Any, name: str, seen: VisibleObjects) -> None:
     """Add Django's error of a wrong choice to a field that names what the user may not see."""
     value = form.cleaned_data.get(name)
     if value is None:

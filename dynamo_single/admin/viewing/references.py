@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 
-from dynamo_single.admin.viewing.choices import Seen
+from dynamo_single.admin.viewing.choices import VisibleObjects
 from dynamo_single.admin.viewing.rules import sees_all
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 
@@ -32,7 +32,7 @@ def without_hidden(
     fields = _references(model, path)
     if all(sees_all(owner.admin_site, request, field.related_model) for field in fields):
         return None
-    seen = Seen(owner.admin_site, request)
+    seen = VisibleObjects(owner.admin_site, request)
     if fields[0].concrete and not is_stored_in_dynamodb(fields[0].related_model):
         seen.learn(fields[0].related_model, {getattr(row, fields[0].attname) for row in rows})
 

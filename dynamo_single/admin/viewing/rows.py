@@ -13,7 +13,7 @@ from dynamo_single.admin.viewing.rules import may_view, sees_all
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 
 #: How many children a form looks through for the rows that it shows; the rest is left out like hidden rows.
-MOST: Final = 20_000
+MAX_ROWS: Final = 20_000
 
 
 class VisibleRows:
@@ -33,8 +33,8 @@ class VisibleRows:
         return formset.get_queryset()
 
     def visible(self, rows: Iterable[Any]) -> Iterator[Any]:
-        """Yield the visible ones of the first ``MOST`` rows."""
-        return (row for row in islice(rows, MOST) if may_view(*self.viewer, row))
+        """Yield the visible ones of the first ``MAX_ROWS`` rows."""
+        return (row for row in islice(rows, MAX_ROWS) if may_view(*self.viewer, row))
 
     def get_queryset(self) -> list[Any]:
         """Return the rows, read once."""

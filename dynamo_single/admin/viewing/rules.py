@@ -104,7 +104,7 @@ def sees_whole_table(site: AdminSite, request: HttpRequest, alias: str) -> bool:
     return not is_narrowed(site, request, alias) and all(seen)
 
 
-def narrowed(site: AdminSite, request: HttpRequest, model: Any) -> Any:
+def narrowed_queryset(site: AdminSite, request: HttpRequest, model: Any) -> Any:
     """Return the queryset of the registered admin if it has conditions, else ``None``; does not send a request."""
     if not site.is_registered(model) or _rule_of(site, request, model).condition == EVERYTHING:
         return None

@@ -53,9 +53,9 @@ def recorded(base: type, calls: Calls) -> dict[str, Callable[..., Any]]:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few objects are many."""
-    monkeypatch.setattr(batching, "AT_ONCE", FEW)
-    monkeypatch.setattr(run, "BATCH", BATCH)
-    monkeypatch.setattr(run, "SECONDS", 1000.0)
+    monkeypatch.setattr(batching, "MAX_IMMEDIATE", FEW)
+    monkeypatch.setattr(run, "BATCH_SIZE", BATCH)
+    monkeypatch.setattr(run, "MAX_SECONDS", 1000.0)
     yield
 
 

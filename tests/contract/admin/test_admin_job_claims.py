@@ -34,9 +34,9 @@ class Killed(BaseException):
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few objects are many."""
-    monkeypatch.setattr(batching, "AT_ONCE", 1)
-    monkeypatch.setattr(run, "BATCH", 3)
-    monkeypatch.setattr(run, "SECONDS", 1000.0)
+    monkeypatch.setattr(batching, "MAX_IMMEDIATE", 1)
+    monkeypatch.setattr(run, "BATCH_SIZE", 3)
+    monkeypatch.setattr(run, "MAX_SECONDS", 1000.0)
     yield
 
 
@@ -59,7 +59,7 @@ def logged(pages: Pages, flag: int = 3) -> dict[str, int]:
 
 def test_two_tabs_delete_and_log_each_object_once(registered: Registering, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of real threads, each with its own connection, that post to one job until it is done."""
-    monkeypatch.setattr(run, "SECONDS", 0.0)  # a batch for each request, so that both tabs have some
+    monkeypatch.setattr(run, "MAX_SECONDS", 0.0)  # a batch for each request, so that both tabs have some
     deleted: list[str] = []
 
     def delete_model(self: Any, request: Any, obj: Any) -> None:

@@ -24,9 +24,9 @@ DELETE = ("directory.view_company", "directory.delete_company")
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few objects are many, and each request does one batch."""
-    monkeypatch.setattr(batching, "AT_ONCE", 2)
-    monkeypatch.setattr(run, "BATCH", 2)
-    monkeypatch.setattr(run, "SECONDS", 0.0)
+    monkeypatch.setattr(batching, "MAX_IMMEDIATE", 2)
+    monkeypatch.setattr(run, "BATCH_SIZE", 2)
+    monkeypatch.setattr(run, "MAX_SECONDS", 0.0)
     yield
 
 
@@ -209,7 +209,7 @@ def test_more_objects_than_a_job_takes_are_refused(
     pages: Pages, companies: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is begun."""
-    monkeypatch.setattr(batching, "MOST", 4)
+    monkeypatch.setattr(batching, "MAX_JOB_OBJECTS", 4)
     answer = pages.client.post(
         f"/admin/{LIST}", {"action": "delete_selected", "_selected_action": [f"c{n}" for n in range(5)]}, follow=True
     )
@@ -238,7 +238,7 @@ def test_all_of_a_list_is_read_as_far_as_a_job_goes(
 ) -> None:
     """Of a list of a million not more than that, and what its page shows."""
     Company.objects.bulk_create(Company(company_id=f"more{number:02}", name=f"More {number}") for number in range(60))
-    monkeypatch.setattr(batching, "MOST", 3)
+    monkeypatch.setattr(batching, "MAX_JOB_OBJECTS", 3)
     monkeypatch.setattr(CompanyAdmin, "list_max_in_memory", 5)
     monkeypatch.setattr(CompanyAdmin, "list_per_page", 5)
     choice = {"action": "delete_selected", "select_across": "1", "_selected_action": ["c0"]}

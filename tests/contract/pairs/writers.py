@@ -244,8 +244,8 @@ class jobs(Writer):
         request.session, request._messages = {}, CookieStorage(request)
         request.user = User(user_id="u", is_superuser=True, is_staff=True)
         admin = site._registry[model]
-        job = batch_actions_run.begin(request, admin, "delete", [pk])
-        batch_actions_run.carry_on(request, admin, job)
+        job = batch_actions_run.create_job(request, admin, "delete", [pk])
+        batch_actions_run.run_batches(request, admin, job)
         if job.failed:
             raise Refused(str(job.failures))
 

@@ -15,7 +15,7 @@ from dynamo_single.admin import history, trash
 _STATES: Final = {"delete": "live", "purge": "deleted", "restore": "deleted"}
 
 
-def rows_left(request: HttpRequest, modeladmin: Any, action: str, keys: Collection[str]) -> Any:
+def remaining_rows(request: HttpRequest, modeladmin: Any, action: str, keys: Collection[str]) -> Any:
     """Return a queryset, already read, of the objects that an action has not been run on.
 
     Sends a consistent BatchGetItem for each hundred keys. Objects that ``get_queryset()`` filters out are not in it.
@@ -29,7 +29,7 @@ def rows_left(request: HttpRequest, modeladmin: Any, action: str, keys: Collecti
 
 
 @contextmanager
-def logged_if_deleted(request: HttpRequest, modeladmin: Any, action: str) -> Iterator[None]:
+def log_deletions(request: HttpRequest, modeladmin: Any, action: str) -> Iterator[None]:
     """Write the log entries of the deletions in the block when they have happened.
 
     Django logs first, and does not take an entry back if the deletion fails. If the block raises an error, reads which
@@ -40,7 +40,7 @@ def logged_if_deleted(request: HttpRequest, modeladmin: Any, action: str) -> Ite
             yield
         except Exception:
             keys = entries.keys_of(modeladmin.model)
-            left = rows_left(request, modeladmin, action, keys) if keys else ()
+            left = remaining_rows(request, modeladmin, action, keys) if keys else ()
             entries.write(request, {(type(obj), str(obj.pk)) for obj in left})
             raise
         entries.write(request)
@@ -56,7 +56,7 @@ def complete_log(request: HttpRequest, modeladmin: Any, action: str, keys: Colle
     name.
     """
     flag = history.CHANGE if action == "restore" else history.DELETION
-    left = {str(obj.pk) for obj in rows_left(request, modeladmin, action, keys)}
+    left = {str(obj.pk) for obj in remaining_rows(request, modeladmin, action, keys)}
     unlogged = {*keys} - left - history.own_keys(request, modeladmin.model, flag, since)
     unlogged -= history.keys_of_others(request, modeladmin.model, unlogged, flag, since)
     every = getattr(modeladmin.model, "all_objects", modeladmin.model._default_manager)
