@@ -5,7 +5,7 @@ They are named at the top, as imports are, and type checkers see the import::
     if TYPE_CHECKING:
         from cryptography.hazmat.primitives.ciphers import aead
     else:
-        aead = Later("cryptography.hazmat.primitives.ciphers.aead")
+        aead = LazyModule("cryptography.hazmat.primitives.ciphers.aead")
 
 This is for libraries that take milliseconds and for what most processes do without. Nothing of them can be used while
 the module is imported that names them. This module must not know what is imported by it.
@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 
 
-class Later:
+class LazyModule:
     """Stands for a module by its dotted name; each attribute is looked up in the module at that moment."""
 
     __slots__ = ("_name",)

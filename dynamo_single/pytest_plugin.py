@@ -26,7 +26,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Guard every table, and make test tables with the first test database; in projects that have the app."""
     if apps.ready and apps.is_installed("dynamo_single"):
         stack = session.config.stash[_STACK] = ExitStack()
-        stack.enter_context(hooks.installed())
+        stack.enter_context(hooks.wrapped_hooks())
 
 
 @pytest.hookimpl(tryfirst=True)

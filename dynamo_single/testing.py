@@ -25,7 +25,7 @@ from dynamo_single.table.request import Parameters
 from dynamo_single.table.table import Table, get_table
 from dynamo_single.table.transport import refusal, unanswered, unreachable
 from dynamo_single.test_tables import contents, guard
-from dynamo_single.test_tables.contents import described
+from dynamo_single.test_tables.contents import request_line
 
 __all__ = [
     "FAULTS",
@@ -59,7 +59,7 @@ class Requests(list[SentRequest]):
 
     def __str__(self) -> str:
         """A line for each, with its parameters, and what they consumed together."""
-        lines = [f"{number}. {described(request)}" for number, request in enumerate(self, start=1)]
+        lines = [f"{number}. {request_line(request)}" for number, request in enumerate(self, start=1)]
         consumed = sum(request.consumed for request in self)
         return "\n".join([f"Requests: {len(self)}, capacity units: {consumed:g}", *lines])
 
@@ -73,7 +73,7 @@ def assert_requests(expected: int | Sequence[str]) -> Iterator[list[SentRequest]
     holds = len(sent) == expected if isinstance(expected, int) else operations == list(expected)
     if not holds:
         wanted = f"{expected} requests" if isinstance(expected, int) else ", ".join(expected) or "no requests"
-        listed = "\n".join(f"{number}. {described(request)}" for number, request in enumerate(sent, start=1))
+        listed = "\n".join(f"{number}. {request_line(request)}" for number, request in enumerate(sent, start=1))
         raise AssertionError(f"Expected {wanted}, but {len(sent)} were sent:\n{listed or '(none)'}")
 
 
@@ -213,7 +213,7 @@ def local_engine(*, alias: str = "default", root: Path | None = None, engine: En
             "ENDPOINT_URL": running.endpoint_url,
             "TRANSPORT": known.transport,
         }
-        with override_settings(DYNAMO_SINGLE={**declared, alias: local}), guard.own_engine(running.endpoint_url):
+        with override_settings(DYNAMO_SINGLE={**declared, alias: local}), guard.allow_engine(running.endpoint_url):
             table = get_table(alias)
             schema.apply(table)
             yield table

@@ -286,5 +286,5 @@ def in_front_of(table: Table, **options: Any) -> Iterator[Strict]:
         values["endpoint_url"] = server.url + server.path.rstrip("/")
         declared = {name.upper(): value for name, value in values.items() if value not in (None, "")}
         tables = {**django_settings.DYNAMO_SINGLE, alias: declared}
-        with guard.own_engine(values["endpoint_url"]), override_settings(DYNAMO_SINGLE=tables):
+        with guard.allow_engine(values["endpoint_url"]), override_settings(DYNAMO_SINGLE=tables):
             yield server

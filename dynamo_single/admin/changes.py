@@ -14,8 +14,8 @@ from dynamo_single.forms import in_words
 from dynamo_single.orm.schema.keys.secret_values import MASK
 
 #: Characters of a value that the log keeps, and fields of one change whose values it keeps.
-LENGTH: Final = 100
-FIELDS: Final = 50
+MAX_LENGTH: Final = 100
+MAX_FIELDS: Final = 50
 
 
 def with_values(message: list[dict[str, Any]], form: Any, formsets: Iterable[Any], masks: Masks) -> list[Any]:
@@ -25,7 +25,7 @@ def with_values(message: list[dict[str, Any]], form: Any, formsets: Iterable[Any
     """
     rows = [*_changed_rows(formsets or ())]
     found: list[Any] = []
-    left = FIELDS
+    left = MAX_FIELDS
     for entry in message:
         changed = entry.get("changed")
         if changed is None:
@@ -38,7 +38,7 @@ def with_values(message: list[dict[str, Any]], form: Any, formsets: Iterable[Any
     return found
 
 
-def worded(message: list[dict[str, Any]], text: str) -> str:
+def readable_message(message: list[dict[str, Any]], text: str) -> str:
     """A message for people: Django's text of it, and below it the values."""
     lines = [
         _of(changed)
@@ -72,9 +72,9 @@ def _values(form: Any, masks: Masks) -> Iterator[tuple[str, tuple[str, str]]]:
             yield label, (MASK, MASK)
             continue
         shown = (masks.inside(model, name, each) for each in (form[name].initial, form.cleaned_data.get(name)))
-        before, after = (_cut(in_words(field, each)) for each in shown)
+        before, after = (_shortened(in_words(field, each)) for each in shown)
         yield label, (before, after)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LENGTH else f"{text[: LENGTH - 1]}…"
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"

@@ -12,14 +12,14 @@ from dynamo_single.backend.router import uses_engine
 from dynamo_single.orm.schema.types import DynamoModel
 
 
-def stand_in(model: type[DynamoModel]) -> Any:
+def unsaved_content_type(model: type[DynamoModel]) -> Any:
     """A content type that is stored nowhere: it knows the model's names, and its ``pk`` is ``None``."""
     from django.contrib.contenttypes.models import ContentType
 
     return ContentType(app_label=model._meta.app_label, model=model._meta.model_name)
 
 
-def provide(model: type[DynamoModel]) -> None:
+def provide_content_type(model: type[DynamoModel]) -> None:
     """Let Django find a content type for the model without SQL; with SQL content types nothing is done.
 
     The manager's cache is private to Django and can be cleared at any time, so this is called
@@ -33,4 +33,4 @@ def provide(model: type[DynamoModel]) -> None:
     try:
         manager._get_from_cache(model._meta)
     except KeyError:
-        manager._add_to_cache(manager.db, stand_in(model))
+        manager._add_to_cache(manager.db, unsaved_content_type(model))

@@ -20,7 +20,7 @@ from dynamo_single.admin.viewing.references import without_hidden
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 
 
-def hiding(owner: Any, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+def hide_in_view(owner: Any, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     """Return a view of Django's ``ModelAdmin`` whose lists and forms hide the same as those of ``DynamoModelAdmin``."""
 
     @functools.wraps(view)
@@ -43,7 +43,7 @@ def hide_in_list(changelist: Any, request: HttpRequest) -> None:
         name: found
         for name in changelist.list_display
         if isinstance(name, str) and name not in changelist.list_editable
-        if (found := _shown_instead(changelist.model_admin, request, changelist.model, name, rows)) is not None
+        if (found := _replacement(changelist.model_admin, request, changelist.model, name, rows)) is not None
     }
     for name, found in instead.items():
         if not secrets.is_secret(changelist.model_admin, name, changelist.model):
@@ -73,7 +73,7 @@ def _without(
     instead = {
         name: found
         for name in flatten_fieldsets([(None, {"fields": read_only})])
-        if (found := _shown_instead(owner, request, model, name, rows, linked=True)) is not None
+        if (found := _replacement(owner, request, model, name, rows, linked=True)) is not None
     }
 
     def replaced(fields: Iterable[Any]) -> list[Any]:
@@ -84,7 +84,7 @@ def _without(
     )
 
 
-def _shown_instead(
+def _replacement(
     owner: Any, request: HttpRequest, model: Any, name: Any, rows: Iterable[Any], *, linked: bool = False
 ) -> Any:
     """Return the callable that shows a column or a field; ``None`` if Django may show it.
@@ -96,13 +96,13 @@ def _shown_instead(
         return None
     is_ours = is_stored_in_dynamodb(model)
     if is_ours and secrets.is_secret(owner, field_name, model):
-        return secrets.masked(owner, field_name, model)
+        return secrets.mask_column(owner, field_name, model)
     found = without_hidden(owner, request, model, field_name, rows, linked=linked)
     if found is not None:
-        return secrets.named(found, field_name, model)
+        return secrets.with_label(found, field_name, model)
     field = {each.name: each for each in model._meta.concrete_fields}.get(field_name)
     if not is_ours or field is None or field.is_relation:
         return None
     values = [field.value_from_object(row) for row in rows]
     is_hidden = secrets.has_secrets(owner, model, field_name, values)
-    return secrets.hidden(owner, model, field_name) if is_hidden else None
+    return secrets.hide_values(owner, model, field_name) if is_hidden else None

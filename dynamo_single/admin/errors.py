@@ -84,7 +84,7 @@ class TooMuchWithFiles(Exception):
         )
 
 
-def in_words(request: HttpRequest, refusal: Exception) -> str:
+def user_message(request: HttpRequest, refusal: Exception) -> str:
     """What was refused and what to do about it, for people; superusers read what programmers do as well.
 
     Of a value that is refused the error itself says why, in words for people where it has any.
@@ -133,7 +133,7 @@ def refused_form(form_class: type[BaseModelForm[Any]], refusal: Exception, words
     return RefusedForm
 
 
-def refused_row(formsets: Iterable[Any], refusal: Exception) -> None:
+def add_row_errors(formsets: Iterable[Any], refusal: Exception) -> None:
     """Give the rows of inlines that have the unique value that a save was refused for an error at their field."""
     value = str(getattr(refusal, "value", "")).casefold()
     for formset in formsets:
@@ -157,7 +157,7 @@ def _field_of(refusal: Exception, model: type[DynamoModel]) -> str | None:
 # Pages that are rendered after their view has returned: what is refused then has an answer as well.
 
 
-def answered_by(
+def with_error_page(
     response: HttpResponseBase,
     errors: tuple[type[Exception], ...],
     answer: Callable[[Exception], HttpResponseBase],
@@ -186,21 +186,21 @@ def answered_by(
 UNAVAILABLE = (*AWAY, UnexpectedItem, UnreadableItem)
 
 
-def or_unavailable(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+def unavailable_on_error(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     """A view, with the page in its place where it meets one of the errors; also while its template is rendered."""
 
     @functools.wraps(view)
     def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        page = functools.partial(unavailable, request)
+        page = functools.partial(unavailable_page, request)
         try:
-            return answered_by(view(request, *args, **kwargs), UNAVAILABLE, page)
+            return with_error_page(view(request, *args, **kwargs), UNAVAILABLE, page)
         except UNAVAILABLE as error:
             return page(error)
 
     return guarded
 
 
-def unavailable(request: HttpRequest, error: Exception) -> HttpResponseBase:
+def unavailable_page(request: HttpRequest, error: Exception) -> HttpResponseBase:
     """Return the page, with status 503, or 500 for an item that cannot be read. It reads no user and no session."""
     is_changing = isinstance(error, CHANGING)
     is_unreadable = isinstance(error, UnexpectedItem | UnreadableItem) and not is_changing

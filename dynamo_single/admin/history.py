@@ -26,7 +26,7 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin import changes
 from dynamo_single.admin.lists.stepwise import KeyPaginator
-from dynamo_single.admin.secrets import Masks, also_of
+from dynamo_single.admin.secrets import Masks, site_secrets
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.orm.schema.types import DynamoModel
 
@@ -59,7 +59,7 @@ def is_in_dynamodb() -> bool:
     return is_stored_in_dynamodb(get_user_model())
 
 
-def is_beside(model: type[DynamoModel]) -> bool:
+def is_in_same_table(model: type[DynamoModel]) -> bool:
     """Whether the log is kept in the table of a model, so that one transaction can write both."""
     if not is_in_dynamodb() or not is_stored_in_dynamodb(model):
         return False
@@ -75,14 +75,14 @@ def lists_by_time() -> bool:
     return is_in_dynamodb() and log.TIME_INDEX is not None
 
 
-def entries() -> Any:
+def log_entries() -> Any:
     """The log's queryset, newest first."""
     from dynamo_single.admin.log import LogEntry
 
     return LogEntry.objects.all()
 
 
-def deletion_of(model: type[models.Model], pk: str, moment: datetime) -> Any:
+def deletion_entry(model: type[models.Model], pk: str, moment: datetime) -> Any:
     """The entry of the deletion of an object that is in the trash since a moment; ``None`` if the admin did not do it.
 
     One Query of the ten latest entries. An older entry is of a deletion that was taken back. ``None`` too if the log is
@@ -90,19 +90,19 @@ def deletion_of(model: type[models.Model], pk: str, moment: datetime) -> Any:
     """
     if not is_in_dynamodb():
         return None
-    found = entries().filter(object_type=model._meta.label_lower, object_id=pk).order_by("-action_time")
+    found = log_entries().filter(object_type=model._meta.label_lower, object_id=pk).order_by("-action_time")
     return next((entry for entry in found[:10] if entry.is_deletion() and entry.action_time >= moment), None)
 
 
-def own_keys(request: HttpRequest, model: type[models.Model], flag: int, since: datetime) -> set[str]:
+def keys_of_user(request: HttpRequest, model: type[models.Model], flag: int, since: datetime) -> set[str]:
     """Return the keys of the objects of a model that the user's entries of one kind are about, since a datetime.
 
     Sends a consistent Query of all that the user did since then.
     """
     if not is_in_dynamodb():
-        return _own_keys_in_sql(request, model, flag, since)
+        return _keys_of_user_in_sql(request, model, flag, since)
     # Times are stored in milliseconds.
-    found = entries().consistent().filter(user_id=request.user.pk, action_time__gte=since - _PRECISION)
+    found = log_entries().consistent().filter(user_id=request.user.pk, action_time__gte=since - _PRECISION)
     label = model._meta.label_lower
     return {each.object_id for each in found if each.object_type == label and each.action_flag == flag}
 
@@ -118,7 +118,7 @@ def keys_of_others(
         found = list(_entries_in_sql(model, flag, since).filter(object_id__in=[*keys]))
     else:
         label = model._meta.label_lower
-        every = (entries().filter(object_type=label, object_id=key).order_by("-action_time")[:10] for key in keys)
+        every = (log_entries().filter(object_type=label, object_id=key).order_by("-action_time")[:10] for key in keys)
         found = [each for some in every for each in some if each.action_flag == flag]
         found = [each for each in found if each.action_time >= since - _PRECISION]
     own = str(request.user.pk)
@@ -126,7 +126,7 @@ def keys_of_others(
     return {str(each.object_id) for each in by_others if not (each.change_message or "").startswith("[")}
 
 
-def _own_keys_in_sql(request: HttpRequest, model: type[models.Model], flag: int, since: datetime) -> set[str]:
+def _keys_of_user_in_sql(request: HttpRequest, model: type[models.Model], flag: int, since: datetime) -> set[str]:
     return {str(each.object_id) for each in _entries_in_sql(model, flag, since).filter(user_id=request.user.pk)}
 
 
@@ -138,7 +138,7 @@ def _entries_in_sql(model: type[models.Model], flag: int, since: datetime) -> An
     return LogEntry.objects.filter(content_type=kind, action_flag=flag, action_time__gte=since)
 
 
-class Deferred:
+class DeferredEntries:
     """The entries of deletions that have not happened yet: Django logs them before it deletes."""
 
     def __init__(self) -> None:
@@ -161,9 +161,9 @@ class Deferred:
 
 
 @contextmanager
-def deferred(request: HttpRequest) -> Iterator[Deferred]:
+def defer_entries(request: HttpRequest) -> Iterator[DeferredEntries]:
     """Hold back what ``log_deletions()`` writes, until ``Deferred.write()`` is called."""
-    before, held = request.__dict__.get(_DEFERRED), Deferred()
+    before, held = request.__dict__.get(_DEFERRED), DeferredEntries()
     request.__dict__[_DEFERRED] = held
     try:
         yield held
@@ -171,7 +171,7 @@ def deferred(request: HttpRequest) -> Iterator[Deferred]:
         request.__dict__[_DEFERRED] = before
 
 
-def write(request: HttpRequest, obj: models.Model, action_flag: int, message: object = "") -> Any:
+def write_entry(request: HttpRequest, obj: models.Model, action_flag: int, message: object = "") -> Any:
     """Write one entry: one PutItem. ``message`` is a text, or a list as ``ModelAdmin`` constructs it."""
     from dynamo_single.admin.log import LogEntry
 
@@ -201,19 +201,19 @@ class LoggedModelAdmin(_Base[M]):
         message: Any = super().construct_change_message(request, form, formsets, add)
         if add or not isinstance(message, list):
             return message
-        return changes.with_values(message, form, formsets, Masks(also_of(self)))
+        return changes.with_values(message, form, formsets, Masks(site_secrets(self)))
 
     def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
         """Log that an object was added: one PutItem."""
         if not is_in_dynamodb():
             return super().log_addition(request, obj, message)
-        return write(request, obj, ADDITION, message)
+        return write_entry(request, obj, ADDITION, message)
 
     def log_change(self, request: HttpRequest, obj: Any, message: object) -> Any:
         """Log that an object was changed: one PutItem."""
         if not is_in_dynamodb():
             return super().log_change(request, obj, message)
-        return write(request, obj, CHANGE, message)
+        return write_entry(request, obj, CHANGE, message)
 
     def log_deletions(self, request: HttpRequest, queryset: Iterable[Any]) -> Any:
         """Log that objects will be deleted: one PutItem each, sent when the deletion has succeeded.
@@ -230,7 +230,7 @@ class LoggedModelAdmin(_Base[M]):
         return self._log_deletions(request, [obj])
 
     def _log_deletions(self, request: HttpRequest, objects: Iterable[Any]) -> Any:
-        held: Deferred | None = request.__dict__.get(_DEFERRED)
+        held: DeferredEntries | None = request.__dict__.get(_DEFERRED)
         if held is not None:
             return held.hold(self, objects)
         if not is_in_dynamodb():
@@ -243,7 +243,7 @@ class LoggedModelAdmin(_Base[M]):
 
     def _write_deletion(self, request: HttpRequest, obj: Any, message: str) -> None:
         if is_in_dynamodb():
-            write(request, obj, DELETION, message)
+            write_entry(request, obj, DELETION, message)
         else:
             self._write_deletions_in_sql(request, [obj])
 
@@ -282,7 +282,7 @@ class LoggedModelAdmin(_Base[M]):
         )
 
     def _history_context(self, request: HttpRequest, obj: Any) -> dict[str, object]:
-        found = entries().filter(object_type=self.opts.label_lower, object_id=str(obj.pk)).select_related("user")
+        found = log_entries().filter(object_type=self.opts.label_lower, object_id=str(obj.pk)).select_related("user")
         paginator: Paginator[Any] = KeyPaginator(found.order_by("action_time"), ENTRIES_PER_PAGE)
         page = paginator.get_page(request.GET.get("p", 1))
         return {

@@ -17,8 +17,8 @@ from dynamo_single.admin import trash
 from dynamo_single.admin.editing.merging import MergingMixin, RowFieldsMixin
 from dynamo_single.admin.editing.saving import FormContextMixin
 from dynamo_single.admin.forms import KeyInlineFormSet
-from dynamo_single.admin.references import KnowsReferences, read_by_pages
-from dynamo_single.admin.secrets import HidesSecrets
+from dynamo_single.admin.references import ReferencesMixin, read_by_pages
+from dynamo_single.admin.secrets import SecretsMixin
 from dynamo_single.admin.viewing.rows import VisibleRows, all_rows, only_visible
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.orm.schema.types import DynamoModel
@@ -50,15 +50,15 @@ def read_rows(formset: Any, inline: object) -> None:
         return
     if getattr(queryset, "_result_cache", ()) is None:
         rows: Iterable[Any] = read_by_pages(queryset)
-        _give(formset, [*islice(formset.visible(rows) if isinstance(formset, VisibleRows) else rows, limit + 1)])
+        _set_rows(formset, [*islice(formset.visible(rows) if isinstance(formset, VisibleRows) else rows, limit + 1)])
 
 
-def _give(formset: Any, rows: list[Any]) -> None:
+def _set_rows(formset: Any, rows: list[Any]) -> None:
     formset.get_queryset = lambda: rows
     formset.__dict__.pop("forms", None)
 
 
-def leave_out(request: HttpRequest, form: Any, shown: Iterable[object], obj: Any) -> None:
+def replace_large_inlines(request: HttpRequest, form: Any, shown: Iterable[object], obj: Any) -> None:
     """Replace inlines that have too many rows with a sentence; ``shown`` contains Django's ``InlineAdminFormSet``.
 
     If several inlines are too large together, the largest ones are replaced. They remain replaced if the form is shown
@@ -83,13 +83,13 @@ def leave_out(request: HttpRequest, form: Any, shown: Iterable[object], obj: Any
             if room < 0 and sizes.get(id(each)) and each.formset.initial_form_count():
                 left.append(each)
     for each in left:
-        _leave_out(request, each, obj)
+        _replace_large_inlines(request, each, obj)
 
 
-def _leave_out(request: HttpRequest, shown: Any, obj: Any) -> None:
+def _replace_large_inlines(request: HttpRequest, shown: Any, obj: Any) -> None:
     if not shown.formset.is_bound:
         shown.formset.extra = shown.formset.min_num = 0
-        _give(shown.formset, [])
+        _set_rows(shown.formset, [])
     # An inline and its formset are created for one request.
     shown.opts.template = TEMPLATE
     shown.dynamo_mark = _mark_of(shown.formset)
@@ -127,7 +127,7 @@ def _inputs_of(widget: Widget) -> int:
     return sum(map(_inputs_of, widget.widgets)) if isinstance(widget, MultiWidget) else 1
 
 
-class _Children(HidesSecrets, MergingMixin, RowFieldsMixin, KnowsReferences):
+class _Children(SecretsMixin, MergingMixin, RowFieldsMixin, ReferencesMixin):
     """The common base of both kinds of inlines."""
 
     formset = KeyInlineFormSet
@@ -162,14 +162,14 @@ class DynamoStackedInline(_Children, StackedInline):  # type: ignore[type-arg, m
     """Children below each other: one Query, as for ``DynamoTabularInline``."""
 
 
-def of_parent(queryset: Any, obj: DynamoModel) -> Any:
+def children_of(queryset: Any, obj: DynamoModel) -> Any:
     """Return the children to show below an object: for one in the trash, those that were deleted with it."""
     if not trash.is_deleted(obj) or not is_stored_in_dynamodb(queryset.model) or not trash.has_trash(queryset.model):
         return queryset
-    return trash.went_along(queryset, obj)
+    return trash.deleted_with(queryset, obj)
 
 
-class ReadsInlinesTogether(FormContextMixin):
+class InlinesMixin(FormContextMixin):
     """A ``ModelAdmin`` whose pages read the children of several inlines with one Query if they are adjacent."""
 
     def get_formsets_with_inlines(self, request: HttpRequest, obj: Any = None) -> Iterator[tuple[Any, Any]]:
@@ -181,11 +181,11 @@ class ReadsInlinesTogether(FormContextMixin):
             yield from found
             return
         formsets = [
-            formset(instance=obj, queryset=of_parent(inline.get_queryset(request), obj)) for formset, inline in found
+            formset(instance=obj, queryset=children_of(inline.get_queryset(request), obj)) for formset, inline in found
         ]
         _read_together(formsets)
         for (formset, inline), shown in zip(found, formsets, strict=True):
-            yield _showing(formset, shown.get_queryset()), inline
+            yield _formset_with_rows(formset, shown.get_queryset()), inline
 
     def _create_formsets(self, request: HttpRequest, obj: object, change: bool) -> tuple[list[object], list[object]]:
         django: Any = super()
@@ -200,10 +200,10 @@ class ReadsInlinesTogether(FormContextMixin):
     def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: Any) -> None:
         super()._prepare_form(request, context, obj)
         if obj is not None:
-            leave_out(request, context["adminform"].form, context.get("inline_admin_formsets", ()), obj)
+            replace_large_inlines(request, context["adminform"].form, context.get("inline_admin_formsets", ()), obj)
 
 
-def _showing(formset: Any, rows: Sequence[DynamoModel]) -> type:
+def _formset_with_rows(formset: Any, rows: Sequence[DynamoModel]) -> type:
     """Return a class of formsets whose rows have been read."""
     return type(formset.__name__, (formset,), dict.fromkeys(("get_queryset", "all_rows"), lambda self: rows))
 

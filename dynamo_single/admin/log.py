@@ -113,13 +113,13 @@ class LogEntry(models.Model):
             message = json.loads(self.change_message)
         except ValueError:
             return text
-        return changes.worded(message, text) if isinstance(message, list) else text
+        return changes.readable_message(message, text) if isinstance(message, list) else text
 
     @property
     def content_type(self) -> Any:
         """The object's model, as a content type that is stored nowhere; ``None`` if the model is gone."""
         try:
-            return content_types.stand_in(apps.get_model(self.object_type))
+            return content_types.unsaved_content_type(apps.get_model(self.object_type))
         except LookupError:
             return None
 

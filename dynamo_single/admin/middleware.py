@@ -8,7 +8,7 @@ from django.contrib.auth.middleware import LoginRequiredMiddleware as DjangoMidd
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from dynamo_single.admin.errors import UNAVAILABLE, unavailable
+from dynamo_single.admin.errors import UNAVAILABLE, unavailable_page
 
 __all__ = ["LoginRequiredMiddleware"]
 
@@ -30,5 +30,5 @@ class LoginRequiredMiddleware(DjangoMiddleware):
             match = request.resolver_match
             if match is None or "admin" not in match.app_names:
                 raise
-            page: HttpResponseBase = unavailable(request, error)
+            page: HttpResponseBase = unavailable_page(request, error)
             return page

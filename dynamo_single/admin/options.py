@@ -27,17 +27,17 @@ from dynamo_single.admin.display import hide_in_form
 from dynamo_single.admin.editing import saving
 from dynamo_single.admin.editing.merging import MergingMixin, RowFieldsMixin
 from dynamo_single.admin.editing.saving import AtomicSaveMixin, LeadsToItem, RedirectMixin, UnknownAttributesMixin
-from dynamo_single.admin.errors import REFUSALS, answered_by, in_words
+from dynamo_single.admin.errors import REFUSALS, user_message, with_error_page
 from dynamo_single.admin.forms import PermissionsFilter, ShowsBinary, in_lists_order, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
-from dynamo_single.admin.inlines import ReadsInlinesTogether, of_parent
+from dynamo_single.admin.inlines import InlinesMixin, children_of
 from dynamo_single.admin.lists import in_memory, refused, search
 from dynamo_single.admin.lists.changelist import KeyChangeList
 from dynamo_single.admin.lists.filters import shows_trash
 from dynamo_single.admin.lists.stepwise import KeyPaginator
-from dynamo_single.admin.references import KnowsReferences
-from dynamo_single.admin.secrets import HidesSecrets, also_of, without_secrets
-from dynamo_single.admin.trash_page import ShowsTrash
+from dynamo_single.admin.references import ReferencesMixin
+from dynamo_single.admin.secrets import SecretsMixin, site_secrets, without_secrets
+from dynamo_single.admin.trash_page import TrashPageMixin
 from dynamo_single.admin.types import M
 from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField, UnreadableItem
 from dynamo_single.orm.schema.fields.base import IdentityField
@@ -62,17 +62,17 @@ REFUSED_LISTS = (NotSupported, UnknownField)
 
 class DynamoModelAdmin(
     BatchActionsMixin,
-    ShowsTrash,
-    HidesSecrets,
+    TrashPageMixin,
+    SecretsMixin,
     AtomicSaveMixin,
     RedirectMixin,
     ShowsBinary,
     MergingMixin,
     UnknownAttributesMixin,
     LeadsToItem,
-    ReadsInlinesTogether,
+    InlinesMixin,
     RowFieldsMixin,
-    KnowsReferences,
+    ReferencesMixin,
     _Base[M],
 ):
     """The admin of a model that lives in DynamoDB; options are those of Django's ``ModelAdmin``.
@@ -131,7 +131,7 @@ class DynamoModelAdmin(
             in_trash["restore_selected"] = batched_action(self.get_action(trash.restore_selected), "restore")
         delete = self.get_action("delete_selected")
         if delete is not None and self.has_hard_delete_permission(request):
-            in_trash["delete_selected"] = batched_action(trash.for_good(delete), "purge")
+            in_trash["delete_selected"] = batched_action(trash.permanent_deletion(delete), "purge")
         return in_trash
 
     def response_action(
@@ -149,7 +149,7 @@ class DynamoModelAdmin(
         except UnreadableItem:
             raise
         except REFUSALS as refusal:
-            self.message_user(request, in_words(request, refusal), messages.ERROR)
+            self.message_user(request, user_message(request, refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
@@ -180,7 +180,7 @@ class DynamoModelAdmin(
             response = super().changelist_view(request, extra_context)
             refused.use_list_template(response)
             # What a template asks while it is rendered can be refused as well.
-            return answered_by(response, REFUSED_LISTS, functools.partial(refused.refused_page, self, request))
+            return with_error_page(response, REFUSED_LISTS, functools.partial(refused.refused_page, self, request))
         except UnreadableItem:
             raise
         except REFUSED_LISTS as error:
@@ -188,7 +188,7 @@ class DynamoModelAdmin(
         except REFUSALS as refusal:
             if request.method != "POST":
                 return refused.refused_page(self, request, refusal)
-            self.message_user(request, in_words(request, refusal), messages.ERROR)
+            self.message_user(request, user_message(request, refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> M | None:
@@ -238,7 +238,7 @@ class DynamoModelAdmin(
             automatic = [name for name in automatic if name in named]
         more: list[Any] = [name for name in automatic if name not in declared]
         found: tuple[Any, ...] = self._with_sizes(
-            (*declared, *(more if self._named_fields() else trash_page.named(more)))
+            (*declared, *(more if self._named_fields() else trash_page.named_columns(more)))
         )
         return found
 
@@ -247,7 +247,7 @@ class DynamoModelAdmin(
         names = []
         for field in self.opts.concrete_fields:
             is_set = not field.editable and not isinstance(field, IdentityField)
-            if field.name in trash.MARKS and getattr(obj, field.name, None) is None:
+            if field.name in trash.TRASH_ATTRIBUTES and getattr(obj, field.name, None) is None:
                 continue
             if is_set or field.attname in in_key:
                 names.append(field.name)
@@ -277,7 +277,7 @@ class DynamoModelAdmin(
             return declared
         if self.has_change_permission(request, obj):
             return saving.with_hidden_field(declared) if self.check_version else declared
-        return with_members(self.opts, saving.without_hidden_field(declared), also_of(self))
+        return with_members(self.opts, saving.without_hidden_field(declared), site_secrets(self))
 
     def get_formset_kwargs(self, request: HttpRequest, obj: M, inline: Any, prefix: str) -> dict[str, object]:
         """As in Django; a new object has no children yet, so none are looked for; of one in the trash, those there."""
@@ -285,7 +285,7 @@ class DynamoModelAdmin(
         if obj._state.adding:
             parameters["queryset"] = parameters["queryset"].none()
         else:
-            parameters["queryset"] = of_parent(parameters["queryset"], obj)
+            parameters["queryset"] = children_of(parameters["queryset"], obj)
         return parameters
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
@@ -301,7 +301,7 @@ class DynamoModelAdmin(
 
     def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
         super()._prepare_form(request, context, obj)
-        content_types.provide(self.model)
+        content_types.provide_content_type(self.model)
         shown = (self.model, *(each.formset.model for each in context.get("inline_admin_formsets", ())))
         context["dynamo_has_times"] = settings.USE_TZ and any(_has_times(each) for each in shown)
         hide_in_form(self, request, context)
@@ -309,7 +309,7 @@ class DynamoModelAdmin(
     def _finish_form(self, request: HttpRequest, response: Any, obj: DynamoModel | None) -> None:
         super()._finish_form(request, response, obj)
         if obj is not None and trash.is_deleted(obj) and self.change_form_template is None:
-            trash_page.show(self, request, obj, response)
+            trash_page.show_trash_page(self, request, obj, response)
 
     def get_urls(self) -> list[URLPattern]:
         """Django's, and the one that restores."""
@@ -360,7 +360,7 @@ class DynamoModelAdmin(
         fail_silently: bool = False,
     ) -> None:
         """Add a message; what went to the trash was not deleted, whatever Django says about it."""
-        message = trash.said_instead(request, message, level)
+        message = trash.trash_message(request, message, level)
         super().message_user(request, message, level, extra_tags, fail_silently)
 
     def delete_view(
@@ -372,7 +372,7 @@ class DynamoModelAdmin(
         except UnreadableItem:
             raise
         except REFUSALS as refusal:
-            self.message_user(request, in_words(request, refusal), messages.ERROR)
+            self.message_user(request, user_message(request, refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
     def render_delete_form(self, request: HttpRequest, context: dict[str, object]) -> Any:

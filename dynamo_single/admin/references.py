@@ -44,10 +44,10 @@ F = TypeVar("F")
 #: The name of what a request has read, in its ``__dict__``: it ends with the request, so that it is never stale.
 _REFERRED = "_dynamo_single_referred"
 #: How many keys are read by one call, which sends a BatchGetItem for each hundred; ``in_bulk()`` takes 10,000.
-_AT_ONCE = 1000
+_MAX_KEYS = 1000
 
 
-class _Answers:
+class _KeyedObjects:
     """What one question gave: the keys that forms have and that were asked for, as texts, and the objects by theirs."""
 
     def __init__(self) -> None:
@@ -69,18 +69,18 @@ class _Answers:
             except (ValidationError, ValueError, TypeError):
                 continue
         try:
-            for first in range(0, len(values), _AT_ONCE):
-                found = queryset.in_bulk(values[first : first + _AT_ONCE])
+            for first in range(0, len(values), _MAX_KEYS):
+                found = queryset.in_bulk(values[first : first + _MAX_KEYS])
                 self.found.update((str(obj.pk), obj) for obj in found.values())
         except (ValidationError, ValueError, TypeError, NotSupported, UnknownField):
             return
 
 
-class Referred:
+class ReferencedObjects:
     """What the forms of one request refer to."""
 
     def __init__(self) -> None:
-        self._answers: list[tuple[type[DynamoModel], object, _Answers]] = []
+        self._answers: list[tuple[type[DynamoModel], object, _KeyedObjects]] = []
 
     def want(self, queryset: QuerySet[DynamoModel], key: object) -> None:
         """Note that a form refers to an object of a queryset, which is read along with others of it; sends nothing."""
@@ -113,7 +113,7 @@ class Referred:
         """Whether an object of this key was read for this request, by whatever queryset; sends nothing."""
         return any(each is model and str(key) in answers.found for each, _, answers in self._answers)
 
-    def _answers_of(self, queryset: QuerySet[DynamoModel]) -> _Answers | None:
+    def _answers_of(self, queryset: QuerySet[DynamoModel]) -> _KeyedObjects | None:
         # A project's own get() is called for each key, as Django would.
         if type(queryset).get is not QuerySet.get or queryset.query.is_sliced:
             return None
@@ -125,17 +125,17 @@ class Referred:
         for _model, known, answers in self._answers:
             if known == asked:
                 return answers
-        self._answers.append((queryset.model, asked, _Answers()))
+        self._answers.append((queryset.model, asked, _KeyedObjects()))
         return self._answers[-1][2]
 
 
-def of(request: HttpRequest) -> Referred:
+def referenced_objects(request: HttpRequest) -> ReferencedObjects:
     """What the forms of a request refer to."""
-    found: Referred = request.__dict__.setdefault(_REFERRED, Referred())
+    found: ReferencedObjects = request.__dict__.setdefault(_REFERRED, ReferencedObjects())
     return found
 
 
-def shared(field: F, request: HttpRequest | None) -> F:
+def with_shared_reads(field: F, request: HttpRequest | None) -> F:
     """The field of a reference, whose copies in the forms of this request share what they read; sends nothing.
 
     Fields over SQL, those with a ``to_python()`` of their own, and those of a stand-in for a request stay as they are.
@@ -149,17 +149,17 @@ def shared(field: F, request: HttpRequest | None) -> F:
         or field.to_field_name not in (None, "pk", field.queryset.model._meta.pk.name)
     ):
         return field
-    field.referred = of(request)  # type: ignore[attr-defined]  # copied along with the field
+    field.referred = referenced_objects(request)  # type: ignore[attr-defined]  # copied along with the field
     own = _WIDGETS.get(type(field.widget))
     if own is not None:
         # With what Django has told it; the two have one attribute besides.
         widget: Any = copy(field.widget)
-        widget.__class__, widget.referred = own, of(request)
+        widget.__class__, widget.referred = own, referenced_objects(request)
         field.widget = widget
     return field
 
 
-class ReferringForm(ModelForm):  # type: ignore[type-arg]  # not generic at run time
+class ReferencesForm(ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """A form of the admin, before a project's: what its references lead to is read once for all forms of the page.
 
     Fields offer and accept only objects that the ``viewer`` may see, and those that the object refers to already.
@@ -209,7 +209,7 @@ class ReferringForm(ModelForm):  # type: ignore[type-arg]  # not generic at run 
         return field.prepare_value(self.get_initial_for_field(field, name))
 
     def _is_there(self, field: Any, key: object) -> bool:
-        referred: Referred | None = getattr(self.fields.get(field.name), "referred", None)
+        referred: ReferencedObjects | None = getattr(self.fields.get(field.name), "referred", None)
         return referred is not None and referred.is_there(field.remote_field.model, key)
 
 
@@ -225,7 +225,7 @@ def _to_python(field: Any, value: Any) -> Any:
 class _RawKey(ForeignKeyRawIdWidget):
     """A field for a key, beside which the object is named."""
 
-    referred: Referred
+    referred: ReferencedObjects
     seen: VisibleObjects | None = None
 
     @property
@@ -255,7 +255,7 @@ class _RawKey(ForeignKeyRawIdWidget):
 class _Autocomplete(AutocompleteSelect):
     """A select whose one option is what is chosen, until something is searched for."""
 
-    referred: Referred
+    referred: ReferencedObjects
 
     def optgroups(self, name: str, value: Sequence[str], attr: dict[str, object] | None = None) -> Any:
         """Django's, of what the request has read or reads for all its forms."""
@@ -263,11 +263,11 @@ class _Autocomplete(AutocompleteSelect):
         if not chosen or None in chosen:
             return super().optgroups(name, value, attr)
         shown = copy(self)
-        shown.choices = _Chosen(self.choices.field, chosen)
+        shown.choices = _ChosenOnly(self.choices.field, chosen)
         return AutocompleteSelect.optgroups(shown, name, value, attr)
 
 
-class _Chosen:
+class _ChosenOnly:
     """In the place of the choices of a select: the field, and a queryset of which Django takes what is chosen."""
 
     def __init__(self, field: Any, chosen: list[DynamoModel | None]) -> None:
@@ -275,7 +275,7 @@ class _Chosen:
         self.queryset = self
         self._chosen = chosen
 
-    def using(self, alias: object) -> _Chosen:
+    def using(self, alias: object) -> _ChosenOnly:
         """Itself."""
         return self
 
@@ -297,7 +297,7 @@ _WIDGETS: dict[type[Widget], type[Widget]] = {ForeignKeyRawIdWidget: _RawKey, Au
 _CHOICES = "_dynamo_single_choices"
 
 
-class _Read:
+class _SharedRows:
     """The objects of a queryset, read as far as somebody has gone through them, and no object twice."""
 
     def __init__(self, queryset: QuerySet[DynamoModel]) -> None:
@@ -353,15 +353,15 @@ def _read(request: HttpRequest, queryset: Any) -> Iterable[DynamoModel]:
         asked = what_is_asked(queryset)
     except (NotSupported, UnknownField):
         return read_by_pages(queryset)  # which says the same, where it is read
-    reads: list[tuple[object, _Read]] = request.__dict__.setdefault(_CHOICES, [])
+    reads: list[tuple[object, _SharedRows]] = request.__dict__.setdefault(_CHOICES, [])
     found = next((read for known, read in reads if known == asked), None)
     if found is None:
-        found = _Read(queryset)
+        found = _SharedRows(queryset)
         reads.append((asked, found))
     return found
 
 
-def read_once(field: F, request: HttpRequest | None) -> F:
+def with_shared_choices(field: F, request: HttpRequest | None) -> F:
     """The field of a reference, whose copies in the forms of this request read their choices once; sends nothing.
 
     A form that has another queryset, by ``limit_choices_to`` or by code of a project's own, reads that. Fields over SQL
@@ -384,7 +384,7 @@ def read_once(field: F, request: HttpRequest | None) -> F:
 MAX_CHOICES = 2000
 
 
-def is_answered(queryset: QuerySet[DynamoModel]) -> bool:
+def is_served_by_keys(queryset: QuerySet[DynamoModel]) -> bool:
     """Whether keys answer a queryset, in its order too; sends nothing."""
     try:
         objects.plan(state_of(queryset))
@@ -393,12 +393,12 @@ def is_answered(queryset: QuerySet[DynamoModel]) -> bool:
     return True
 
 
-def as_listed(queryset: QuerySet[DynamoModel]) -> tuple[QuerySet[DynamoModel], bool]:
+def in_key_order(queryset: QuerySet[DynamoModel]) -> tuple[QuerySet[DynamoModel], bool]:
     """A queryset in its order if a key serves it, else in that of the key that lists it, and whether there is one."""
-    if is_answered(queryset):
+    if is_served_by_keys(queryset):
         return queryset, True
     unordered = queryset.order_by()
-    return unordered, is_answered(unordered)
+    return unordered, is_served_by_keys(unordered)
 
 
 def is_exact(queryset: QuerySet[DynamoModel]) -> bool:
@@ -450,7 +450,7 @@ class BoundedSelectMultiple(SelectMultiple):
         """One Query for each megabyte of what there is to choose from, up to the bound."""
         choices = list(islice(iter(self.choices), MAX_CHOICES + 1))
         if len(choices) > MAX_CHOICES or getattr(self.choices, "is_cut", False):
-            return _keys_input().render(_typed(name), value, attrs, renderer)
+            return _keys_input().render(_typed_name(name), value, attrs, renderer)
         # Read once: Django's own would read them again.
         shown = copy(self)
         shown.choices = choices
@@ -458,8 +458,8 @@ class BoundedSelectMultiple(SelectMultiple):
 
     def value_from_datadict(self, data: SentData, files: SentFiles, name: str) -> Any:
         """The keys that were chosen, or typed."""
-        if _typed(name) in data:
-            return _keys_input().value_from_datadict(data, files, _typed(name))
+        if _typed_name(name) in data:
+            return _keys_input().value_from_datadict(data, files, _typed_name(name))
         return super().value_from_datadict(data, files, name)
 
 
@@ -474,7 +474,7 @@ _BOUNDED: dict[type[Widget], type[Widget]] = {
 }
 
 
-def _typed(name: str) -> str:
+def _typed_name(name: str) -> str:
     """The name of a field's keys as they are typed, which may themselves have commas where they are chosen."""
     return f"{name}_keys"
 
@@ -483,7 +483,7 @@ def _keys_input() -> KeysInput:
     return KeysInput({"class": "vTextField"})
 
 
-class KnowsReferences:
+class ReferencesMixin:
     """What a ``ModelAdmin`` or an inline of a model that lives in DynamoDB is, in front of Django's class."""
 
     view_on_site: Any
@@ -509,7 +509,7 @@ class KnowsReferences:
             chosen = BoundedSelect(field.widget.attrs)
             chosen.is_required, chosen.choices = field.widget.is_required, field.widget.choices
             field.widget = chosen
-        return shared(read_once(field, request), request)
+        return with_shared_reads(with_shared_choices(field, request), request)
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
         """Django's; in the order of the other objects' admin if a key serves it, and typed where no key lists them.
@@ -525,13 +525,13 @@ class KnowsReferences:
             # With what Django has told it; the two have nothing else.
             field.widget = copy(widget)
             field.widget.__class__ = bounded
-        return read_once(field, request)
+        return with_shared_choices(field, request)
 
     def get_changelist_form(self, request: HttpRequest, **kwargs: object) -> Any:
         """Django's, of a row of ``list_editable``; rows share what their references lead to."""
         django: Any = super()
-        form = django.get_changelist_form(request, **{"form": ReferringForm, **kwargs})
-        if issubclass(form, ReferringForm):
+        form = django.get_changelist_form(request, **{"form": ReferencesForm, **kwargs})
+        if issubclass(form, ReferencesForm):
             form.viewer = self.admin_site, request
         return form
 
@@ -547,7 +547,7 @@ class KnowsReferences:
         if "queryset" in given or not is_stored_in_dynamodb(model):
             return {}
         queryset: Any = self.get_field_queryset(given.get("using"), db_field, request)
-        listed, is_listed = as_listed(model._default_manager.all() if queryset is None else queryset)
+        listed, is_listed = in_key_order(model._default_manager.all() if queryset is None else queryset)
         instead = {} if is_listed or "widget" in given else typed
         return {**instead, **given, "queryset": listed}
 

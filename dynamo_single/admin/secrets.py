@@ -36,7 +36,7 @@ _CACHED: Final = frozenset({entries.VALUE, entries.NUMBER, entries.SIGNATURE})
 _PREFIXES = "^=@-"
 
 
-def also_of(model_admin: Any) -> AlsoSecret | None:
+def site_secrets(model_admin: Any) -> AlsoSecret | None:
     """Return what the site of an admin adds to the secrets; ``None`` for a site that cannot add any."""
     found: AlsoSecret | None = getattr(model_admin.admin_site, "is_secret", None)
     return found
@@ -55,7 +55,7 @@ def is_secret(model_admin: Any, name: object, model: type[Any] | None = None) ->
     found, path = model_admin.model if model is None else model, name.lstrip(_PREFIXES)
     # Anything else is a method or a property, which is code.
     is_attribute = secrecy.has(found, path.partition("__")[0])
-    return is_attribute and secrecy.lookup_hides(found, path, also_of(model_admin))
+    return is_attribute and secrecy.lookup_hides(found, path, site_secrets(model_admin))
 
 
 def without_secrets(model_admin: Any, names: Iterable[object] | None) -> list[Any]:
@@ -63,13 +63,13 @@ def without_secrets(model_admin: Any, names: Iterable[object] | None) -> list[An
     return [name for name in names or () if not is_secret(model_admin, name)]
 
 
-def of_list(request: HttpRequest, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+def list_arguments(request: HttpRequest, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
     """Return the arguments of Django's list without secrets: masked columns, and no filter, date or search by one."""
     bound = signature(ChangeList).bind(request, *args, **kwargs)
     given = bound.arguments
     model_admin = given["model_admin"]
     instead = {
-        name: masked(model_admin, name) if isinstance(name, str) and is_secret(model_admin, name) else name
+        name: mask_column(model_admin, name) if isinstance(name, str) and is_secret(model_admin, name) else name
         for name in given["list_display"]
     }
     replace_columns(given, instead)
@@ -82,7 +82,7 @@ def of_list(request: HttpRequest, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
 
 def has_secrets(owner: Any, model: type[Any], name: str, values: Iterable[object]) -> bool:
     """Return whether one of the values of an attribute has a secret in it."""
-    also = also_of(owner)
+    also = site_secrets(owner)
     return any(secrecy.hide(model, name, value, also) != value for value in values)
 
 
@@ -92,7 +92,7 @@ def replace_columns(options: MutableMapping[str, Any], instead: Mapping[str, obj
         options[option] = options[option] and [instead.get(name, name) for name in options[option]]
 
 
-class HidesSecrets(_Base):
+class SecretsMixin(_Base):
     """An admin or an inline whose addresses and declared orders do not compare with secrets."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -110,7 +110,7 @@ class HidesSecrets(_Base):
         own = {
             each.parameter_name for each in declared if isinstance(each, type) and issubclass(each, SimpleListFilter)
         }
-        if lookup not in own and secrecy.lookup_hides(self.model, lookup, also_of(self)):
+        if lookup not in own and secrecy.lookup_hides(self.model, lookup, site_secrets(self)):
             return False
         return super().lookup_allowed(lookup, value, request)
 
@@ -127,7 +127,7 @@ class HidesSecrets(_Base):
         return found.order_by(*kept)
 
 
-def masked(owner: Any, name: str, model: Any = None) -> Callable[[Any], str]:
+def mask_column(owner: Any, name: str, model: Any = None) -> Callable[[Any], str]:
     """Return what shows a mask, and nothing if there is no value."""
 
     def shown(obj: Any) -> Any:
@@ -136,24 +136,24 @@ def masked(owner: Any, name: str, model: Any = None) -> Callable[[Any], str]:
             value = getattr(value, step, None)
         return owner.get_empty_value_display() if value in (None, "") else MASK
 
-    return named(shown, name, owner.model if model is None else model)
+    return with_label(shown, name, owner.model if model is None else model)
 
 
-def hidden(owner: Any, model: Any, name: str) -> Callable[[Any], str]:
+def hide_values(owner: Any, model: Any, name: str) -> Callable[[Any], str]:
     """Return what shows a value with the secrets inside masked."""
 
     def shown(obj: Any) -> Any:
-        value = secrecy.hide(model, name, getattr(obj, name), also_of(owner))
+        value = secrecy.hide(model, name, getattr(obj, name), site_secrets(owner))
         if value in (None, ""):
             return owner.get_empty_value_display()
         if isinstance(value, set):
             return ", ".join(sorted(value))
         return value if isinstance(value, str) else document_text(value)
 
-    return named(shown, name, model)
+    return with_label(shown, name, model)
 
 
-def named(function: Any, name: str, model: Any) -> Callable[[object], str]:
+def with_label(function: Any, name: str, model: Any) -> Callable[[object], str]:
     """Return a callable with the label of a field, and the name that Django makes the class of its cell from."""
     fields = {field.name: field for field in (*model._meta.concrete_fields, *model._meta.many_to_many)}
     function.__name__ = name

@@ -19,17 +19,17 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin.autocomplete import ChoicesView
-from dynamo_single.admin.display import hiding
-from dynamo_single.admin.errors import or_unavailable
-from dynamo_single.admin.history import LoggedModelAdmin, entries, is_in_dynamodb
+from dynamo_single.admin.display import hide_in_view
+from dynamo_single.admin.errors import unavailable_on_error
+from dynamo_single.admin.history import LoggedModelAdmin, is_in_dynamodb, log_entries
 from dynamo_single.admin.lists import in_memory
-from dynamo_single.admin.secrets import HidesSecrets
+from dynamo_single.admin.secrets import SecretsMixin
 from dynamo_single.admin.viewing.pages import Listed, index_entries
 from dynamo_single.admin.viewing.rules import VisibleEntries
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.exceptions import InvalidValue, UnknownField
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.schema.keys.secret_values import hide
 from dynamo_single.orm.schema.types import DynamoModel
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from dynamo_single.admin.batch_actions import views as jobs
 else:
     # They have a model, and this module is imported before models can be.
-    jobs = Later("dynamo_single.admin.batch_actions.views")
+    jobs = LazyModule("dynamo_single.admin.batch_actions.views")
 
 #: The one place where the core reaches these folders, which are above the admin.
-logbook = Later("dynamo_single.contrib.logbook")
-table_admin = Later("dynamo_single.contrib.table_admin")
+logbook = LazyModule("dynamo_single.contrib.logbook")
+table_admin = LazyModule("dynamo_single.contrib.table_admin")
 
 logger = logging.getLogger("dynamo_single.admin")
 
@@ -62,7 +62,7 @@ class DynamoAdminSite(AdminSite):
 
     def get_log_entries(self, request: HttpRequest) -> Any:
         """The log that "recent actions" shows: one Query when it is read."""
-        return entries() if is_in_dynamodb() else super().get_log_entries(request)
+        return log_entries() if is_in_dynamodb() else super().get_log_entries(request)
 
     def each_context(self, request: HttpRequest) -> Any:
         """What every page has: of the log, the entries about objects that the user may see."""
@@ -146,15 +146,15 @@ class DynamoAdminSite(AdminSite):
         owner = getattr(view, "__self__", None)
         model = getattr(owner, "model", None)
         shown = view if model is None or _is_stored(model) else _missing
-        if isinstance(owner, ModelAdmin) and not isinstance(owner, HidesSecrets):
-            shown = hiding(owner, shown)
+        if isinstance(owner, ModelAdmin) and not isinstance(owner, SecretsMixin):
+            shown = hide_in_view(owner, shown)
         panel: Any = table_admin.with_panel
-        return panel(self, or_unavailable(super().admin_view(shown, cacheable)))
+        return panel(self, unavailable_on_error(super().admin_view(shown, cacheable)))
 
     @method_decorator(login_not_required)  # overriding drops the mark, and LoginRequiredMiddleware asks for it
     def login(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         """The login page."""
-        return or_unavailable(super().login)(request, extra_context)
+        return unavailable_on_error(super().login)(request, extra_context)
 
 
 def _or_missing(site: AdminSite, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:

@@ -17,7 +17,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dynamo_single.admin.errors import REFUSALS, in_words
+from dynamo_single.admin.errors import REFUSALS, user_message
 from dynamo_single.admin.types import DynamoModelAdmin
 from dynamo_single.admin.viewing.rules import may_view
 from dynamo_single.orm.model.sql_references import rows_along
@@ -29,14 +29,14 @@ from dynamo_single.orm.write.trash import DeletionBatch
 from dynamo_single.table.flow import run
 
 #: What only objects in the trash have.
-MARKS = ("deleted_at", "deleted_with", "purge_at")
+TRASH_ATTRIBUTES = ("deleted_at", "deleted_with", "purge_at")
 MOVED = gettext_lazy("Moved to the trash.")
 DELETED = gettext_lazy("Deleted for good.")
 RESTORED = gettext_lazy("Restored from the trash.")
 FOR_GOOD = gettext_lazy("Delete selected %(verbose_name_plural)s for good")
 
 
-def for_good(deletion: Any) -> Any:
+def permanent_deletion(deletion: Any) -> Any:
     """Django's action that deletes, in words that say that it is for good; a tuple before Django 6.1."""
     if isinstance(deletion, tuple):
         return (*deletion[:2], FOR_GOOD)
@@ -53,7 +53,7 @@ def is_deleted(obj: object) -> bool:
     return bool(getattr(obj, "is_deleted", False))
 
 
-def went_along(queryset: QuerySet[DynamoModel], obj: DynamoModel) -> QuerySet[DynamoModel]:
+def deleted_with(queryset: QuerySet[DynamoModel], obj: DynamoModel) -> QuerySet[DynamoModel]:
     """Of a queryset of children, those that went to the trash with an object that is there."""
     batch = DeletionBatch.of(obj)
     return queryset.with_visibility("deleted").filter(deleted_with=batch.mark, deleted_at=batch.moment)
@@ -72,35 +72,35 @@ def deleted_objects(
     lacking: set[str] = set()
     protecting: list[Any] = []
     for root in objs:
-        below = _along_with(root)
-        protecting += _kept_by([root, *below])
+        below = _dependents(root)
+        protecting += _protecting_objects([root, *below])
         if not _goes_to_trash(root):
             for obj in (root, *below):
                 rows, kept = rows_along(obj)
                 below = [*below, *(row for row in rows if row not in below)]
                 protecting += kept
         seen = [obj for obj in below if may_view(modeladmin.admin_site, request, obj)]
-        named += [shown(modeladmin, root), *([[shown(modeladmin, obj) for obj in seen]] if seen else [])]
+        named += [_label(modeladmin, root), *([[_label(modeladmin, obj) for obj in seen]] if seen else [])]
         for obj in (root, *seen):
             plural = str(obj._meta.verbose_name_plural)
             counts[plural] = counts.get(plural, 0) + 1
         for obj in (root, *below):
-            responsible = responsible_for(modeladmin, obj)
+            responsible = admin_of(modeladmin, obj)
             if responsible is not None and not responsible.has_delete_permission(request, obj):
                 lacking.add(str(obj._meta.verbose_name))
-    return named, counts, lacking, [shown_to(modeladmin, request, obj) for obj in protecting]
+    return named, counts, lacking, [label_for(modeladmin, request, obj) for obj in protecting]
 
 
 def _goes_to_trash(obj: DynamoModel) -> bool:
     return has_trash(type(obj)) and not is_deleted(obj)
 
 
-def _along_with(obj: DynamoModel) -> list[DynamoModel]:
+def _dependents(obj: DynamoModel) -> list[DynamoModel]:
     along_with = trash.dependents if _goes_to_trash(obj) else purging.dependents
     return run(along_with(obj))
 
 
-def _kept_by(objects: list[DynamoModel]) -> list[DynamoModel]:
+def _protecting_objects(objects: list[DynamoModel]) -> list[DynamoModel]:
     """What refers to objects by ``on_delete=PROTECT``: to those that go to the trash, or are deleted for good."""
     return run(
         on_delete.protecting_objects(
@@ -109,7 +109,7 @@ def _kept_by(objects: list[DynamoModel]) -> list[DynamoModel]:
     )
 
 
-def responsible_for(modeladmin: DynamoModelAdmin, obj: DynamoModel) -> Any:
+def admin_of(modeladmin: DynamoModelAdmin, obj: DynamoModel) -> Any:
     """The admin of an object's model; none for children that are not registered, as in Django."""
     if isinstance(obj, modeladmin.model):
         return modeladmin
@@ -117,15 +117,15 @@ def responsible_for(modeladmin: DynamoModelAdmin, obj: DynamoModel) -> Any:
     return site.get_model_admin(type(obj)) if site.is_registered(type(obj)) else None
 
 
-def shown_to(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: DynamoModel) -> str:
+def label_for(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: DynamoModel) -> str:
     """Return an object's kind and name, or its kind alone if the user may not view it."""
     if may_view(modeladmin.admin_site, request, obj):
-        return shown(modeladmin, obj)
+        return _label(modeladmin, obj)
     return capfirst(str(obj._meta.verbose_name))
 
 
-def shown(modeladmin: Any, obj: DynamoModel) -> str:
-    responsible = responsible_for(modeladmin, obj)
+def _label(modeladmin: Any, obj: DynamoModel) -> str:
+    responsible = admin_of(modeladmin, obj)
     if responsible is None:
         return f"{capfirst(obj._meta.verbose_name)}: {obj}"
     shown = getattr(responsible, "shown_in_list", None)
@@ -140,7 +140,7 @@ def delete(request: HttpRequest, obj: DynamoModel) -> None:
     obj.delete()
     if has_trash(type(obj)):
         text = _("The %(name)s “%(obj)s” was moved to the trash.")
-        _say_instead(request, text % {"name": obj._meta.verbose_name, "obj": obj})
+        _set_message(request, text % {"name": obj._meta.verbose_name, "obj": obj})
 
 
 def delete_all(modeladmin: DynamoModelAdmin, request: HttpRequest, objects: Iterable[DynamoModel]) -> None:
@@ -151,15 +151,15 @@ def delete_all(modeladmin: DynamoModelAdmin, request: HttpRequest, objects: Iter
         modeladmin.delete_model(request, obj)
     if moved:
         text = _("Moved %(count)d %(items)s to the trash.")
-        _say_instead(request, text % {"count": moved, "items": model_ngettext(modeladmin.opts, moved)})
+        _set_message(request, text % {"count": moved, "items": model_ngettext(modeladmin.opts, moved)})
 
 
 # Django says "was deleted" right after a deletion, in the middle of its views.
-def _say_instead(request: Any, text: str) -> None:
+def _set_message(request: Any, text: str) -> None:
     request._said_of_trash = text
 
 
-def said_instead(request: object, message: object, level: int | str) -> object:
+def trash_message(request: object, message: object, level: int | str) -> object:
     """What is shown in the place of a message of success: after a move to the trash, that it was one."""
     if level != messages.SUCCESS:
         return message
@@ -212,7 +212,7 @@ def _restore(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: Any) -> bo
     try:
         obj.restore()
     except REFUSALS as refusal:
-        modeladmin.message_user(request, in_words(request, refusal), messages.ERROR)
+        modeladmin.message_user(request, user_message(request, refusal), messages.ERROR)
         return False
     modeladmin.log_change(request, obj, str(RESTORED))
     return True

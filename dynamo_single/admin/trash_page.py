@@ -38,12 +38,12 @@ _NAMED = 100
 _TAKEN_WITH = "_dynamo_taken_with"
 
 
-class ChecksOfLists(ModelAdminChecks):
+class ListChecks(ModelAdminChecks):
     """Django's checks of a ``ModelAdmin``, with that of ``list_display_links`` in spite of additional columns."""
 
     def _check_list_display_links(self, obj: Any) -> list[CheckMessage]:
         links, django = obj.list_display_links, cast("Any", super())
-        if type(obj).get_list_display is not ShowsTrash.get_list_display or not isinstance(links, list | tuple):
+        if type(obj).get_list_display is not TrashPageMixin.get_list_display or not isinstance(links, list | tuple):
             return cast("list[CheckMessage]", django._check_list_display_links(obj))
         # Django skips this check if get_list_display() is overridden. Ours only adds columns.
         return [
@@ -53,10 +53,10 @@ class ChecksOfLists(ModelAdminChecks):
         ]
 
 
-class ShowsTrash(_Base):
+class TrashPageMixin(_Base):
     """A ``ModelAdmin`` whose trash shows when objects were deleted, with which object, and until when they are kept."""
 
-    checks_class = ChecksOfLists
+    checks_class = ListChecks
 
     def get_list_filter(self, request: HttpRequest) -> Any:
         """Return the declared filters, and that of the trash if the model has soft delete."""
@@ -70,36 +70,36 @@ class ShowsTrash(_Base):
         model: Any = self.model
         if not trash.has_trash(model) or not shows_trash(request):
             return declared
-        return (*declared, *marks_of(model, without=declared))
+        return (*declared, *trash_columns(model, without=declared))
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Return Django's list; in the trash, name what the rows were deleted with: a BatchGetItem for each model."""
         changelist: Any = super().get_changelist_instance(request)
-        if taken_with in changelist.list_display:
-            name_what_took(self, request, changelist.result_list)
+        if deleted_with_name in changelist.list_display:
+            read_roots(self, request, changelist.result_list)
         return changelist
 
 
-def marks_of(model: Any, *, without: Sequence[object] = ()) -> list[object]:
+def trash_columns(model: Any, *, without: Sequence[object] = ()) -> list[object]:
     """Return the columns of the trash that a model has: names of fields, and a callable for ``deleted_with``."""
     fields = {field.name for field in model._meta.concrete_fields}
-    return named([name for name in trash.MARKS if name in fields and name not in without])
+    return named_columns([name for name in trash.TRASH_ATTRIBUTES if name in fields and name not in without])
 
 
-def named(fields: Iterable[str]) -> list[object]:
+def named_columns(fields: Iterable[str]) -> list[object]:
     """Return names of fields, with a callable that shows the object's name instead of ``deleted_with``."""
-    return [taken_with if name == "deleted_with" else name for name in fields]
+    return [deleted_with_name if name == "deleted_with" else name for name in fields]
 
 
 @display(description=_("deleted with"))
-def taken_with(obj: DynamoModel) -> str | None:
+def deleted_with_name(obj: DynamoModel) -> str | None:
     """Return the kind and name of the object that this one was deleted with; its key if it was not read."""
     if not getattr(obj, "deleted_with", None):
         return None
     return str(obj.__dict__.get(_TAKEN_WITH) or _by_key(obj))
 
 
-def name_what_took(modeladmin: Any, request: HttpRequest, objects: Iterable[DynamoModel]) -> None:
+def read_roots(modeladmin: Any, request: HttpRequest, objects: Iterable[DynamoModel]) -> None:
     """Read and name the objects that others went to the trash with: one BatchGetItem for each model.
 
     A hidden object is named by its kind.
@@ -109,14 +109,14 @@ def name_what_took(modeladmin: Any, request: HttpRequest, objects: Iterable[Dyna
     for obj in marked:
         root = roots.get(obj.deleted_with)
         if root is not None:
-            obj.__dict__[_TAKEN_WITH] = trash.shown_to(modeladmin, request, root)
+            obj.__dict__[_TAKEN_WITH] = trash.label_for(modeladmin, request, root)
 
 
 def _roots(objects: Sequence[Any]) -> dict[str, Any]:
     """Return the objects that the deletions began with, by their markers, without those that are gone permanently."""
     wanted: dict[Any, dict[str, str]] = {}
     for obj in objects:
-        model, pk = _marked(obj)
+        model, pk = _marked_root(obj)
         if model is not None:
             wanted.setdefault(model, {})[pk] = obj.deleted_with
     return {
@@ -126,7 +126,7 @@ def _roots(objects: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def _marked(obj: Any) -> tuple[Any, str]:
+def _marked_root(obj: Any) -> tuple[Any, str]:
     """Return the model and the ``pk`` that an object's marker names; ``None`` for a model that is not installed."""
     mark, alias = obj.deleted_with, type(obj)._options.alias
     for position, letter in enumerate(mark):
@@ -137,31 +137,31 @@ def _marked(obj: Any) -> tuple[Any, str]:
 
 
 def _by_key(obj: DynamoModel) -> str:
-    model, pk = _marked(obj)
+    model, pk = _marked_root(obj)
     return pk if model is None else f"{capfirst(model._meta.verbose_name)} {pk}"
 
 
-class InTrash(Struct, frozen=True):
+class TrashContext(Struct, frozen=True):
     """What the page of an object in the trash shows; ``deleted_by`` is only known for deletions in the admin."""
 
     returning: tuple[str, ...]
     unnamed: int
     deleted_at: datetime
     deleted_by: str
-    taken_with: str | None
+    deleted_with_name: str | None
     purge_at: datetime | None
 
 
-def show(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: DynamoModel, response: Any) -> None:
+def show_trash_page(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: DynamoModel, response: Any) -> None:
     """Turn the page of an object into the page of an object in the trash: it can be restored, and cannot be saved."""
     response.template_name = "dynamo_single/admin/in_trash.html"
     # Django's actions work on the objects of a list, which does not contain those in the trash.
     response.context_data.pop("action_form", None)
     response.context_data["may_restore"] = modeladmin.has_restore_permission(request, obj)
-    response.context_data["in_trash"] = described(modeladmin, request, obj)
+    response.context_data["in_trash"] = trash_context(modeladmin, request, obj)
 
 
-def described(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: Any) -> InTrash:
+def trash_context(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: Any) -> TrashContext:
     """Return what the page shows, without hidden children.
 
     Sends a Query for each model of cascading children, a Query of the log and a GetItem of the user. If the object was
@@ -169,21 +169,21 @@ def described(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: Any) -> I
     """
     found = run(restorable_dependents(obj))
     seen = [each for each in found if may_view(modeladmin.admin_site, request, each)]
-    named = tuple(trash.shown(modeladmin, each) for each in seen[:_NAMED])
-    name_what_took(modeladmin, request, [obj])
-    return InTrash(
+    named = tuple(trash._label(modeladmin, each) for each in seen[:_NAMED])
+    read_roots(modeladmin, request, [obj])
+    return TrashContext(
         named,
         len(seen) - len(named),
         obj.deleted_at,
         _deleted_by(obj),
-        taken_with(obj),
+        deleted_with_name(obj),
         getattr(obj, "purge_at", None),
     )
 
 
 def _deleted_by(obj: Any) -> str:
-    model, pk = _marked(obj) if obj.deleted_with else (type(obj), str(obj.pk))
-    entry = None if model is None else history.deletion_of(model, pk, obj.deleted_at)
+    model, pk = _marked_root(obj) if obj.deleted_with else (type(obj), str(obj.pk))
+    entry = None if model is None else history.deletion_entry(model, pk, obj.deleted_at)
     if entry is None:
         return ""
     try:

@@ -22,7 +22,7 @@ from dynamo_single.backend.compiler import Writes
 from dynamo_single.backend.errors import command_refused, sql_refused
 from dynamo_single.backend.router import install_router
 from dynamo_single.backend.validation import DatabaseValidation
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
     from dynamo_single.test_tables import tables as test_tables_tables
 else:
-    test_tables_tables = Later("dynamo_single.test_tables.tables")
+    test_tables_tables = LazyModule("dynamo_single.test_tables.tables")
 if TYPE_CHECKING:
     from dynamo_single.test_tables import tables as test_tables_tables
 else:
-    test_tables_tables = Later("dynamo_single.test_tables.tables")
+    test_tables_tables = LazyModule("dynamo_single.test_tables.tables")
 
 
 # ``dbshell``, which has no shell to open.
@@ -204,13 +204,13 @@ class DatabaseCreation(BaseDatabaseCreation):
         name: str = self._get_test_db_name()  # type: ignore[attr-defined]  # Django's, which the stubs leave out
         # An SQL database of the same run, or a second alias of this engine, may have made them.
         if not test_tables_tables.are_in_use():
-            test_tables_tables.make(suffix=_suffix(name), keep=keepdb, verbosity=verbosity)
+            test_tables_tables.create_tables(suffix=_suffix(name), keep=keepdb, verbosity=verbosity)
             self._owns_tables = True
         return name
 
     def _clone_test_db(self, suffix: str, verbosity: int, keepdb: bool = False) -> None:
         if self._owns_tables:
-            test_tables_tables.clone(suffix, keep=keepdb)
+            test_tables_tables.clone_tables(suffix, keep=keepdb)
 
     def setup_worker_connection(self, *args: int) -> None:
         """Use the tables of this process of a parallel run, by its number."""
@@ -229,9 +229,9 @@ class DatabaseCreation(BaseDatabaseCreation):
         if not self._owns_tables:
             return
         if not keepdb:
-            test_tables_tables.remove(suffix or "")
+            test_tables_tables.remove_tables(suffix or "")
         if suffix is None:
-            test_tables_tables.finish()
+            test_tables_tables.use_settings_tables()
             self._owns_tables = False
 
     def _destroy_test_db(self, test_database_name: str, verbosity: int) -> None:

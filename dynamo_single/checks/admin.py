@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.admin.lists import search
-from dynamo_single.admin.secrets import HidesSecrets
+from dynamo_single.admin.secrets import SecretsMixin
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnknownField
@@ -113,7 +113,7 @@ def _shown_by(inline: type[Any], model_admin: Any) -> Iterator[tuple[str, str]]:
         )
 
 
-class _Refused(Struct, frozen=True):
+class _RefusedOption(Struct, frozen=True):
     """What an admin asks for that is refused, why, and what to do."""
 
     what: str
@@ -123,7 +123,7 @@ class _Refused(Struct, frozen=True):
 
 def _warnings(model_admin: Any) -> Iterator[Warning]:
     """One for an admin, whatever it asks for: they stand before the output of each command."""
-    found = [*_of_admin(model_admin)]
+    found = [*_refused_options(model_admin)]
     if not found:
         return
     why = f" ({found[0].why})" if len(found) == 1 else ""
@@ -136,14 +136,14 @@ def _warnings(model_admin: Any) -> Iterator[Warning]:
     )
 
 
-def _of_admin(model_admin: Any) -> Iterator[_Refused]:
+def _refused_options(model_admin: Any) -> Iterator[_RefusedOption]:
     own = type(model_admin)
     if not own.get_queryset.__qualname__.startswith("DynamoModelAdmin."):
         return
     queryset: Any = model_admin.model._default_manager.get_queryset()
-    refused = _refused(lambda: queryset)
+    refused = _refusal(lambda: queryset)
     if refused:
-        yield _Refused("its list", refused, "Give the model a key that lists it, or override get_queryset().")
+        yield _RefusedOption("its list", refused, "Give the model a key that lists it, or override get_queryset().")
         return
     limit = model_admin.list_max_in_memory
     in_memory = (
@@ -151,21 +151,21 @@ def _of_admin(model_admin: Any) -> Iterator[_Refused]:
     )
     if limit:
         queryset = queryset._asking(replace(queryset._asked, held=CachedLists(limit)))
-    if model_admin.ordering and own.get_ordering is HidesSecrets.get_ordering:
+    if model_admin.ordering and own.get_ordering is SecretsMixin.get_ordering:
         ordering = model_admin.ordering
-        refused = _refused(lambda: queryset.order_by(*ordering))
+        refused = _refusal(lambda: queryset.order_by(*ordering))
         if refused:
             hint = f"Leave ordering out: the list comes in the order of a key then.{in_memory}"
-            yield _Refused(f"ordering = {ordering!r}", refused, hint)
+            yield _RefusedOption(f"ordering = {ordering!r}", refused, hint)
     for name in model_admin.search_fields if own.get_search_fields is ModelAdmin.get_search_fields else ():
-        refused = _refused(partial(_searched, queryset, name))
+        refused = _refusal(partial(_searched, queryset, name))
         if refused:
-            yield _Refused(f"search_fields: {name!r}", refused, "Search by texts, numbers or dates.")
+            yield _RefusedOption(f"search_fields: {name!r}", refused, "Search by texts, numbers or dates.")
     for name in model_admin.list_filter if own.get_list_filter.__qualname__.startswith("ShowsTrash.") else ():
         refused = _refused_filter(queryset, name) if isinstance(name, str) else ""
         if refused:
             hint = "Filter by the model's own texts, numbers, dates and references, or write a SimpleListFilter."
-            yield _Refused(f"list_filter: {name!r}", refused, f"{hint}{in_memory}")
+            yield _RefusedOption(f"list_filter: {name!r}", refused, f"{hint}{in_memory}")
 
 
 def _searched(queryset: QuerySet[DynamoModel], name: str) -> Any:
@@ -180,7 +180,7 @@ def _refused_filter(queryset: QuerySet[DynamoModel], name: str) -> str:
     options: Any = queryset.model._meta
     if name in {each.name for each in (*options.many_to_many, *options.related_objects)}:
         return f"{options.label}.{name} leads to other objects, and DynamoDB has no joins"
-    refused = _refused(lambda: queryset.filter(**{f"{name}__isnull": False}))
+    refused = _refusal(lambda: queryset.filter(**{f"{name}__isnull": False}))
     field = {each.name: each for each in options.concrete_fields}.get(name)
     if refused or field is None or field.is_relation or field.choices or isinstance(field, BooleanField):
         return refused
@@ -188,10 +188,10 @@ def _refused_filter(queryset: QuerySet[DynamoModel], name: str) -> str:
         return "" if field.member is str else f"{name} is a set of what no address holds"
     if field.get_internal_type() in ("DateField", "DateTimeField"):
         return ""
-    return _refused(lambda: queryset.order_by(name).distinct().values_list(name, flat=True))
+    return _refusal(lambda: queryset.order_by(name).distinct().values_list(name, flat=True))
 
 
-def _refused(ask: Callable[[], Any]) -> str:
+def _refusal(ask: Callable[[], Any]) -> str:
     """The first line of what a queryset is refused for; a name that is not there is for Django's checks to tell."""
     try:
         with supposed_filled():

@@ -44,9 +44,9 @@ def check_collisions(models: Sequence[object]) -> Iterator[Error]:
             layout = registry.layout_of(model)
         except ConfigurationError:
             continue  # E003 says so for that model
-        layouts.append((model, layout, _possible(model, layout)))
+        layouts.append((model, layout, _possible_keys(model, layout)))
     asked = {*models}
-    reserved = _reserved() if asked else {}
+    reserved = _reserved_keys() if asked else {}
     for model, layout, pairs in layouts:
         taken = _reserved_by(pairs, reserved) if model in asked else ""
         if taken:
@@ -77,7 +77,7 @@ def _keys_of(layout: ModelLayout) -> str:
     return f"{layout.primary.partition.source!r} / {layout.primary.sort.source!r}"
 
 
-def _reserved() -> dict[str, list[Pair]]:
+def _reserved_keys() -> dict[str, list[Pair]]:
     """What else the app stores: the templates of its keys, by what an error calls them."""
     return {
         taken: [(Template.parse(partition), Template.parse(sort)) for partition, sort in keys()]
@@ -93,29 +93,29 @@ def _reserved_by(pairs: list[Pair], reserved: dict[str, list[Pair]]) -> str:
     return ""
 
 
-def _possible(model: type[DynamoModel], layout: ModelLayout) -> list[Pair]:
+def _possible_keys(model: type[DynamoModel], layout: ModelLayout) -> list[Pair]:
     """The model's primary key as templates in which all that is known of the values stands as literal text."""
     attributes = registry.attributes_of(model)
     pair = (layout.primary.partition, layout.primary.sort)
-    found = _filled_with(attributes, pair)
+    found = _with_known_values(attributes, pair)
     if layout.primary.sharding is None:
         return found
     return [*found, *((in_shards(partition), sort) for partition, sort in found)]
 
 
-def _filled_with(attributes: Mapping[str, object], pair: Pair) -> list[Pair]:
+def _with_known_values(attributes: Mapping[str, object], pair: Pair) -> list[Pair]:
     parts = {part.name: part for template in pair for part in template.parts}
-    known = {name: found for name, part in parts.items() if (found := _known(attributes[name], part))}
+    known = {name: found for name, part in parts.items() if (found := _known_beginnings(attributes[name], part))}
     count = 1
     for texts in known.values():
         count *= len(texts)
     if count > MOST_COMBINATIONS:
         known = {name: texts for name, texts in known.items() if len(texts) == 1}
     chosen = [dict(zip(known, texts, strict=True)) for texts in product(*known.values())]
-    return [(_filled(pair[0], texts), _filled(pair[1], texts)) for texts in chosen]
+    return [(_filled_template(pair[0], texts), _filled_template(pair[1], texts)) for texts in chosen]
 
 
-def _known(attribute: object, part: KeyPart) -> list[tuple[str, bool]]:
+def _known_beginnings(attribute: object, part: KeyPart) -> list[tuple[str, bool]]:
     """What a value begins with, each with whether that is all of it; nothing if nothing is known.
 
     Of a reference it is what is known of the other model's primary key.
@@ -134,7 +134,7 @@ def _known(attribute: object, part: KeyPart) -> list[tuple[str, bool]]:
     return []
 
 
-def _filled(template: Template, texts: dict[str, tuple[str, bool]]) -> Template:
+def _filled_template(template: Template, texts: dict[str, tuple[str, bool]]) -> Template:
     parts: list[KeyPart] = []
     literal = ""
     for part in template.parts:

@@ -30,7 +30,7 @@ def check_single_key(model: type[DynamoModel]) -> Iterator[Error]:
                 obj=model,
                 id="dynamo_single.E033",
             )
-        elif not prefix_of(model) and (others := _others(model)):
+        elif not prefix_of(model) and (others := _conflicting_records(model)):
             yield Error(
                 f"{model._meta.label} and {', '.join(others)} have id_prefix = '' in the table {alias!r}, whose key is "
                 "'id' alone: an identifier would not tell whose item it is.",
@@ -40,7 +40,7 @@ def check_single_key(model: type[DynamoModel]) -> Iterator[Error]:
             )
 
 
-def _others(model: type[DynamoModel]) -> list[str]:
+def _conflicting_records(model: type[DynamoModel]) -> list[str]:
     """The other records of the table that take identifiers of any form, if the model does."""
     return [
         each._meta.label

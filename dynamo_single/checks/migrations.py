@@ -35,7 +35,7 @@ _WITHOUT: Final = {
 _SHIPPED = ("dynamo_single", "accounts")
 
 
-def check_served(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+def check_on_runserver(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """What ``check_tables()`` finds, for ``runserver``."""
     return check_tables(app_configs, databases=[DEFAULT_DB_ALIAS])
 
@@ -47,7 +47,7 @@ def check_tables(
 
     For ``check --database`` and ``migrate``: one strongly consistent GetItem for each table.
     """
-    return [each for alias in aliases() for each in _found(get_table(alias))] if databases else []
+    return [each for alias in aliases() for each in _table_problems(get_table(alias))] if databases else []
 
 
 def check_applied(
@@ -71,7 +71,7 @@ def _unapplied(alias: str) -> list[str]:
         return []  # what uses the database says so
 
 
-def _found(table: Table) -> Iterator[CheckMessage]:
+def _table_problems(table: Table) -> Iterator[CheckMessage]:
     try:
         state = run(knowledge.state_of(table))
         refuse_foreign(table.settings, state)
@@ -80,7 +80,7 @@ def _found(table: Table) -> Iterator[CheckMessage]:
         return
     except DynamoSingleError:
         return  # without a table nothing is open; what uses it says so
-    yield from _spelled(table, state)
+    yield from _unfolded_shards(table, state)
     for item_type, form in state.forms.items():
         yield from _unreadable(table, item_type, form)
         for change in form.opened:
@@ -93,7 +93,7 @@ def _found(table: Table) -> Iterator[CheckMessage]:
             )
 
 
-def _spelled(table: Table, state: TableState) -> Iterator[Warning]:
+def _unfolded_shards(table: Table, state: TableState) -> Iterator[Warning]:
     """W914: the latest shards of a model hash what its primary key folds, so that spellings are different objects."""
     for model in registry.all_models():
         layout = registry.layout_of(model)

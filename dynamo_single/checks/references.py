@@ -130,7 +130,9 @@ def check_partitions(model: type[DynamoModel]) -> Iterator[Warning]:
         except ConfigurationError:
             continue  # reported by E003
         own, theirs = layout.primary.partition, target.primary.partition
-        differing = _differing(own, theirs, field, len(target.identity) == 1) if layout.alias == target.alias else []
+        differing = (
+            _differing_values(own, theirs, field, len(target.identity) == 1) if layout.alias == target.alias else []
+        )
         if differing:
             written = " and ".join(_written(part, other.spec) for part, other in differing)
             yield Warning(
@@ -143,7 +145,9 @@ def check_partitions(model: type[DynamoModel]) -> Iterator[Warning]:
             )
 
 
-def _differing(own: Template, theirs: Template, field: ReferenceField, alone: bool) -> list[tuple[KeyPart, KeyPart]]:
+def _differing_values(
+    own: Template, theirs: Template, field: ReferenceField, alone: bool
+) -> list[tuple[KeyPart, KeyPart]]:
     """Return the values that two templates write in different formats; none unless everything else is equal.
 
     ``alone`` is whether a single value is the whole identity of the referenced object.
@@ -151,12 +155,12 @@ def _differing(own: Template, theirs: Template, field: ReferenceField, alone: bo
     if own.pattern != theirs.pattern:
         return []
     pairs = list(zip(own.parts, theirs.parts, strict=True))
-    if not all(part.name == field.attname and _is_of(part, other, alone) for part, other in pairs):
+    if not all(part.name == field.attname and _is_same_value(part, other, alone) for part, other in pairs):
         return []
     return [(part, other) for part, other in pairs if part.spec != other.spec]
 
 
-def _is_of(part: KeyPart, other: KeyPart, alone: bool) -> bool:
+def _is_same_value(part: KeyPart, other: KeyPart, alone: bool) -> bool:
     """Return whether a part of a reference has the value that another part has in the referenced object's key."""
     return _steps(part.path) == _steps((other.name, *other.path)) if part.path else alone
 

@@ -49,7 +49,7 @@ def check_user_model(app_configs: Sequence[AppConfig] | None = None, **kwargs: o
         return []
     model: Any = get_user_model()
     if is_stored_in_dynamodb(model):
-        return [*_lacking(model)]
+        return [*_missing_attributes(model)]
     if not uses_engine(router.db_for_write(model)) or not (_has(_LOGINS) or apps.is_installed("django.contrib.admin")):
         return []
     return [
@@ -63,7 +63,7 @@ def check_user_model(app_configs: Sequence[AppConfig] | None = None, **kwargs: o
     ]
 
 
-def _lacking(model: type[models.Model]) -> Iterator[Error]:
+def _missing_attributes(model: type[models.Model]) -> Iterator[Error]:
     missing = [name for name in _OF_A_USER if not hasattr(model, name)]
     if not hasattr(model._default_manager, "get_by_natural_key"):
         missing.append("objects.get_by_natural_key")
@@ -93,7 +93,7 @@ def check_names(app_configs: Sequence[AppConfig] | None = None, **kwargs: object
             id="dynamo_single.E020",
         )
         for setting, path, name in named
-        if (problem := _problem(name))
+        if (problem := _import_problem(name))
     ]
 
 
@@ -101,7 +101,7 @@ def check_session_engine(app_configs: Sequence[AppConfig] | None = None, **kwarg
     """W903: sessions that are kept in SQL, where there is no such database."""
     from django.contrib.sessions.backends.db import SessionStore
 
-    if not _has(_SESSIONS) or _problem(f"{settings.SESSION_ENGINE}.SessionStore"):
+    if not _has(_SESSIONS) or _import_problem(f"{settings.SESSION_ENGINE}.SessionStore"):
         return []
     store = import_module(settings.SESSION_ENGINE).SessionStore
     if not isclass(store) or not issubclass(store, SessionStore):
@@ -163,18 +163,18 @@ def _has(path: str) -> bool:
     if path in settings.MIDDLEWARE:
         return True
     wanted = import_string(path)
-    found = (_found(each) for each in settings.MIDDLEWARE)
+    found = (_is_importable(each) for each in settings.MIDDLEWARE)
     return any(isclass(each) and issubclass(each, wanted) for each in found)
 
 
-def _found(path: str) -> object:
+def _is_importable(path: str) -> object:
     try:
         return import_string(path)
     except ImportError:
         return None  # Django says so when the middleware is loaded
 
 
-def _problem(path: str) -> str:
+def _import_problem(path: str) -> str:
     """Why a name leads nowhere; empty if it leads to something."""
     try:
         import_string(path)

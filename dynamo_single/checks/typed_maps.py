@@ -16,7 +16,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 def check_typed_maps(model: type[DynamoModel]) -> Iterator[Error]:
     """Report each class of maps with declared attributes that a model uses, also within a list and a schema."""
     for name, attribute in registry.attributes_of(model).items():
-        for said, each, instead in _all_in(name, attribute):
+        for said, each, instead in _nested_members(name, attribute):
             kind = type(each)
             declared = [*_declared_in(kind)]
             if declared:
@@ -30,18 +30,18 @@ def check_typed_maps(model: type[DynamoModel]) -> Iterator[Error]:
                 )
 
 
-def _all_in(said: str, member: Any, instead: str = "MapAttribute") -> Iterator[tuple[str, Any, str]]:
+def _nested_members(said: str, member: Any, instead: str = "MapAttribute") -> Iterator[tuple[str, Any, str]]:
     """A member of an item or a document, and those inside of it, each with its place and what takes a schema there."""
     if isinstance(member, Shape):
         for name, each in member.members.items():
-            yield from _all_in(f"{said}.{name}", each)
+            yield from _nested_members(f"{said}.{name}", each)
         return
     yield said, member, instead
     shape = getattr(member, "shape", None)
     if isinstance(shape, Shape):
-        yield from _all_in(said, shape)
+        yield from _nested_members(said, shape)
     elif isinstance(shape, Elements):
-        yield from _all_in(said, shape.member, "ListAttribute")
+        yield from _nested_members(said, shape.member, "ListAttribute")
 
 
 def _declared_in(kind: type) -> Iterator[str]:

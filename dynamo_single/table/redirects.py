@@ -20,13 +20,13 @@ from msgspec.structs import astuple, replace
 
 from dynamo_single.conf import KeyForm, TableSettings
 from dynamo_single.exceptions import AccessOutsideTest, ConfigurationError
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table.request import Parameters, Response
 
 if TYPE_CHECKING:
     from dynamo_single import engines
 else:
-    engines = Later("dynamo_single.engines")
+    engines = LazyModule("dynamo_single.engines")
 
 #: JSON: the test tables and engines of the process that started this one; or ``UNGUARDED``.
 VARIABLE: Final = "DYNAMO_SINGLE_TEST_TABLES"

@@ -36,7 +36,7 @@ from msgspec import Struct
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import DynamoSingleError, OutcomeUnknown, RequestFailed
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table import answers, errors
 from dynamo_single.table.answers import PageForm
 from dynamo_single.table.deadlines import BUDGET, USUAL, BudgetSpent, Deadline, deadline_of, total_reason
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from dynamo_single.table.http import botocore_client, credentials, signing
     from dynamo_single.table.http.client import DirectClient, Received
 else:
-    botocore_client = Later("dynamo_single.table.http.botocore_client")
-    credentials = Later("dynamo_single.table.http.credentials")
-    signing = Later("dynamo_single.table.http.signing")
+    botocore_client = LazyModule("dynamo_single.table.http.botocore_client")
+    credentials = LazyModule("dynamo_single.table.http.credentials")
+    signing = LazyModule("dynamo_single.table.http.signing")
 
 
 # Detect a library that replaces AWS inside botocore, as moto's ``mock_aws`` does. botocore then sends the requests.

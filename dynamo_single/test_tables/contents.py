@@ -34,7 +34,7 @@ _KEYS = f"{names.PARTITION_KEY}, {names.SORT_KEY}"
 
 def read(table: Table) -> Contents:
     """Every item of the table: a Scan, of as many pages as there are megabytes."""
-    return _unheard(partial(_read, table))
+    return _without_log(partial(_read, table))
 
 
 def restore(table: Table, wanted: Contents) -> int:
@@ -42,7 +42,7 @@ def restore(table: Table, wanted: Contents) -> int:
 
     Sends a Scan, and the differences in batches of 25: those of this thread, of other threads and of other processes.
     """
-    return _unheard(partial(_restore, table, wanted))
+    return _without_log(partial(_restore, table, wanted))
 
 
 def put_back(table: Table, wanted: Contents, keys: Iterable[tuple[str, str]]) -> None:
@@ -50,9 +50,9 @@ def put_back(table: Table, wanted: Contents, keys: Iterable[tuple[str, str]]) ->
 
     def work() -> None:
         table.replaced += 1
-        _write(table, [_undone(key, wanted.get(key)) for key in keys])
+        _write(table, [_undo_write(key, wanted.get(key)) for key in keys])
 
-    _unheard(work)
+    _without_log(work)
 
 
 def empty(table: Table, *, most: int) -> bool:
@@ -62,16 +62,16 @@ def empty(table: Table, *, most: int) -> bool:
         found = table.send(Request("Scan", {"ConsistentRead": True, "Limit": most + 1, "ProjectionExpression": _KEYS}))
         if found.get("LastEvaluatedKey") or found["Count"] > most:
             return False
-        _write(table, [_undone(_key(item), None) for item in found["Items"]])
+        _write(table, [_undo_write(_key(item), None) for item in found["Items"]])
         table.replaced += 1
         return True
 
-    return _unheard(work)
+    return _without_log(work)
 
 
 def expire(table: Table, moment: float) -> int:
     """Delete the items whose time to live has ended at a moment, in seconds since 1970, as DynamoDB does in time."""
-    found = _unheard(partial(_read, table))
+    found = _without_log(partial(_read, table))
     alive = {key: item for key, item in found.items() if not _has_expired(item, moment)}
     return restore(table, alive)
 
@@ -86,13 +86,13 @@ def from_text(items: Sequence[object]) -> Contents:
     return {_key(item): item for item in map(_decoded, items)}
 
 
-def _unheard(work: Callable[[], T]) -> T:
+def _without_log(work: Callable[[], T]) -> T:
     # A new context has no listeners and no interceptors.
     return Context().run(_unguarded, work, record.paused() if record.is_paused() else nullcontext())
 
 
 def _unguarded(work: Callable[[], T], recording: AbstractContextManager[None]) -> T:
-    with guard.lifted(), recording:
+    with guard.without_guard(), recording:
         return work()
 
 
@@ -106,8 +106,8 @@ def _read(table: Table) -> Contents:
 def _restore(table: Table, wanted: Contents) -> int:
     found = _read(table)
     table.replaced += 1
-    writes = [_undone(key, None) for key in found if key not in wanted]
-    writes += [_undone(key, item) for key, item in wanted.items() if found.get(key) != item]
+    writes = [_undo_write(key, None) for key in found if key not in wanted]
+    writes += [_undo_write(key, item) for key, item in wanted.items() if found.get(key) != item]
     _write(table, writes)
     return len(writes)
 
@@ -118,7 +118,7 @@ def _write(table: Table, writes: Sequence[Write]) -> None:
             raise rest.error
 
 
-def _undone(key: tuple[str, str], item: Item | None) -> Write:
+def _undo_write(key: tuple[str, str], item: Item | None) -> Write:
     return {"DeleteRequest": {"Key": _named(key)}} if item is None else {"PutRequest": {"Item": item}}
 
 
@@ -174,10 +174,10 @@ class _Log:
     def __call__(self, sent: SentRequest) -> None:
         for connection in self._connections:
             if connection.queries_logged:
-                connection.queries_log.append({"sql": described(sent), "time": f"{sent.seconds:.3f}"})
+                connection.queries_log.append({"sql": request_line(sent), "time": f"{sent.seconds:.3f}"})
 
 
-def described(sent: SentRequest) -> str:
+def request_line(sent: SentRequest) -> str:
     """One request in one line, for messages."""
     shown = {name: value for name, value in sent.params.items() if name != "ReturnConsumedCapacity"}
     return f"{sent.operation} {shown}" + (f" -> {sent.error}" if sent.error else "")

@@ -20,7 +20,7 @@ from dynamo_single.table import redirects
 from dynamo_single.table.request import Parameters
 from dynamo_single.test_tables import record
 
-_lifted: ContextVar[bool] = ContextVar("lifted", default=False)
+_without_guard: ContextVar[bool] = ContextVar("lifted", default=False)
 
 _WAY_OUT = (
     "Use the django_db mark or fixture, TestCase or TransactionTestCase with this database in `databases`, or run an "
@@ -32,16 +32,16 @@ def check(settings: TableSettings, operation: str, params: Parameters) -> None:
     """Raise ``AccessOutsideTest`` unless a request to the table may be sent now; record which items it writes."""
     if redirects.is_own(settings):
         return
-    if not _lifted.get():
+    if not _without_guard.get():
         if refusal := _refusal():
             raise AccessOutsideTest(f"{_named(settings)}, and Django allows none: {refusal} {_WAY_OUT}") from refusal
         if not redirects.is_stand_in(settings):
             raise AccessOutsideTest(f"{_named(settings)}, which is not a table of the tests. {_WAY_OUT}")
-    record.note(operation, params)
+    record.record_request(operation, params)
 
 
 @contextmanager
-def own_engine(endpoint_url: str) -> Iterator[None]:
+def allow_engine(endpoint_url: str) -> Iterator[None]:
     """Within the block tests, and processes that they start, may reach every table of an engine that a test runs."""
     redirects.state.engines[endpoint_url] += 1
     redirects.publish()
@@ -53,7 +53,7 @@ def own_engine(endpoint_url: str) -> Iterator[None]:
 
 
 @contextmanager
-def installed() -> Iterator[None]:
+def guarded() -> Iterator[None]:
     """Within the block every request is checked, also before and after there are test tables.
 
     Processes that are started in it reach no other table either.
@@ -76,19 +76,19 @@ def start() -> None:
 
 
 def stop() -> None:
-    """Check requests as before the tests, unless ``installed()`` says otherwise."""
+    """Check requests as before the tests, unless ``guarded()`` says otherwise."""
     record.stop()
     redirects.state.guard = check if redirects.state.in_tests else redirects.default_guard()
 
 
 @contextmanager
-def lifted() -> Iterator[None]:
+def without_guard() -> Iterator[None]:
     """Within the block nothing is asked: for making, emptying and removing the test tables themselves."""
-    token = _lifted.set(True)
+    token = _without_guard.set(True)
     try:
         yield
     finally:
-        _lifted.reset(token)
+        _without_guard.reset(token)
 
 
 def _named(settings: TableSettings) -> str:

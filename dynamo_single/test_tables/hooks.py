@@ -1,8 +1,8 @@
-"""Django's test runs, joined where no engine of ours is asked: a project may have SQL databases alone.
+"""Wrap Django's test runs: create, restore and remove test tables. A project may have SQL databases alone.
 
-Django calls nothing of an app when it makes test databases and when a test begins and ends, so ``installed()`` wraps
-those methods of its classes for as long as tests run; decision 0019 has the reasons. A test and a class restore what
-they found, so that our engine supports transactions in the meantime: ``setUpTestData()`` is called once a class.
+Django does not call an app when it creates test databases or when a test begins and ends, so ``wrapped_hooks()`` wraps
+these methods of its classes while tests run; decision 0019 has the reasons. A test and a class restore what they found,
+so that our engine supports transactions in the meantime: ``setUpTestData()`` is called once a class.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Method = Callable[..., Any]
 
 
 @contextmanager
-def installed() -> Iterator[None]:
+def wrapped_hooks() -> Iterator[None]:
     """While tests run: make test tables with the first test database, empty them, and guard every other table."""
     with ExitStack() as stack:
         for owner, name, wrapper in _WRAPPERS:
@@ -42,7 +42,7 @@ def installed() -> Iterator[None]:
             stack.enter_context(mock.patch.object(owner, name, _wrapped(original, wrapper)))
         for features in {type(each.features) for each in connections.all() if each.vendor == VENDOR}:
             stack.enter_context(mock.patch.object(features, "supports_transactions", True))
-        stack.enter_context(guard.installed())
+        stack.enter_context(guard.guarded())
         yield
 
 
@@ -64,22 +64,22 @@ class _Owner:
 _owner = _Owner()
 
 
-def _creating(create: Method) -> Method:
+def _wrap_create(create: Method) -> Method:
     @wraps(create)
     def create_test_db(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self.connection.vendor != VENDOR and not tables.are_in_use():
             asked = _arguments(create, self, args, kwargs)
             suffix = "_".join(filter(None, map(os.environ.get, _WORKERS)))
-            tables.make(suffix=suffix, keep=asked["keepdb"], verbosity=asked["verbosity"])
+            tables.create_tables(suffix=suffix, keep=asked["keepdb"], verbosity=asked["verbosity"])
             _owner.creation = self
             # Engines override this method, so it is wrapped where it is found. A forked process takes it along.
-            self.setup_worker_connection = _using_clone(self.setup_worker_connection)
+            self.setup_worker_connection = _wrap_use_clone(self.setup_worker_connection)
         return create(self, *args, **kwargs)
 
     return create_test_db
 
 
-def _using_clone(switch: Method) -> Method:
+def _wrap_use_clone(switch: Method) -> Method:
     @wraps(switch)
     def setup_worker_connection(*args: object) -> None:
         switch(*args)
@@ -88,7 +88,7 @@ def _using_clone(switch: Method) -> Method:
     return setup_worker_connection
 
 
-def _cloning(clone: Method) -> Method:
+def _wrap_clone(clone: Method) -> Method:
     @wraps(clone)
     def clone_test_db(self: object, *args: object, **kwargs: Any) -> None:
         clone(self, *args, **kwargs)
@@ -100,12 +100,12 @@ def _cloning(clone: Method) -> Method:
                 "would use the test table of the others. Run them without --parallel, or with pytest-xdist."
             )
         asked = _arguments(clone, self, args, kwargs)
-        tables.clone(asked["suffix"], keep=asked["keepdb"])
+        tables.clone_tables(asked["suffix"], keep=asked["keepdb"])
 
     return clone_test_db
 
 
-def _destroying(destroy: Method) -> Method:
+def _wrap_destroy(destroy: Method) -> Method:
     @wraps(destroy)
     def destroy_test_db(self: object, *args: object, **kwargs: Any) -> None:
         destroy(self, *args, **kwargs)
@@ -113,9 +113,9 @@ def _destroying(destroy: Method) -> Method:
             return
         asked = _arguments(destroy, self, args, kwargs)
         if not asked["keepdb"]:
-            tables.remove(asked["suffix"] or "")
+            tables.remove_tables(asked["suffix"] or "")
         if asked["suffix"] is None:
-            tables.finish()
+            tables.use_settings_tables()
             _owner.creation = None
 
     return destroy_test_db
@@ -130,7 +130,7 @@ def _arguments(method: Method, owner: object, args: tuple[object, ...], kwargs: 
 # the tests
 
 
-class _Found:
+class _TestContents:
     """What a class or a test found in the test tables, until it is restored."""
 
     def __init__(self, level: Level) -> None:
@@ -157,18 +157,18 @@ class _Found:
             tables.restore({})
 
 
-class _Looks:
+class _FinalScan:
     """Whether the test that runs is the last one before the test tables are scanned."""
 
     is_due = False
 
 
-_by_class, _by_test, _looks = _Found(Level.CLASS), _Found(Level.TEST), _Looks()
+_by_class, _by_test, _final_scan = _TestContents(Level.CLASS), _TestContents(Level.TEST), _FinalScan()
 
 
 def look_after_test(is_due: bool) -> None:
     """Scan the test tables at the end of the next test, or do not; test functions have no class that would do it."""
-    _looks.is_due = is_due
+    _final_scan.is_due = is_due
 
 
 def _rolls_back(test: object) -> bool:
@@ -181,7 +181,7 @@ def _connections(test: Any) -> list[BaseDatabaseWrapper]:
     return [connections[name] for name in names]
 
 
-def _beginning_class(set_up: Method) -> Method:
+def _wrap_set_up_class(set_up: Method) -> Method:
     @wraps(set_up)
     def setUpClass(cls: object) -> None:
         _by_class.take()
@@ -194,7 +194,7 @@ def _beginning_class(set_up: Method) -> Method:
     return setUpClass
 
 
-def _ending_class(tear_down: Method) -> Method:
+def _wrap_tear_down_class(tear_down: Method) -> Method:
     @wraps(tear_down)
     def tearDownClass(cls: object) -> None:
         try:
@@ -205,7 +205,7 @@ def _ending_class(tear_down: Method) -> Method:
     return tearDownClass
 
 
-def _ending_class_of_skipped(tear_down: Method) -> Method:
+def _wrap_skipped_class(tear_down: Method) -> Method:
     @wraps(tear_down)
     def tearDownClass(cls: object) -> None:
         tear_down(cls)
@@ -214,7 +214,7 @@ def _ending_class_of_skipped(tear_down: Method) -> Method:
     return tearDownClass
 
 
-def _beginning_test(pre_setup: Method) -> Method:
+def _wrap_pre_setup(pre_setup: Method) -> Method:
     @wraps(pre_setup)
     def _pre_setup(cls: object) -> None:
         _by_test.take()
@@ -227,7 +227,7 @@ def _beginning_test(pre_setup: Method) -> Method:
     return _pre_setup
 
 
-def _ending_test(post_teardown: Method) -> Method:
+def _wrap_post_teardown(post_teardown: Method) -> Method:
     @wraps(post_teardown)
     def _post_teardown(self: object) -> None:
         try:
@@ -235,12 +235,12 @@ def _ending_test(post_teardown: Method) -> Method:
                 _by_test.empty()
             post_teardown(self)
         finally:
-            _by_test.give_back(look=_looks.is_due)
+            _by_test.give_back(look=_final_scan.is_due)
 
     return _post_teardown
 
 
-def _rolling_back(roll_back: Method) -> Method:
+def _wrap_rollback(roll_back: Method) -> Method:
     @wraps(roll_back)
     def _rollback_atomics(cls: object, atomics: object) -> None:
         ours: list[Any] = [each for each in _connections(cls) if each.vendor == VENDOR]
@@ -252,13 +252,13 @@ def _rolling_back(roll_back: Method) -> Method:
 
 
 _WRAPPERS: tuple[tuple[type, str, Callable[[Method], Method]], ...] = (
-    (BaseDatabaseCreation, "create_test_db", _creating),
-    (BaseDatabaseCreation, "clone_test_db", _cloning),
-    (BaseDatabaseCreation, "destroy_test_db", _destroying),
-    (TestCase, "setUpClass", _beginning_class),
-    (TestCase, "tearDownClass", _ending_class),
-    (TestCase, "_rollback_atomics", _rolling_back),
-    (TransactionTestCase, "tearDownClass", _ending_class_of_skipped),
-    (TransactionTestCase, "_pre_setup", _beginning_test),
-    (TransactionTestCase, "_post_teardown", _ending_test),
+    (BaseDatabaseCreation, "create_test_db", _wrap_create),
+    (BaseDatabaseCreation, "clone_test_db", _wrap_clone),
+    (BaseDatabaseCreation, "destroy_test_db", _wrap_destroy),
+    (TestCase, "setUpClass", _wrap_set_up_class),
+    (TestCase, "tearDownClass", _wrap_tear_down_class),
+    (TestCase, "_rollback_atomics", _wrap_rollback),
+    (TransactionTestCase, "tearDownClass", _wrap_skipped_class),
+    (TransactionTestCase, "_pre_setup", _wrap_pre_setup),
+    (TransactionTestCase, "_post_teardown", _wrap_post_teardown),
 )

@@ -23,7 +23,7 @@ from dynamo_single.table import id_tables, redirects
 from dynamo_single.table.request import READS, Parameters
 
 #: The primary keys of the written items, by the name of the table.
-Written = Mapping[str, Set[tuple[str, str]]]
+WrittenKeys = Mapping[str, Set[tuple[str, str]]]
 
 _WRITES: Final = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
 #: The prefixes of other operations that do not change items.
@@ -46,7 +46,7 @@ class Level(IntEnum):
 
 
 class _Record:
-    """The items that this process has written since ``take()``, and whether something else may have written."""
+    """The items that this process has written since ``take_keys()``, and whether something else may have written."""
 
     def __init__(self) -> None:
         self.is_kept = False
@@ -77,7 +77,7 @@ def start() -> None:
     _record.is_kept = True
     if not _installed:
         _installed.add("hook")
-        sys.addaudithook(_audit)
+        sys.addaudithook(_audit_hook)
 
 
 def stop() -> None:
@@ -86,7 +86,7 @@ def stop() -> None:
     _record.is_kept = False
 
 
-def note(operation: str, params: Parameters) -> None:
+def record_request(operation: str, params: Parameters) -> None:
     """Record the items that a request writes; only a Scan finds those of a write without keys, such as PartiQL's."""
     if not _record.is_kept or _paused.get() or operation in READS or operation.startswith(_HARMLESS):
         return
@@ -97,7 +97,7 @@ def note(operation: str, params: Parameters) -> None:
         _record.written[table].add((partition, sort))
 
 
-def take() -> Written:
+def take_keys() -> WrittenKeys:
     """Return the items that were written since the last call, and reset them."""
     written, _record.written = _record.written, defaultdict(set)
     return written
@@ -109,7 +109,7 @@ def is_complete() -> bool:
 
 
 def is_empty() -> bool:
-    """Return whether nothing was written since ``take()``."""
+    """Return whether nothing was written since ``take_keys()``."""
     return is_complete() and not any(_record.written.values())
 
 
@@ -140,7 +140,7 @@ def leave(level: Level) -> None:
         _record.strangers = None
 
 
-def _audit(event: str, arguments: tuple[object, ...]) -> None:
+def _audit_hook(event: str, arguments: tuple[object, ...]) -> None:
     if not _record.is_kept or (event != "socket.connect" and event not in _PROCESSES):
         return
     if _is_ours(sys._getframe(1)):

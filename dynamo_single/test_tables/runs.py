@@ -34,7 +34,7 @@ class _Run:
 _run: Final = _Run()
 
 
-def named(suffix: str) -> str:
+def run_suffix(suffix: str) -> str:
     """Return the suffix of the names of this run's test tables, after the worker's; the first call starts the run."""
     if _run.lock is None:
         _run.identifier = secrets.token_hex(4)

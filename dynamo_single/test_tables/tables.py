@@ -57,13 +57,13 @@ def are_in_use() -> bool:
     return bool(redirects.state.stand_ins)
 
 
-def make(*, suffix: str = "", keep: bool = False, verbosity: int = 1) -> None:
+def create_tables(*, suffix: str = "", keep: bool = False, verbosity: int = 1) -> None:
     """Create an empty test table for each table of the settings, and use them from now on.
 
     The tables that dead runs left on the same engines are removed first. With ``keep`` the tables of an earlier run
     with ``keep`` are emptied and brought up to the settings.
     """
-    _run.bases = _named(suffix if keep else runs.named(suffix))
+    _run.bases = _test_tables(suffix if keep else runs.run_suffix(suffix))
     for endpoint in dict.fromkeys(base.endpoint_url for base in _run.bases.values()):
         _remove_leftovers(endpoint, verbosity)
     for base in _run.bases.values():
@@ -71,15 +71,15 @@ def make(*, suffix: str = "", keep: bool = False, verbosity: int = 1) -> None:
         _prepare(table, keep=keep)
         contents.restore(table, {})
         if verbosity >= 1:
-            _say(f"Test table {base.table_name!r} at {base.place}{_said_of_engine(base)}.")
+            _say(f"Test table {base.table_name!r} at {base.place}{_engine_text(base)}.")
     _use(_run.bases)
     _run.known = {}
 
 
-def clone(suffix: str, *, keep: bool = False) -> None:
+def clone_tables(suffix: str, *, keep: bool = False) -> None:
     """Copy each test table, with all that it holds, into one for a parallel process."""
     for base in _run.bases.values():
-        table = table_at(_with(base, suffix))
+        table = table_at(_with_suffix(base, suffix))
         _prepare(table, keep=keep)
         contents.restore(table, contents.read(table_at(base)))
 
@@ -87,16 +87,16 @@ def clone(suffix: str, *, keep: bool = False) -> None:
 def use_clone(suffix: str) -> None:
     """In a parallel process: use the copies that its parent has made. The process may be forked or spawned."""
     declared = {settings: redirects.stand_in_for(settings) for settings in _declared()}
-    _use({settings: _with(base, suffix) for settings, base in declared.items()})
+    _use({settings: _with_suffix(base, suffix) for settings, base in declared.items()})
 
 
-def remove(suffix: str = "") -> None:
+def remove_tables(suffix: str = "") -> None:
     """Delete the test tables, or those of a parallel process."""
     for base in _run.bases.values():
-        _delete(table_at(_with(base, suffix) if suffix else base))
+        _delete(table_at(_with_suffix(base, suffix) if suffix else base))
 
 
-def finish() -> None:
+def use_settings_tables() -> None:
     """Use the tables of the settings again, and stop the engine that was started."""
     guard.stop()
     use_test_tables({})
@@ -111,7 +111,7 @@ def finish() -> None:
 def snapshot() -> Snapshot:
     """Return what the test tables hold. Sends a Scan of each if anything was written since they were last known."""
     if _run.known is None or not record.is_empty():
-        record.take()  # first: what another thread writes during the Scan is noted for the next time
+        record.take_keys()  # first: what another thread writes during the Scan is noted for the next time
         _run.known = {place: contents.read(table) for place, table in _tables()}
     return _run.known
 
@@ -124,7 +124,7 @@ def restore(wanted: Snapshot, *, look: bool = False) -> None:
     have written: a process that was started, another client, or a request without keys.
     """
     known, _run.known = _run.known, None
-    written = record.take()
+    written = record.take_keys()
     with record.paused():
         for place, table in _tables():
             after = wanted.get(place, {})
@@ -170,7 +170,7 @@ def _declared() -> list[TableSettings]:
     return [table_settings(alias) for alias in aliases()]
 
 
-def _named(suffix: str) -> dict[TableSettings, TableSettings]:
+def _test_tables(suffix: str) -> dict[TableSettings, TableSettings]:
     """The test table of each table of the settings; two aliases of one table share it, and no two tables do."""
     known: dict[Place, Place] = {}
     found = {}
@@ -189,7 +189,7 @@ def _name(name: str, suffix: str) -> str:
     return f"{PREFIX}{safe}"
 
 
-def _with(base: TableSettings, suffix: str) -> TableSettings:
+def _with_suffix(base: TableSettings, suffix: str) -> TableSettings:
     return replace(base, table_name=f"{base.table_name}_{suffix}")
 
 
@@ -207,14 +207,14 @@ def _endpoint(settings: TableSettings) -> str:
 def _prepare(table: Table, *, keep: bool) -> None:
     if not keep:
         _delete(table)
-    with guard.lifted():
+    with guard.without_guard():
         schema.apply(table)
 
 
 def _delete(table: Table) -> None:
     if not (table.settings.is_local and table.name.startswith(PREFIX)):
         raise AssertionError(f"{table.name!r} at {table.settings.place} is no test table.")
-    with guard.lifted(), suppress(TableNotFound):
+    with guard.without_guard(), suppress(TableNotFound):
         table.send(Request("DeleteTable"))
 
 
@@ -222,7 +222,7 @@ def _remove_leftovers(endpoint: str | None, verbosity: int) -> None:
     """Delete the test tables of runs that have ended without removing them. Sends ListTables for each 100 names, and a
     DescribeTable for each table of a run of which this machine has no lock file."""
     any_base = next(base for base in _run.bases.values() if base.endpoint_url == endpoint)
-    with guard.lifted():
+    with guard.without_guard():
         for name in _names_of_tables(table_at(any_base)):
             left = table_at(replace(any_base, table_name=name))
             if runs.is_left_over(name, partial(_created, left)):
@@ -250,6 +250,6 @@ def _say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def _said_of_engine(base: TableSettings) -> str:
+def _engine_text(base: TableSettings) -> str:
     started = _run.engine is not None and _run.engine.endpoint_url == base.endpoint_url
     return ", an engine in memory that ends with the tests" if started else ""

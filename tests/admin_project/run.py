@@ -55,7 +55,7 @@ def main() -> None:
     get("")
     index = client.get("/admin/").content.decode()
     in_dynamodb = history.is_in_dynamodb()
-    entries = history.entries().filter(user_id=user.pk) if in_dynamodb else SQLLogEntry.objects.all()
+    entries = history.log_entries().filter(user_id=user.pk) if in_dynamodb else SQLLogEntry.objects.all()
     result = {
         "answers": answers,
         "in_dynamodb": in_dynamodb,

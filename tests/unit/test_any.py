@@ -71,7 +71,7 @@ REASONS = {
     r"^\.(atomic|identifier_label|stand_in|objects|save_options|deleted_objects|went_along|replaced)\(-> ": (
         "several types, of which the caller knows which one it is given"
     ),
-    r"^(Later|Extract|UserGroupsForm|CursorListMixin|LogEntry|LogEntryManager|CopiedAttribute|PynamoDBHooks)\.": (
+    r"^(LazyModule|Extract|UserGroupsForm|CursorListMixin|LogEntry|LogEntryManager|CopiedAttribute|PynamoDBHooks)\.": (
         "a module, a form, a document or a library that is known at run time only"
     ),
     r": .*(Page|Paginator|ModelAdmin|Field|BaseModelForm)\[Any|Paginator\[Any\]\)$": (

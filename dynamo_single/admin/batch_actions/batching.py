@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin.trash import restore_selected
 from dynamo_single.exceptions import InvalidValue, ItemTooLarge
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
     from dynamo_single.admin.batch_actions import run as batch_actions_run
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     _Base = ModelAdmin[Any]
 else:
     # They have a model, and this module is imported before models can be.
-    batch_actions_run = Later("dynamo_single.admin.batch_actions.run")
-    views = Later("dynamo_single.admin.batch_actions.views")
+    batch_actions_run = LazyModule("dynamo_single.admin.batch_actions.run")
+    views = LazyModule("dynamo_single.admin.batch_actions.views")
     _Base = object
 
 #: Objects that an action takes at once, and the most that a job takes.

@@ -35,7 +35,7 @@ def log_deletions(request: HttpRequest, modeladmin: Any, action: str) -> Iterato
     Django logs first, and does not take an entry back if the deletion fails. If the block raises an error, reads which
     objects are left, and writes the entries of the others.
     """
-    with history.deferred(request) as entries:
+    with history.defer_entries(request) as entries:
         try:
             yield
         except Exception:
@@ -57,7 +57,7 @@ def complete_log(request: HttpRequest, modeladmin: Any, action: str, keys: Colle
     """
     flag = history.CHANGE if action == "restore" else history.DELETION
     left = {str(obj.pk) for obj in remaining_rows(request, modeladmin, action, keys)}
-    unlogged = {*keys} - left - history.own_keys(request, modeladmin.model, flag, since)
+    unlogged = {*keys} - left - history.keys_of_user(request, modeladmin.model, flag, since)
     unlogged -= history.keys_of_others(request, modeladmin.model, unlogged, flag, since)
     every = getattr(modeladmin.model, "all_objects", modeladmin.model._default_manager)
     found = {str(obj.pk): obj for obj in every.filter(pk__in=[*unlogged]).consistent()} if unlogged else {}

@@ -18,7 +18,7 @@ from dynamo_single import clock
 from dynamo_single.admin import trash
 from dynamo_single.admin.batch_actions.models import LIFETIME, MAX_MESSAGES, AdminJob
 from dynamo_single.admin.batch_actions.remaining import complete_log, log_deletions, remaining_rows
-from dynamo_single.admin.errors import REFUSALS, UNAVAILABLE, in_words, is_developer
+from dynamo_single.admin.errors import REFUSALS, UNAVAILABLE, is_developer, user_message
 from dynamo_single.admin.types import DynamoModelAdmin
 from dynamo_single.exceptions import StillReferenced, UnexpectedItem, UnreadableItem
 from dynamo_single.orm.items import decode
@@ -94,7 +94,7 @@ class Batch:
         except UNAVAILABLE:
             raise
         except REFUSALS as refusal:
-            self._note(alone[0], in_words(self._request, refusal), name)
+            self._note(alone[0], user_message(self._request, refusal), name)
 
     def _act(self, objects: Any) -> None:
         """Call the hooks in Django's order, unless there are no objects."""
@@ -135,7 +135,7 @@ class Batch:
             self._note(alone[0], _("You may not delete what goes along: %(names)s.") % {"names": names})
         elif protecting:
             refusal = StillReferenced(f"{alone[0]} is referred to: {', '.join(map(str, protecting))}", set())
-            self._note(alone[0], in_words(self._request, refusal))
+            self._note(alone[0], user_message(self._request, refusal))
         return not lacking and not protecting
 
     def _note(self, obj: DynamoModel, text: str, name: str = "") -> None:

@@ -9,9 +9,9 @@ from django.forms import BaseModelForm
 from django.http import HttpRequest
 
 from dynamo_single.admin.editing import saving
-from dynamo_single.admin.references import ReferringForm
+from dynamo_single.admin.references import ReferencesForm
 from dynamo_single.forms import AS_SHOWN, MergingModelForm
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.schema.types import DynamoModel, ModelField
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ else:
     _Base = object
 
 #: The one place where the core reaches this folder, which is above the admin.
-document_forms = Later("dynamo_single.contrib.document_forms")
+document_forms = LazyModule("dynamo_single.contrib.document_forms")
 
 
 class MergingMixin(_Base):
@@ -54,7 +54,7 @@ class MergingMixin(_Base):
 
 def _for_viewer(form: Any, modeladmin: Any, request: HttpRequest) -> Any:
     """The form's class, which Django has made for this request, with the user whom it is for."""
-    if issubclass(form, ReferringForm):
+    if issubclass(form, ReferencesForm):
         form.viewer = modeladmin.admin_site, request
     return form
 
@@ -65,9 +65,9 @@ def _with_merging(obj: DynamoModel | None, given: dict[str, object]) -> dict[str
 
 def _merging_form(form: object) -> Any:
     """The form's class with the hidden field; what is no model's form stays, for Django's check to report it."""
-    if not isinstance(form, type) or issubclass(form, ReferringForm) or not issubclass(form, BaseModelForm):
+    if not isinstance(form, type) or issubclass(form, ReferencesForm) or not issubclass(form, BaseModelForm):
         return form
-    bases = (ReferringForm, form) if issubclass(form, MergingModelForm) else (ReferringForm, MergingModelForm, form)
+    bases = (ReferencesForm, form) if issubclass(form, MergingModelForm) else (ReferencesForm, MergingModelForm, form)
     return type(form.__name__, bases, {"__module__": form.__module__, "__doc__": form.__doc__})
 
 

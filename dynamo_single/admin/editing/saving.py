@@ -23,9 +23,16 @@ from msgspec import Struct, field
 
 from dynamo_single import transactions
 from dynamo_single.admin import history, trash
-from dynamo_single.admin.errors import REFUSALS, RelatedRefused, TooMuchWithFiles, in_words, refused_form, refused_row
-from dynamo_single.admin.references import as_listed
-from dynamo_single.admin.secrets import Masks, also_of
+from dynamo_single.admin.errors import (
+    REFUSALS,
+    RelatedRefused,
+    TooMuchWithFiles,
+    add_row_errors,
+    refused_form,
+    user_message,
+)
+from dynamo_single.admin.references import in_key_order
+from dynamo_single.admin.secrets import Masks, site_secrets
 from dynamo_single.exceptions import NotSupported, PendingWrite, UnreadableItem
 from dynamo_single.forms import READ_VERSION, VersionedModelForm, version_name
 from dynamo_single.orm.items.form import form_of
@@ -68,7 +75,11 @@ class AtomicSaveMixin(_Base):
             raise
         except RelatedRefused as refused:
             text = _("The %(name)s “%(obj)s” was saved, but not everything below it: %(reason)s")
-            found = {"name": self.opts.verbose_name, "obj": refused.obj, "reason": in_words(request, refused.refusal)}
+            found = {
+                "name": self.opts.verbose_name,
+                "obj": refused.obj,
+                "reason": user_message(request, refused.refusal),
+            }
             self.message_user(request, text % found, messages.ERROR)
             return HttpResponseRedirect(trash.change_url(self, refused.obj))
         except PermissionDenied:
@@ -80,7 +91,7 @@ class AtomicSaveMixin(_Base):
             return HttpResponseRedirect(trash.change_url(self, obj))
         except (*REFUSALS, TooMuchWithFiles) as refusal:
             # Read by get_form().
-            request._refused_save = refusal, in_words(request, refusal)  # type: ignore[attr-defined]
+            request._refused_save = refusal, user_message(request, refusal)  # type: ignore[attr-defined]
             return shown()
 
     def _at_once(self, request: Any, shown: Callable[[], object]) -> Any:
@@ -117,7 +128,7 @@ class AtomicSaveMixin(_Base):
         formsets, inlines = django._create_formsets(request, obj, change)
         refused = getattr(request, "_refused_save", None)
         if refused is not None:
-            refused_row(formsets, refused[0])
+            add_row_errors(formsets, refused[0])
         return formsets, inlines
 
     def save_related(self, request: HttpRequest, form: Any, formsets: object, change: bool) -> None:
@@ -150,7 +161,7 @@ class AtomicSaveMixin(_Base):
         return super().response_change(request, obj)
 
     def _logged(self, request: HttpRequest, log: Callable[[], object]) -> Any:
-        if history.is_in_dynamodb() and not history.is_beside(self.model):
+        if history.is_in_dynamodb() and not history.is_in_same_table(self.model):
             self._finish(request)
         # In SQL it is written first: its transaction is taken back if this one fails.
         entry = log()
@@ -234,7 +245,7 @@ class RedirectMixin(_Base):
             return False
         is_list = response.url.partition("?")[0] == reverse(name, current_app=self.admin_site.name)
         queryset: Any = self.get_queryset(request)
-        return is_list and not as_listed(queryset)[1]
+        return is_list and not in_key_order(queryset)[1]
 
 
 # The page of an object's form: what parts of a model's admin add to it, before and after Django has made it.
@@ -314,7 +325,7 @@ class UnknownAttributesMixin(FormContextMixin):
         super()._prepare_form(request, context, obj)
         user: Any = request.user
         if obj is not None and user.has_perm(_PERMISSION):
-            context["dynamo_unknown"] = unknown_attributes(obj, Masks(also_of(self)))
+            context["dynamo_unknown"] = unknown_attributes(obj, Masks(site_secrets(self)))
 
 
 def unknown_attributes(obj: Any, masks: Masks) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ from dynamo_single.admin.display import hide_in_list
 from dynamo_single.admin.errors import is_developer
 from dynamo_single.admin.lists import in_memory, key_advice, search, stepwise
 from dynamo_single.admin.lists.filters import MembersListFilter, facet_counter
-from dynamo_single.admin.references import is_answered, is_exact
+from dynamo_single.admin.references import is_exact, is_served_by_keys
 from dynamo_single.admin.types import MissingPart
 from dynamo_single.admin.viewing.rules import sees_all
 from dynamo_single.costs import Costs, measure_requests
@@ -60,7 +60,7 @@ class KeyChangeList(types.KeyChangeList):
     previous_cursor: str | None = None
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        args, kwargs = secrets.of_list(request, *args, **kwargs)
+        args, kwargs = secrets.list_arguments(request, *args, **kwargs)
         self.lacking: list[MissingPart] = []
         self.unserved: list[Any] = []
         self.request = request
@@ -134,7 +134,7 @@ class KeyChangeList(types.KeyChangeList):
             ordered = queryset.order_by(order)
         except DynamoSingleError:
             return False
-        return is_answered(ordered) if in_memory.cache_of(queryset) else is_exact(ordered)
+        return is_served_by_keys(ordered) if in_memory.cache_of(queryset) else is_exact(ordered)
 
     def get_ordering_field(self, field_name: Any) -> Any:
         """Return the order of a column as Django does; there is none that compares secrets."""

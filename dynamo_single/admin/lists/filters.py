@@ -18,7 +18,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.admin.lists import in_memory
-from dynamo_single.admin.references import as_listed
+from dynamo_single.admin.references import in_key_order
 from dynamo_single.admin.types import KeyChangeList
 from dynamo_single.admin.viewing.rules import may_view, narrowed_queryset
 from dynamo_single.backend.errors import is_stored_in_dynamodb
@@ -135,7 +135,7 @@ class ReferenceListFilter(RelatedFieldListFilter):
         own = narrowed_queryset(model_admin.admin_site, request, model)
         queryset = model._default_manager.all() if own is None else own
         ordered = queryset.order_by(*self.field_admin_ordering(field, request, model_admin))
-        listed, is_listed = as_listed(ordered)
+        listed, is_listed = in_key_order(ordered)
         if not is_listed:
             return []
         limit = in_memory.limit_of(model_admin)

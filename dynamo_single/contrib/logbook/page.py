@@ -96,7 +96,7 @@ def _asked(request: HttpRequest) -> _Asked:
 
 def _found(asked: _Asked) -> Any:
     """The entries that are asked for; ``None`` where no key lists those of all users."""
-    entries = history.entries().order_by("-action_time").select_related("user")
+    entries = history.log_entries().order_by("-action_time").select_related("user")
     if asked.user:
         entries = entries.filter(user_id=_user_key(asked.user))
     elif not history.lists_by_time():

@@ -12,5 +12,5 @@ class Command(test.Command):
 
     def handle(self, *test_labels: str, **options: object) -> None:
         """Run the tests, whose requests reach test tables and engines of their own only."""
-        with hooks.installed():
+        with hooks.wrapped_hooks():
             super().handle(*test_labels, **options)

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions
 from dynamo_single.orm.items.async_safety import makes_objects
@@ -40,7 +40,7 @@ from dynamo_single.table.flow import run
 if TYPE_CHECKING:
     from dynamo_single.orm.write import trash
 else:
-    trash = Later("dynamo_single.orm.write.trash")
+    trash = LazyModule("dynamo_single.orm.write.trash")
 
 
 class TimestampedModel(Model):

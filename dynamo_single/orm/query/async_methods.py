@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from asgiref.sync import sync_to_async
 from django.db import models
 
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.query import get, iterate
 from dynamo_single.orm.query.base import opened
 from dynamo_single.orm.query.state import along_of
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from dynamo_single.orm.results import pages
     from dynamo_single.orm.results.pages import Page
 else:
-    annotate = Later("dynamo_single.orm.query.annotate")
-    pages = Later("dynamo_single.orm.results.pages")
+    annotate = LazyModule("dynamo_single.orm.query.annotate")
+    pages = LazyModule("dynamo_single.orm.results.pages")
 
 
 class AwaitedQuerySet(WritingQuerySet[M]):

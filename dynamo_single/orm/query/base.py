@@ -16,7 +16,7 @@ from django.db import models
 from django.db.models.query import BaseIterable, ModelIterable
 from msgspec.structs import replace
 
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.items import async_safety
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query import iterate as query_iterate
@@ -40,8 +40,8 @@ from dynamo_single.table.flow import is_run, iterate, listed, local, run
 if TYPE_CHECKING:
     from dynamo_single.orm.results import one_query, rows
 else:
-    rows = Later("dynamo_single.orm.results.rows")
-    one_query = Later("dynamo_single.orm.results.one_query")
+    rows = LazyModule("dynamo_single.orm.results.rows")
+    one_query = LazyModule("dynamo_single.orm.results.one_query")
 
 
 #: What a queryset's class may not have of its own: all that lies between a question and its objects.

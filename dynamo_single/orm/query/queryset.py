@@ -13,7 +13,7 @@ from django.db import models
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.items import refresh
 from dynamo_single.orm.query import explain, get
 from dynamo_single.orm.query.async_methods import AwaitedQuerySet
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from dynamo_single.orm.query import annotate
     from dynamo_single.orm.results import pages, rows
 else:
-    annotate = Later("dynamo_single.orm.query.annotate")
-    pages = Later("dynamo_single.orm.results.pages")
-    rows = Later("dynamo_single.orm.results.rows")
+    annotate = LazyModule("dynamo_single.orm.query.annotate")
+    pages = LazyModule("dynamo_single.orm.results.pages")
+    rows = LazyModule("dynamo_single.orm.results.rows")
 
 
 # The public methods of Django's QuerySet and Manager that have no answer here, and what to do instead.

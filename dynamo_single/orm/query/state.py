@@ -15,7 +15,7 @@ from django.db.models.sql import Query
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import DynamoSingleError, NotSupported
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import Condition, Nothing
 from dynamo_single.orm.items import refresh
 from dynamo_single.orm.plan.plan import Visibility
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dynamo_single.orm.where import secrets
     from dynamo_single.orm.write.batch_transactions import Progress
 else:
-    secrets = Later("dynamo_single.orm.where.secrets")
+    secrets = LazyModule("dynamo_single.orm.where.secrets")
 
 
 class InKeyOrder(str):

@@ -14,7 +14,7 @@ from django.db import IntegrityError
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.items.async_safety import makes_objects
 from dynamo_single.orm.query.base import PlannedQuerySet
 from dynamo_single.orm.requests.atomic_block import Block, current
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from dynamo_single.orm.write.batch_transactions import Progress
     from dynamo_single.orm.write.bulk import CreatedList
 else:
-    bulk = Later("dynamo_single.orm.write.bulk")
-    queryset_update = Later("dynamo_single.orm.write.queryset_update")
+    bulk = LazyModule("dynamo_single.orm.write.bulk")
+    queryset_update = LazyModule("dynamo_single.orm.write.queryset_update")
 
 T = TypeVar("T")
 

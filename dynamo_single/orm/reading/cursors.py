@@ -18,7 +18,7 @@ from django.utils.crypto import salted_hmac
 from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidCursor
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.reading.positions import Position
@@ -29,7 +29,7 @@ from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import aead
 else:
-    aead = Later("cryptography.hazmat.primitives.ciphers.aead")
+    aead = LazyModule("cryptography.hazmat.primitives.ciphers.aead")
 
 SALT = "dynamo_single.cursors"
 BEGIN_AGAIN = "Begin again without a cursor."

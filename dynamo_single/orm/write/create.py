@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dynamo_single.exceptions import AlreadyExists, MissingReference
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.effects import recount, send
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import Subject
@@ -32,7 +32,7 @@ from dynamo_single.table.flow import local
 if TYPE_CHECKING:
     from dynamo_single.orm.write import trash
 else:
-    trash = Later("dynamo_single.orm.write.trash")
+    trash = LazyModule("dynamo_single.orm.write.trash")
 
 #: The item of a new object, and the values of its attributes.
 ItemAndValues = tuple[Item, Values]

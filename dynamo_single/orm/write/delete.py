@@ -12,7 +12,7 @@ from django.db.models.signals import post_delete, pre_delete
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import MissingReference, StaleObject
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, join
 from dynamo_single.orm.effects import send
@@ -39,7 +39,7 @@ from dynamo_single.table.flow import pause
 if TYPE_CHECKING:
     from dynamo_single.orm.write import move_references
 else:
-    move_references = Later("dynamo_single.orm.write.move_references")
+    move_references = LazyModule("dynamo_single.orm.write.move_references")
 
 #: How often the children are read if other processes change them in the meantime.
 ATTEMPTS = 3

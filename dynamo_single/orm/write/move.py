@@ -13,7 +13,7 @@ from asgiref.sync import sync_to_async
 from django.db.models.signals import post_save, pre_save
 
 from dynamo_single.exceptions import AlreadyExists, MissingReference, NotSupported, StaleObject
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.effects import send
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import Subject
@@ -45,7 +45,7 @@ from dynamo_single.table.table import get_table
 if TYPE_CHECKING:
     from dynamo_single.orm.write import move_references
 else:
-    move_references = Later("dynamo_single.orm.write.move_references")
+    move_references = LazyModule("dynamo_single.orm.write.move_references")
 
 #: An object's attributes, and its cached related objects.
 _ObjectState = tuple[dict[str, Any], dict[str, Any]]

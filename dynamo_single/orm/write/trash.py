@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from dynamo_single import clock
 from dynamo_single.exceptions import ConditionFailed, MissingReference, ParentInTrash, StaleObject, UniqueViolation
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored, join
 from dynamo_single.orm.effects import send, trash_counts
@@ -53,7 +53,7 @@ from dynamo_single.table.table import get_table
 if TYPE_CHECKING:
     from dynamo_single.orm.write import move_references
 else:
-    move_references = Later("dynamo_single.orm.write.move_references")
+    move_references = LazyModule("dynamo_single.orm.write.move_references")
 
 
 # Write the attributes that put an object into the trash or restore it; the objects of one deletion share their

@@ -144,7 +144,7 @@ def test_where_no_key_lists_what_to_choose_from_the_keys_are_typed(
     served: Pages, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Separated by commas, and looked up when they are sent."""
-    monkeypatch.setattr(references, "is_answered", lambda queryset: False)
+    monkeypatch.setattr(references, "is_served_by_keys", lambda queryset: False)
     _serve(settings)
     GameServer.objects.get(pk="1").links.add("1", "2")
     page = served.get("catalog/gameserver/1/change/").content.decode()

@@ -169,7 +169,7 @@ def test_a_refused_row_of_what_is_saved_in_parts_does_not_lose_the_parent(pages:
 
 def test_a_log_elsewhere_is_written_after_the_object(pages: Pages, acme: Company) -> None:
     """The table of the users is not the model's: one transaction has one table."""
-    with mock.patch.object(history, "is_beside", lambda model: False):
+    with mock.patch.object(history, "is_in_same_table", lambda model: False):
         pages.post(CHANGE, {"name": "Apex", **NO_INLINES}, sends=["GetItem", "UpdateItem", "PutItem"])
     assert logged() == 1
 

@@ -32,7 +32,7 @@ def stock(pages: Pages, settings: Any) -> Iterator[Any]:
 
     def register(**models_of: Any) -> DynamoAdminSite:
         for options in models_of.values():
-            content_types.provide(options["model"])
+            content_types.provide_content_type(options["model"])
             site.register(options.pop("model"), type("OwnAdmin", (options.pop("base", admin.ModelAdmin),), options))
         urls: Any = ModuleType("urls")
         urls.urlpatterns = [path("admin/", site.urls)]

@@ -74,9 +74,9 @@ def imported(*apps: str) -> set[str]:
 
 
 def test_a_start_imports_nothing_that_is_imported_later() -> None:
-    """What a module names as ``Later`` is not imported on another way."""
+    """What a module names as ``LazyModule`` is not imported on another way."""
     sources = [path.read_text() for path in (ROOT / "dynamo_single").rglob("*.py")]
-    later = {name for source in sources for name in re.findall(r'= Later\("([\w.]+)"\)', source)}
+    later = {name for source in sources for name in re.findall(r'= LazyModule\("([\w.]+)"\)', source)}
     assert "simplejson" in later
     assert not imported() & later
 

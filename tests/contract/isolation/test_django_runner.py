@@ -153,7 +153,7 @@ def test_the_table_of_a_killed_run_is_removed(running: Development) -> None:
 
 def test_the_table_of_a_run_that_goes_on_is_kept(running: Development) -> None:
     """Its process holds the lock."""
-    name = f"test_notes_{runs.named('gw3')}"
+    name = f"test_notes_{runs.run_suffix('gw3')}"
     try:
         schema.apply(Table(replace(running.table.settings, table_name=name)))
         running.django(f"{STOCK}.AfterData")

@@ -22,7 +22,7 @@ class ContentTypes:
     def get_for_model(self, model: Any, for_concrete_model: bool = True) -> Any:
         """A type that is stored nowhere."""
         itself = model if isinstance(model, type) else type(model)
-        return content_types.stand_in(model._meta.concrete_model if for_concrete_model else itself)
+        return content_types.unsaved_content_type(model._meta.concrete_model if for_concrete_model else itself)
 
     def clear_cache(self) -> None:
         """Nothing: none are kept."""

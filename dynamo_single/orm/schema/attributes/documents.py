@@ -14,7 +14,7 @@ from django.db.models import Field
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, MissingValue
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.schema.attributes.base import NOT_PROVIDED, Absent, Attribute, Label, Null, T
 from dynamo_single.orm.schema.attributes.computed import Steps
 from dynamo_single.orm.schema.attributes.scalars import DecimalAttribute, IntegerAttribute
@@ -28,7 +28,7 @@ from dynamo_single.orm.schema.types import ModelField
 if TYPE_CHECKING:
     import simplejson
 else:
-    simplejson = Later("simplejson")
+    simplejson = LazyModule("simplejson")
 
 
 # What the places of a map and the elements of a list have to hold, where a model says so: as attributes would.

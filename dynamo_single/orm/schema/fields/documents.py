@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.schema.keys import values
 from dynamo_single.orm.schema.keys.values import binary_to_text, shown, text_to_binary, to_json
 from dynamo_single.table.request import MAX_ITEM_SIZE
@@ -26,7 +26,7 @@ from dynamo_single.table.request import MAX_ITEM_SIZE
 if TYPE_CHECKING:
     import simplejson
 else:
-    simplejson = Later("simplejson")
+    simplejson = LazyModule("simplejson")
 
 
 # Bytes in a form: how many are stored, and a file in their place.

@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from dynamo_single.lazy_modules import Later
+from dynamo_single.lazy_modules import LazyModule
 
 
 def test_a_module_is_imported_by_the_first_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
     """Naming it imports nothing."""
-    module = Later("colorsys")
+    module = LazyModule("colorsys")
     monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     assert "colorsys" not in sys.modules
     assert module.rgb_to_hsv(0, 0, 0) == (0.0, 0.0, 0)
@@ -21,10 +21,10 @@ def test_a_module_is_imported_by_the_first_attribute(monkeypatch: pytest.MonkeyP
 def test_attributes_are_those_of_the_module_at_that_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test puts into a module is found by it."""
     monkeypatch.setattr("colorsys.ONE_THIRD", "ours")
-    assert Later("colorsys").ONE_THIRD == "ours"
+    assert LazyModule("colorsys").ONE_THIRD == "ours"
 
 
 def test_an_attribute_that_is_missing_is_the_modules_error() -> None:
     """The message names the module."""
     with pytest.raises(AttributeError, match="module 'colorsys' has no attribute 'nothing'"):
-        _ = Later("colorsys").nothing
+        _ = LazyModule("colorsys").nothing
