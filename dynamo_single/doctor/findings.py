@@ -1,4 +1,4 @@
-"""What a check looks at, and what it finds: values, and the conditions under which a finding may be repaired."""
+"""The input and the results of checks: subjects, findings, and the conditions of a repair."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Deleting what belongs to nobody any more: edges of which one side is gone, and children that went along with it.
+"""Delete orphans: edges that lack one side, and children that should have been deleted with their parent.
 
-An object is deleted as it would have been with its parent, with all that follows from it, in one transaction that holds
-only while the object is as it was read and what it belonged to is not there. A parent that is on its way to another key
-is gone from the old one, too: nothing is deleted while objects move.
+An object is deleted as with its parent, with all effects, in one transaction that is conditional on the object being
+unchanged and its parent being gone. A parent that is being moved is missing under its old key too, so that nothing is
+deleted while objects move.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dynamo_single.table.redirects import SentRequest, listening
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
-# Requests to one table at a pace, so that looking through it leaves capacity for others.
+# Rate-limited requests to one table, which leave capacity for other processes.
 
 
 class PacedRequests(Struct):

@@ -1,8 +1,8 @@
-"""Walking a whole table: whether its items fit together, and repairing what does not.
+"""Verify a whole table: find items that do not fit together, and repair them.
 
-A Scan, and BatchGetItems of what each page's items have to do with, so that memory does not grow with the table.
-Anything suspicious is read again with all that it has to do with, as of one moment: what is found was so then. This
-module must not know what is checked.
+A Scan reads the table, and BatchGetItems read the items related to each page, so that memory does not grow with the
+table. Anything suspicious is read again with all related items in one transaction. This module does not depend on what
+is checked.
 """
 
 from __future__ import annotations

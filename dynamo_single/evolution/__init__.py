@@ -1,1 +1,1 @@
-"""Models that change: what a migration knows of them, and the operations that carry items over."""
+"""Migrations of items: snapshots of models, and the operations that convert items."""

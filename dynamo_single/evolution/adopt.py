@@ -1,6 +1,6 @@
-"""Items that are older than their model's first migration: whether there are any, and whether they are as it says.
+"""Adopt items that are older than their model's first migration: check a sample of them against the snapshot.
 
-Samples only: the first items that one page of a Scan gives. ``manage.py dynamo_verify`` looks at all of them.
+The sample is the first items of a Scan. ``manage.py dynamo_verify`` checks all items.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What an operation does to a table: it tells the table what is open, and has the items brought up to date.
+"""Apply an operation to a table: record the open change, and convert the items.
 
-``forwards`` begins a change, ``finish`` ends it once no old code writes any more, ``backwards`` takes it back. Each can
-be killed at any point and run again.
+``forwards`` starts a change, ``finish`` completes it after all old code has stopped, ``backwards`` reverts it. Each can
+be interrupted at any point and run again.
 """
 
 from __future__ import annotations
@@ -35,22 +35,19 @@ if TYPE_CHECKING:
     from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
 
-# What has to be counted because a model changed: counters that it has from now on, and what its references count.
+# New counts of a changed model: counters that it gains, and the counts of its checked references.
 #
-# A reference that is ``checked`` is counted by the object that it leads to, under a name of its own. Nobody else
-# knows how many there were before, so that a migration counts them once old code, which does not, has stopped.
+# The target of a ``checked`` reference stores the count under a separate name. Old code does not maintain it, so that a
+# migration counts after old code has stopped.
 
 
 def has_new_counts(before: Snapshot, after: Snapshot) -> bool:
-    """Whether something is to be counted that nobody has counted before."""
+    """Return whether there is a count that did not exist before."""
     return bool(_new_counters(before, after) or _reference_counts(after).keys() - _reference_counts(before).keys())
 
 
 def count_tasks(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
-    """The passes that count, one for each number.
-
-    They are made once the items that are counted are as ``after`` says, and the table says so.
-    """
+    """Return the tasks that count, one for each number."""
     found: list[tuple[str, Callable[[], CountTarget | None]]] = [
         (after.item_type, partial(_counter, after, stored)) for stored in _new_counters(before, after)
     ]
@@ -236,7 +233,7 @@ class Step:
 
 
 def _operation_id(operation: Operation) -> tuple[str, int]:
-    """The name of the operation's migration, and its number in it."""
+    """Return the name of the operation's migration, and its index there."""
     migration = migrate_run.current_run().migration
     for number, each in enumerate(() if migration is None else migration.operations):
         if each is operation:
@@ -340,13 +337,13 @@ def _close(step: Step, change: OpenChange) -> None:
 
 
 def _recorded_form(step: Step) -> StoredForm | None:
-    """What the table says of the model now."""
+    """Return the form of the model that the table has recorded."""
     state = run(knowledge.state_of(step.table))
     return state.forms.get(_recorded_type(state, step, step.before.item_type))
 
 
 def _is_withheld(step: Step) -> bool:
-    """Whether the table says that no item need have yet what the change holds back."""
+    """Return whether items may still lack what the change withholds."""
     form, held_back = _recorded_form(step), step.difference.held_back
     return form is not None and bool(held_back) and not set(held_back) <= form.attributes.keys()
 
@@ -358,7 +355,7 @@ def _wait_for_grace(step: Step) -> None:
 
 
 def create_model(step: Step, schema_editor: BaseDatabaseSchemaEditor, *, adopt: bool = False) -> None:
-    """Let the table know a model, as ``record_model`` does."""
+    """Record a model in the table, as ``record_model`` does."""
     if not schema_editor.collect_sql:
         record_model(step, schema_editor.connection.alias, adopt=adopt)
 
@@ -412,7 +409,7 @@ def _refuse_pending(step: Step) -> None:
 
 
 def forget_model(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    """Let the table know nothing of a model any more."""
+    """Remove a model from the state of the table."""
     if schema_editor.collect_sql or not is_responsible(schema_editor.connection.alias):
         return
     item_type = step.before.item_type

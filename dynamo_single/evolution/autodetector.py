@@ -1,7 +1,7 @@
-"""What has changed of the models in DynamoDB since the last migration, beside Django's own search for the SQL models.
+"""Find the changes of models in DynamoDB since the last migration, in addition to Django's search for SQL models.
 
-Django compares two project states. Before it does, our models are put into both as equal, so that it finds no
-difference in them and foreign keys of SQL models find their targets; what differs of ours is found here.
+Django compares two project states. Our models are put into both as equal, so that Django finds no difference in them
+and foreign keys of SQL models find their targets. This module finds the differences of our models.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from django.db.migrations.operations.base import Operation
 
 
-# What has changed of one model since its last snapshot, as the operations that lead from one to the other.
+# The comparison of one model with its last snapshot, as a list of operations.
 #
-# Whoever runs ``makemigrations`` is asked what a declaration cannot say: whether an attribute was renamed, and what
-# items get that lack a value. This module must not know the table.
+# ``makemigrations`` asks the user what a declaration does not contain: whether an attribute was renamed, and which
+# value existing items get. This part does not depend on the table.
 
 
 class Comparison:
-    """One model of now, and its snapshot of then, which the operations change step by step."""
+    """A model and its previous snapshot, which the operations change step by step."""
 
     def __init__(self, model: type[DynamoModel], before: Snapshot, questioner: Any) -> None:
         self.model, self.name = model, model.__name__
@@ -243,7 +243,7 @@ def _references_to(model: type[DynamoModel]) -> Iterator[str]:
 
 
 def _is_alike(before: StoredAttribute, after: StoredAttribute) -> bool:
-    """Whether values of one can be values of the other, so that it may be the same attribute under another name."""
+    """Return whether two attributes store compatible values, so that one may be the other renamed."""
     one, other = (
         (each.kind, dict(each.options), each.fold, each.steps, bool(each.copied), bool(each.counted))
         for each in (before, after)
@@ -257,7 +257,7 @@ def _is_equal(one: Snapshot, other: Snapshot) -> bool:
 
 
 def _is_importable(default: object) -> bool:
-    """Whether a file can name a default: no method of an object, and nothing that was defined inside a function."""
+    """Return whether a migration file can import a default: not a method of an object, and not a local function."""
     if not callable(default):
         return True
     return getattr(default, "__self__", None) is None and "<" not in getattr(default, "__qualname__", "<")

@@ -1,4 +1,4 @@
-"""What ``makemigrations`` and ``migrate`` do besides Django's own, as mixins for a project's or another app's subclass.
+"""Mixins for ``makemigrations`` and ``migrate``, also for a subclass of a project or another app.
 
 ``class Command(MakemigrationsMixin, other.Command)`` in an app that stands before ``dynamo_single`` in
 ``INSTALLED_APPS``; both commands' ``autodetector`` is a documented attribute since Django 5.2:

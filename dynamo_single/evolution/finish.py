@@ -1,4 +1,4 @@
-"""What is open in the tables of a project: what it is, and ending it by the migrations that began it."""
+"""Find the open changes in the tables of a project, and finish them by the migrations that started them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dynamo_single.table.table import get_table
 
 @dataclass(frozen=True)
 class TableChange:
-    """A change that is open, and the table that says so."""
+    """An open change, and the table that records it."""
 
     alias: str
     item_type: str
@@ -55,9 +55,10 @@ def migration_loader() -> MigrationLoader:
 
 
 def open_changes() -> list[TableChange]:
-    """What is open, in the order in which it was begun: a GetItem for each table that has models with migrations.
+    """Return the open changes in the order in which they started: a GetItem for each table that has models with
+    migrations.
 
-    Nothing, without a request, if no migration has operations on items; and nothing without a table.
+    Sends no request if no migration has operations on items.
     """
     graph = migration_loader()
     if not any(map(has_items_to_change, graph.disk_migrations.values())):

@@ -1,6 +1,6 @@
-"""What a migration does to the number of a model's shards: the table records it, for a time to come.
+"""Change the number of a model's shards: the table records it for a future time.
 
-No item is touched, and a number is never taken back: items are divided by it, and code of before reads it too.
+Items are not changed. A number is never removed, since items are divided by it and older code reads it too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The run of ``migrate`` that this context is in: what the command was asked for, and where it is.
+"""The current run of ``migrate``: its options, and the migration that it applies.
 
-Django calls an operation without saying of which migration it is, or with which options the command was called. Without
-a command there are the defaults.
+Django calls an operation without its migration or the options of the command. Without a command the defaults apply.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def use_run(run: Run) -> Iterator[Run]:
         _current.reset(token)
 
 
-# What ``sqlmigrate`` shows of a migration: the requests that read the items, and when.
+# The output of ``sqlmigrate``: the requests that read the items, and when they are sent.
 
 
 def print_tasks(when: str, given: Sequence[Task], lines: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""A dry run of migrations: what they would do to the items as they are now, shown of some of them, without a write."""
+"""Rehearse migrations: report their effect on a sample of the current items without writing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is stored of a model at one time: its keys, attributes and unique rules, without the model itself.
+"""The stored form of a model at one time: its keys, attributes and unique rules, independent of the class.
 
-Everything here is a value or a pure function of one. This module must not know operations, or the table.
+All objects here are values or pure functions. This module does not depend on operations or on the table.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What Django's project state holds of a model in DynamoDB: its snapshot, in the place of a ``ModelState``.
+"""The state of a model in Django's project state: a snapshot instead of a ``ModelState``; and the form in the table's
+state.
 
-A subclass in ``ProjectState.models`` survives what Django does with states: ``clone()``, the loader, the executor
+A subclass in ``ProjectState.models`` survives Django's operations on states: ``clone()``, the loader, the executor
 forwards and backwards, and squashing.
 """
 
@@ -83,9 +84,9 @@ def put_snapshot(state: ProjectState, app_label: str, name: str, snapshot: Snaps
         state.reload_model(*key)
 
 
-# What the table's state item says of a model while its migrations are carried out: values before and after.
+# The form of a model in the table's state item, before and after each step of a migration.
 #
-# Pure. A change of a model is a difference of two snapshots; while it is open, the form has what both sides have.
+# A change of a model is the difference of two snapshots; while it is open, the form contains the parts of both.
 
 OPEN: Phase = "open"
 FILLED: Phase = "filled"

@@ -1,6 +1,6 @@
-"""One attribute as a migration knows it: how its values are stored, without the model.
+"""Attributes and unique rules in migrations: how values are stored, independent of the model's class.
 
-This module must not know operations, or the table.
+This module does not depend on operations or on the table.
 """
 
 from __future__ import annotations
@@ -184,9 +184,7 @@ def stored_attributes_of(model: type[DynamoModel]) -> dict[str, StoredAttribute]
     }
 
 
-# A unique rule as a migration knows it, without the model.
-#
-# This module must not know operations, or the table.
+# Unique rules.
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""What has to be true of a table's items, one module a subject.
+"""The checks of stored items, one module a subject.
 
-Each module has ``wanted()``, which names the other items to look at, and ``findings()``; they send nothing and must not
-know how a table is walked.
+Each module has ``wanted()``, which returns the keys of related items to read, and ``findings()``. They do not send
+requests and do not depend on how a table is walked.
 """

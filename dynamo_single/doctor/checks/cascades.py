@@ -1,8 +1,8 @@
-"""What goes along with its parent, or refers to it by ``on_delete``, and edges of many-to-many relations: none is left
-of an object that is gone, or in the trash without it.
+"""Children, references with an ``on_delete``, and edges of many-to-many relations: none outlives its parent or is live
+while that is in the trash.
 
-A key that an index holds can be behind, and a creation does not look at its parent; so a race can leave either. What
-would have gone along is deleted by a repair; the rest is for somebody to decide.
+An index can be behind, and a creation does not check its parent, so that a race can leave such items. A repair deletes
+children that would have been deleted with their parent. All others need a decision.
 """
 
 from __future__ import annotations

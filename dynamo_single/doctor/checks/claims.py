@@ -1,4 +1,4 @@
-"""Unique claims: each has an owner that has to have it, and each item has all of its claims."""
+"""Unique claims: each has an owner with its value, and each item has all of its claims."""
 
 from __future__ import annotations
 

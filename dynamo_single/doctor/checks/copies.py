@@ -1,4 +1,4 @@
-"""Copies of other objects' attributes: each is what its source has, and no source waits for its copies."""
+"""Copies of other objects' attributes: each equals its source, and no source has outdated copies."""
 
 from __future__ import annotations
 

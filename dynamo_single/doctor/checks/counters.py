@@ -1,4 +1,4 @@
-"""Counters of children: each is the number of live children that are stored."""
+"""Counters of children: each equals the number of stored live children."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items that follow from an object: each is there and as its object gives it, and none is left of what there was."""
+"""Derived items: each exists as its object defines it, and none outlives its source."""
 
 from __future__ import annotations
 

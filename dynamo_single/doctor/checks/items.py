@@ -1,4 +1,4 @@
-"""An item by itself: its type is known, it can be read, and its keys and folded copies are what its attributes give."""
+"""Individual items: each has a known type and can be read, and its keys and folded copies match its attributes."""
 
 from __future__ import annotations
 

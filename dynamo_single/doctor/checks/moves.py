@@ -1,4 +1,4 @@
-"""Objects that have moved and bear the mark of it: something that refers to them may not have followed."""
+"""Interrupted moves: objects with the marker of a move, to which others may still refer under the former identity."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Objects of folded addresses: each lies in the shard of the folded value, so that every spelling finds the same one.
+"""Objects with folded addresses: each is in the shard of the folded value, so that every spelling finds the same
+object.
 
-Entries of a schedule that were made before releases that fold hash the value as it is spelled. Once a later entry has
-begun, every process knows both places, and an object can move to the folded one.
+Schedule entries of releases that did not fold hash the value as it is spelled. After a later entry has started, every
+process knows both shards, and an object can move to the folded one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Work on the items of a table while it is in use: in parallel, at a given pace, resumable, after live traffic."""
+"""Backfill the items of a table in use: in parallel, rate-limited and resumable; live traffic takes precedence."""
 
 from dynamo_single.evolution.backfill.checkpoints import Failure, delete_checkpoints, started_work
 from dynamo_single.evolution.backfill.items import ensure_indexes

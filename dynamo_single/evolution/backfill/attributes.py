@@ -1,4 +1,4 @@
-"""Attributes added, renamed, converted and removed, with the claims, keys and folded copies that follow from them."""
+"""Add, rename, convert and remove attributes, with the claims, keys and folded copies that depend on them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _fill_computed(after: Snapshot, name: str) -> Task:
 
 
 def call_function(function: Callable[[Any], Any], argument: object) -> Any:
-    """What a project's function gives; whatever it raises is a failure of the item, and not of the work."""
+    """Call a project's function; any exception that it raises is a failure of the item only."""
     try:
         return function(argument)
     except Exception as error:

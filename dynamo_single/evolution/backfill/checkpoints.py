@@ -1,8 +1,8 @@
-"""How far work is, kept in the table itself: who carries it out, and where each of its segments is.
+"""The progress of work, stored in the table: its operator, and the position of each segment.
 
-One item for the work and one for each segment, all in one partition. Whoever carries work out writes a token of the own
-into all of them, in one transaction, and each later write holds only under that token: of two operators one goes on.
-This module must not know how items are changed.
+The work and each segment have one item, all in one partition. An operator writes a token into all of them in one
+transaction, and each later write is conditional on the token, so that only one of two operators continues. This module
+does not depend on how items are changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Claims that follow an item's change, and unique rules added and removed.
+"""Add and remove claims: with the change of an item, with a unique rule, and with a move to another key.
 
-A claim is written in one transaction with its owner, or with a check that the owner is as it was read: two items never
-hold one value, whoever writes meanwhile.
+A claim is written in one transaction with its owner, or with a check that the owner is unchanged: two items never have
+one value, even with concurrent writers.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _names(snapshot: Snapshot, rule: UniqueRule) -> tuple[list[str], str]:
     return [snapshot.attributes[name].stored for name in rule.attributes], rule.name
 
 
-# Items that get another primary key, or another type: each is moved in one transaction, with its claims.
+# Moves: each item with a new primary key or type is moved in one transaction, with its claims.
 
 
 def move_items(before: Snapshot, after: Snapshot) -> Task:

@@ -1,7 +1,7 @@
-"""Numbers that follow from other objects, written into items: each is counted again, by a Query for each item.
+"""Count the children of items, by a Query for each item.
 
-The one change that asks the table, as no key names what it has to do with. Before that it writes a mark, which whoever
-creates or deletes one of them takes away in its own transaction.
+This is the one change that reads other items by itself. It first sets a marker, which any process that creates or
+deletes a child removes in the same transaction.
 """
 
 from __future__ import annotations

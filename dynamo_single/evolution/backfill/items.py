@@ -1,7 +1,7 @@
-"""One item brought up to date: its change is sent under the conditions of what was read, and live traffic wins.
+"""Change one item, conditional on what was read, and create the indexes that new keys need.
 
-A change that is refused because something was written meanwhile is made again, of the item as it is then. This module
-must not know where items come from.
+If another process changes the item in the meantime, the change is computed again from the new item. This module does
+not depend on where items come from.
 """
 
 from __future__ import annotations
@@ -148,9 +148,7 @@ def _only_conditions(error: TransactionCancelled) -> bool:
     return codes <= {"ConditionalCheckFailed", "TransactionConflict"}
 
 
-# The indexes that a key is to be written on: made one at a time and waited for, before any item is changed.
-#
-# This module must not know keys or items.
+# Indexes: they are created one at a time, and are ready before any item is changed.
 
 
 def ensure_indexes(

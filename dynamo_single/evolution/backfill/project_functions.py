@@ -1,4 +1,4 @@
-"""A project's own function over items, by the attributes' names of then."""
+"""Run a project's function over items, with the attribute names of the migration."""
 
 from __future__ import annotations
 

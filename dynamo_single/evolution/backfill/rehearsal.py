@@ -1,4 +1,4 @@
-"""A dry run: what work would do, shown of some items, without a write."""
+"""Rehearse work: compute its changes for a sample of items without writing."""
 
 from __future__ import annotations
 

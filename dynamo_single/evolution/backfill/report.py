@@ -1,4 +1,4 @@
-"""What is reported of work: before it begins, while it goes on, and of what failed. Sends one DescribeTable."""
+"""Report work: the estimate before it, its progress, and its failures. Sends one DescribeTable."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""One item turned into another: the update that does it, under the condition of all that it follows from.
+"""Rewrite items: the conditional update from one item to another, index keys, schema upgrades and copies.
 
-Pure. This module must not know what the item is turned into, or why.
+All functions are pure. This module does not depend on the reason for a change.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _keys(snapshot: Snapshot, indexes: frozenset[str], *, live: bool) -> list[st
     return [name for name, key in snapshot.keys.items() if key.index in indexes]
 
 
-# Index keys added, altered and removed: one task, which gives items the keys that a snapshot says.
+# Index keys: one task writes the keys of a snapshot.
 
 
 def rewrite_index_keys(after: Snapshot, indexes: Iterable[str]) -> Task:
@@ -115,7 +115,7 @@ def _is_earlier(after: Snapshot, item: Item) -> bool:
     return matches(below_version(EVERYTHING, after.schema_version), item)
 
 
-# Items of earlier schema versions brought to a later one by the functions of their model.
+# Schema upgrades: items of an earlier version are upgraded by the functions of their model.
 
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 
@@ -151,7 +151,7 @@ def current_schema(after: Snapshot) -> Schema:
     return schema
 
 
-# Copies of other objects' attributes written into items: each as its source has it at that moment.
+# Copies: each is written with the current value of its source.
 
 
 def fill_copy(after: Snapshot, name: str) -> Task:

@@ -1,6 +1,6 @@
-"""Carrying work out: threads over the segments of a table, a sign of life now and then, and an end in good order.
+"""Run work: threads over the segments of a table, a periodic sign of life, and a clean stop.
 
-What is done is kept in checkpoints, so that a process may be killed at any point. This module must not know what is
+Checkpoints store the progress, so that a process can be killed at any point. This module does not depend on what is
 done to an item.
 """
 
@@ -34,10 +34,10 @@ from dynamo_single.table.flow import run
 from dynamo_single.table.request import Request, Response
 from dynamo_single.table.table import Table, patience
 
-# Walking one segment of a table, page by page, with a checkpoint after each page whose writes are all answered.
+# Walk one segment page by page, with a checkpoint after all writes of a page have a response.
 #
-# A parallel Scan reads its segments beside each other (AWS developer guide, "Scanning tables", parallel scan). This
-# module must not know threads, or what is done to an item.
+# A parallel Scan reads its segments independently (AWS developer guide, "Scanning tables", parallel scan). This part
+# does not depend on threads, or on what is done to an item.
 
 
 @dataclass(frozen=True, slots=True)

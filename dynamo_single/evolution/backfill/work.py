@@ -1,7 +1,7 @@
-"""What is to be done with a table's items, as values: a piece of work, what one item needs, and how it is to be sent.
+"""Work on a table's items, as values: passes, tasks, and options.
 
-Operations make these, and nothing here sends a request. A change is a pure function, but for the one that counts, so
-that it can be asked again for an item that was written meanwhile, and so that doing a page twice does no harm.
+Operations create these values, and this module sends no requests. A change is a pure function, except the one that
+counts. It can be computed again for an item that changed in the meantime, and repeating a page is harmless.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The operations that a migration file names; one file for each family."""
+"""The operations of migration files, one module for each family."""

@@ -1,6 +1,6 @@
-"""What the operations share: their place in Django's migrations, and which of them make one.
+"""The base of all operations, and the tasks of those that change attributes.
 
-An operation changes the snapshot of one model, and says what is to be done with its items. It sends nothing itself.
+An operation changes the snapshot of one model, and lists the tasks for its items. It does not send requests.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def is_independent(one: ItemsOperation, other: ItemsOperation) -> bool:
     return EVERYTHING not in touched and touched[0].isdisjoint(touched[1])
 
 
-# What operations on attributes have done to items: the passes that fill, copy, release and take out.
+# The tasks of operations on attributes: fill, copy, release and remove.
 
 #: Gives an attribute's value of the other values of an item, by the attributes' names of then.
 Compute = Callable[[Mapping[str, Any]], Any]

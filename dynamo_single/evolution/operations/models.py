@@ -1,4 +1,4 @@
-"""Operations on a whole model: that it is there, what it is called, and where its items lie."""
+"""Operations on a whole model: its existence, its name, and the keys of its items."""
 
 from __future__ import annotations
 

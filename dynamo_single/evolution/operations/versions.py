@@ -1,4 +1,4 @@
-"""Operations on the schema version of a model: that it was raised, and bringing every item to it."""
+"""Operations on the schema version of a model: raise it, and upgrade all items to it."""
 
 from __future__ import annotations
 
