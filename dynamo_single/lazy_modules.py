@@ -1,14 +1,14 @@
-"""Modules that are imported when something of them is first used: a process that never uses them starts sooner.
+"""Import modules on first use: a process that never uses them starts faster.
 
-They are named at the top, as imports are, and type checkers see the import::
+They are declared at the top like imports, and type checkers see the import::
 
     if TYPE_CHECKING:
         from cryptography.hazmat.primitives.ciphers import aead
     else:
         aead = LazyModule("cryptography.hazmat.primitives.ciphers.aead")
 
-This is for libraries that take milliseconds and for what most processes do without. Nothing of them can be used while
-the module is imported that names them. This module must not know what is imported by it.
+Use it for libraries that take milliseconds to import and that most processes do not need. A module cannot use them
+while it is being imported itself. This module does not depend on the modules that it imports.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 
 class LazyModule:
-    """Stands for a module by its dotted name; each attribute is looked up in the module at that moment."""
+    """A proxy for a module by its dotted name; each access to an attribute looks it up in the module."""
 
     __slots__ = ("_name",)
 

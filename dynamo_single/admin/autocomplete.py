@@ -1,4 +1,4 @@
-"""What a field with autocomplete offers: what its search finds, or what has the key that is typed."""
+"""Autocomplete of references: the results of a search, or the object with the typed key."""
 
 from __future__ import annotations
 

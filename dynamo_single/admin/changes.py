@@ -1,4 +1,4 @@
-"""What the log says of a change: which fields, from what to what, of an object and of its inlines. It sends nothing."""
+"""The log's message of a change: the fields of an object and its inlines, with their values before and after."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Content types where no SQL database holds them: the one place that knows.
+"""Content types of projects without an SQL database.
 
-The change form asks ``ContentType.objects.get_for_model`` for a number that its templates do not use. Without SQL there
-is no such number, and a content type without one stands in.
+The change form calls ``ContentType.objects.get_for_model`` for a number that its templates do not use. Without SQL
+there is no such number, so that an unsaved content type is used.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 
 
 def unsaved_content_type(model: type[DynamoModel]) -> Any:
-    """A content type that is stored nowhere: it knows the model's names, and its ``pk`` is ``None``."""
+    """Return an unsaved content type with the model's names; its ``pk`` is ``None``."""
     from django.contrib.contenttypes.models import ContentType
 
     return ContentType(app_label=model._meta.app_label, model=model._meta.model_name)

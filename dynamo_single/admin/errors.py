@@ -1,4 +1,4 @@
-"""What the admin says when DynamoDB refuses: a save becomes a form's error, a list a page that explains."""
+"""Errors of DynamoDB in the admin: a refused save becomes a form error, and a failed page an explanation."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _field_of(refusal: Exception, model: type[DynamoModel]) -> str | None:
     return names.get(refusal.field, refusal.field)
 
 
-# Pages that are rendered after their view has returned: what is refused then has an answer as well.
+# Responses that are rendered after their view has returned: errors at that time are handled too.
 
 
 def with_error_page(
@@ -180,7 +180,7 @@ def with_error_page(
     return response
 
 
-# The page in the place of one that DynamoDB gives no answer for, or an answer that cannot be read.
+# The page that is shown while DynamoDB does not respond, or if an item cannot be read.
 
 #: What a page of its own stands for.
 UNAVAILABLE = (*AWAY, UnexpectedItem, UnreadableItem)

@@ -1,6 +1,6 @@
-"""What was done in the admin, by whom: the log for users that live in DynamoDB.
+"""The admin's log for users in DynamoDB.
 
-Imported only where they do, once apps are loaded. Entries are written by ``history``.
+It is imported only if users are there, after apps are loaded. ``history`` writes its entries.
 """
 
 from __future__ import annotations

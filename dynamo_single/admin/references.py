@@ -1,4 +1,4 @@
-"""What model admins and inlines share: fields for references, and the addresses that objects have on the site."""
+"""Fields of references in the forms of model admins and inlines, and the addresses of objects on the site."""
 
 from __future__ import annotations
 
@@ -32,12 +32,11 @@ if TYPE_CHECKING:
     from django.forms.renderers import BaseRenderer
 
 
-# What the forms of a request refer to: read once, and in batches, however many forms name it.
+# The referenced objects of a request's forms, which are read once and in batches.
 #
-# Django reads the object of each reference of each form that is sent, and asks for each once more whether it is
-# there; a field that shows what it refers to beside its key reads that for each form. Here each form says what it
-# refers to when it is made, and the first that needs one of these objects has all of them read. This module must not
-# know what the forms are for.
+# Django reads the object of each reference in each submitted form, and checks once more that it exists; a field that
+# shows the object next to its key reads it for each form. Here each form registers its references when it is created,
+# and the first form that needs an object causes all to be read. This part does not depend on the purpose of the forms.
 
 F = TypeVar("F")
 
@@ -77,7 +76,7 @@ class _KeyedObjects:
 
 
 class ReferencedObjects:
-    """What the forms of one request refer to."""
+    """The objects that the forms of one request refer to."""
 
     def __init__(self) -> None:
         self._answers: list[tuple[type[DynamoModel], object, _KeyedObjects]] = []
@@ -130,7 +129,7 @@ class ReferencedObjects:
 
 
 def referenced_objects(request: HttpRequest) -> ReferencedObjects:
-    """What the forms of a request refer to."""
+    """Return the objects that the forms of a request refer to."""
     found: ReferencedObjects = request.__dict__.setdefault(_REFERRED, ReferencedObjects())
     return found
 
@@ -288,10 +287,10 @@ class _ChosenOnly:
 _WIDGETS: dict[type[Widget], type[Widget]] = {ForeignKeyRawIdWidget: _RawKey, AutocompleteSelect: _Autocomplete}
 
 
-# What the fields of references offer, read once for all forms of a page.
+# The choices of references, which all forms of a page share.
 #
-# Django reads the choices of a field for each form that shows it: once for each row of an inline or of a list that
-# can be edited. Here the forms of one request that ask for the same objects share what the first of them has read.
+# Django reads the choices of a field for each form: once for each row of an inline or an editable list. Here the forms
+# of one request that need the same objects share what the first of them has read.
 
 #: What a request has read for its choices, in its ``__dict__``: it ends with the request, so that it is never stale.
 _CHOICES = "_dynamo_single_choices"

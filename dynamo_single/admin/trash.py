@@ -1,4 +1,4 @@
-"""The trash in the admin: what may be done with an object there, and the words for it."""
+"""The trash in the admin: deletions, restores, and their messages."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def permanent_deletion(deletion: Any) -> Any:
 
 
 def has_trash(model: type[DynamoModel]) -> bool:
-    """Whether the model has soft delete."""
+    """Return whether the model has soft delete."""
     return hasattr(model, "deleted_objects")
 
 
 def is_deleted(obj: object) -> bool:
-    """Whether the object is in the trash."""
+    """Return whether the object is in the trash."""
     return bool(getattr(obj, "is_deleted", False))
 
 
@@ -110,7 +110,7 @@ def _protecting_objects(objects: list[DynamoModel]) -> list[DynamoModel]:
 
 
 def admin_of(modeladmin: DynamoModelAdmin, obj: DynamoModel) -> Any:
-    """The admin of an object's model; none for children that are not registered, as in Django."""
+    """Return the admin of an object's model; ``None`` for unregistered models, as in Django."""
     if isinstance(obj, modeladmin.model):
         return modeladmin
     site = modeladmin.admin_site
@@ -199,7 +199,7 @@ def restore_view(modeladmin: Any, request: HttpRequest, object_id: str) -> HttpR
 
 
 def change_url(modeladmin: Any, obj: Any) -> str:
-    """The address of an object's page."""
+    """Return the address of an object's page."""
     name = f"admin:{modeladmin.opts.app_label}_{modeladmin.opts.model_name}_change"
     return reverse(name, args=(quote(obj.pk),), current_app=modeladmin.admin_site.name)
 

@@ -1,4 +1,4 @@
-"""Which actions become jobs: those that delete or restore, of more objects than one request of a browser takes."""
+"""Turn deletions and restores of more objects than one request can handle into jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job: what somebody wants to be done with many objects, and how much of it is."""
+"""A job: an action on many objects, and its progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a job: claim its next batch, run it, and record it as done."""
+"""Run jobs: create one, claim its next batch, run it, record it as done, and leave out damaged jobs."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def _send_message(request: HttpRequest, modeladmin: DynamoModelAdmin, job: Admin
     modeladmin.message_user(request, text % found, messages.SUCCESS)
 
 
-# Leave damaged jobs out, so that they stop no page; the log names each.
+# Damaged jobs: they are left out of pages, and logged.
 
 #: What reading an item raises that does not hold what a job has.
 DAMAGE_ERRORS: Final = (UnexpectedItem, UnreadableItem)

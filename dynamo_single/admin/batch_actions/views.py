@@ -1,4 +1,4 @@
-"""The list of one's jobs, and the page of one: what is to be done, how far it is, and the button that carries it on."""
+"""The pages of batch actions: the user's jobs, and the progress of one with a button to resume it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""An object's form: what it shows beside the fields, how it is merged with what others wrote, and how it is saved."""
+"""The change form: additional content, concurrent edits, and saving."""

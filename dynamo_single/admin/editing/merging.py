@@ -1,4 +1,4 @@
-"""Forms of the admin that show what somebody else has changed meanwhile; for a model's admin and for its inlines."""
+"""Forms that merge concurrent edits, and forms with a row for each declared element of a map or list."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Saving a form: the object, its inlines and the log's entry as one transaction, or in parts where that cannot be.
+"""The change form: save it in one transaction, choose the page after it, and show unknown attributes and the version.
 
-What a form writes is collected in a block of ``transactions``, which is sent when the log's entry is in it. Nothing is
-written where anything of it is refused.
+A form's writes are collected in a block of ``transactions``, which is sent with the log's entry. If any of them is
+refused, nothing is written.
 """
 
 from __future__ import annotations
@@ -205,9 +205,9 @@ def _with_refusal(form: Any, save: Callable[[], None]) -> None:
         raise RelatedRefused(form.instance, refusal) from refusal
 
 
-# Where one is led after a save or a deletion of an object of a model that no key lists.
+# The page after a save or a deletion, for models whose objects no key lists.
 #
-# Django leads to the list, which says then that it cannot be shown, though all went well.
+# Django redirects to the list, which would report that it cannot be shown although the save succeeded.
 
 
 class RedirectMixin(_Base):
@@ -248,7 +248,7 @@ class RedirectMixin(_Base):
         return is_list and not in_key_order(queryset)[1]
 
 
-# The page of an object's form: what parts of a model's admin add to it, before and after Django has made it.
+# Additions to the context of the form's page, before and after Django renders it.
 
 
 class FormContextMixin(_Base):
@@ -354,7 +354,7 @@ def value_text(value: object) -> str:
     return text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]}…"
 
 
-# The version that a form of the admin was shown for: ``check_version`` of a ``DynamoModelAdmin``.
+# The version that a form was shown for: ``check_version`` of a ``DynamoModelAdmin``.
 
 
 def versioned_form(form: Any, model: type[DynamoModel]) -> Any:

@@ -1,6 +1,7 @@
-"""The rows of a list that one page of the admin holds in memory: one bound, one reading and many questions.
+"""The rows of a list that a page of the admin keeps in memory: they are read once, up to a bound, and used by many
+queries.
 
-A page begins to hold rows by ``share_rows()``, which the querysets of its admins share then.
+A page starts to share rows by ``share_rows()``; the querysets of its admins use them then.
 """
 
 from __future__ import annotations
@@ -39,23 +40,23 @@ class ListTooLarge(NotSupported):
 
 
 def limit_of(model_admin: Any) -> int:
-    """How many rows an admin's list may hold; 0 for none."""
+    """Return how many rows a list may keep in memory; 0 for none."""
     return int(getattr(model_admin, "list_max_in_memory", None) or 0)
 
 
 def share_rows(request: HttpRequest) -> None:
-    """Let the querysets of this request's list share what they hold."""
+    """Let the querysets of a request share their rows."""
     request.__dict__[_NAME] = {}
 
 
 def ensure_shared_rows(request: HttpRequest) -> None:
-    """The same for a list that is made outside of its page, by a view of a project's own."""
+    """Let the querysets of a request share their rows, unless they do already; for lists in a project's own views."""
     if _NAME not in request.__dict__:
         share_rows(request)
 
 
 def with_cache(request: object, model_admin: Any, queryset: Any) -> Any:
-    """A queryset that may be answered of held rows; the same where the page does not hold any."""
+    """Return a queryset that may use the shared rows; unchanged if the page has none."""
     held = request.__dict__.get(_NAME)
     limit = limit_of(model_admin)
     if not hasattr(queryset, "_asked"):
@@ -70,13 +71,13 @@ def with_cache(request: object, model_admin: Any, queryset: Any) -> Any:
 
 
 def cache_of(queryset: Any) -> CachedLists | None:
-    """What a queryset may be answered of."""
+    """Return the shared rows of a queryset."""
     found: CachedLists | None = queryset._asked.held
     return found
 
 
 def without_cache(queryset: QuerySet[DynamoModel]) -> QuerySet[DynamoModel]:
-    """The queryset, answered by keys alone."""
+    """Return a queryset that uses keys only."""
     return queryset._asking(replace(queryset._asked, held=None))
 
 
@@ -123,12 +124,12 @@ def count_rows(model_admin: Any, queryset: Any) -> int:
 
 
 def disable(request: HttpRequest) -> None:
-    """Hold nothing for the rest of this request."""
+    """Stop sharing rows for the rest of this request."""
     request.__dict__[_NAME] = None
 
 
 def is_disabled(request: HttpRequest) -> bool:
-    """Whether there was too much to hold."""
+    """Return whether sharing was stopped because of too many rows."""
     return _NAME in request.__dict__ and request.__dict__[_NAME] is None
 
 
@@ -139,12 +140,12 @@ def is_exceeded_by(queryset: Any) -> bool:
 
 
 def is_exceeded(request: HttpRequest) -> bool:
-    """Whether something was to be held that is too large."""
+    """Return whether any queryset of the request has too many rows."""
     return any(held.is_exceeded for held in (request.__dict__.get(_NAME) or {}).values())
 
 
 def cached_row_count(request: HttpRequest) -> int | None:
-    """How many rows the page was made of in memory; ``None`` if keys answered all of it."""
+    """Return how many rows the page used from memory; ``None`` if keys supported all queries."""
     found = [held for held in (request.__dict__.get(_NAME) or {}).values() if held.is_used]
     return sum(held.rows for held in found) if found else None
 

@@ -1,4 +1,4 @@
-"""Lists that cannot be shown, in words for the people who run a site; what developers need to know stands below."""
+"""The page for a list that is not supported: a message for the site's staff, and the details for developers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def use_list_template(response: HttpResponseBase) -> None:
 
 
 def too_many_rows(model_admin: DynamoModelAdmin) -> str:
-    """That there are more rows than an admin's list looks at."""
+    """Return the message that there are more rows than a list reads."""
     return _("There are more than %(limit)d %(name)s, which are too many to look through at once.") % {
         "limit": in_memory.limit_of(model_admin),
         "name": model_admin.opts.verbose_name_plural,
@@ -41,7 +41,7 @@ def too_many_rows(model_admin: DynamoModelAdmin) -> str:
 
 
 def refused_page(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> HttpResponseBase:
-    """The page in the place of a list that cannot be shown: status 400, and why."""
+    """Return the page instead of a list that is not supported: status 400, and the reason."""
     message = explanation(error)
     logger.warning("The list %s cannot be shown: %s", hide(request.get_full_path()), message)
     request.current_app = model_admin.admin_site.name
@@ -72,7 +72,7 @@ def _scan_link(model_admin: DynamoModelAdmin, request: HttpRequest, error: Excep
 
 
 def explanation(error: Exception) -> str:
-    """What a developer needs to know."""
+    """Return the details for a developer."""
     if isinstance(error, in_memory.ListTooLarge):
         return in_memory.missing_key(error.changelist.queryset)
     return str(error)

@@ -1,7 +1,7 @@
 """The search of a list: ``search_fields`` with Django's prefixes and suffixes.
 
-Among rows that are held in memory every word is found in any field, anywhere in it and in any case, as in Django. Past
-their bound the whole text is looked for by keys.
+Among rows in memory every word is found anywhere in any field, regardless of case, as in Django. If there are too many
+rows, the whole text is searched by keys.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _lookup_of(model: type[DynamoModel], name: str) -> Any:
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a search; what stands in quotation marks is one."""
+    """Return the words of a search; text in quotation marks is one word."""
     return ["".join(found) for found in _WORDS.findall(text)]
 
 
@@ -67,7 +67,7 @@ def contains_words(queryset: QuerySet[DynamoModel], fields: Sequence[str], text:
 
 
 def _fits_type(queryset: QuerySet[DynamoModel], lookup: str, word: str) -> bool:
-    """Whether a word is of the type of the attribute that it would be compared with."""
+    """Return whether a word can be a value of the attribute that it is compared with."""
     try:
         objects.plan(state_of(queryset.filter(**{lookup: word}).order_by()))
     except (InvalidValue, ValidationError, ValueError):

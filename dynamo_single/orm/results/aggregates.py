@@ -1,7 +1,7 @@
-"""``aggregate()``: what a key answers by itself is one request; anything else is added up over a bounded reading.
+"""``aggregate()``: one request if keys support it, otherwise a bounded read that is aggregated in memory.
 
-It reads Django's aggregate expressions into ``Measure`` values, as ``where`` reads conditions. This module must not
-know groups, rows or annotated objects.
+It reads Django's aggregate expressions into ``Measure`` values. This module does not depend on groups, rows or
+annotated objects.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FUNCTIONS: dict[type[Any], Function] = {Count: "Count", Min: "Min", Max: "Max", 
 
 
 def named_expressions(args: Sequence[Any], kwargs: Mapping[str, Any], method: str) -> dict[str, Any]:
-    """The expressions that a method was given, by alias, in the order in which Django has their results."""
+    """Return the expressions of a method's arguments by alias, in the order of Django's results."""
     strange = [str(each) for each in (*args, *kwargs.values()) if not hasattr(each, "resolve_expression")]
     if strange:
         raise TypeError(f"QuerySet.{method}() received non-expression(s): {', '.join(strange)}.")
@@ -61,7 +61,7 @@ def named_expressions(args: Sequence[Any], kwargs: Mapping[str, Any], method: st
 
 
 def check_function(model: type[DynamoModel], alias: str, expression: Any) -> None:
-    """Refuse everything but the five aggregates, as they are."""
+    """Raise ``NotSupported`` for expressions other than the five plain aggregates."""
     if type(expression) not in FUNCTIONS:
         raise NotSupported(
             f"{model._meta.label}: {alias}={shown(expression)} is not supported: there are "
@@ -78,10 +78,7 @@ def check_function(model: type[DynamoModel], alias: str, expression: Any) -> Non
 def read_measure(
     model: type[DynamoModel], query: sql.Query, alias: str, expression: Any, *, summarize: bool
 ) -> Measure:
-    """The measure of an aggregate expression; raises ``NotSupported`` by name for what cannot be computed.
-
-    Django's ``query`` knows the names that it may be of.
-    """
+    """Return the measure of an aggregate expression; raises ``NotSupported`` by name for unsupported ones."""
     check_function(model, alias, expression)
     if isinstance(_condition_of(expression), Q):
         check_nesting((_condition_of(expression),))
@@ -148,7 +145,7 @@ def _field(model: type[DynamoModel], alias: str, expression: object, source: obj
 
 
 def _place(source: Any) -> str:
-    """The place in a document that an expression is about, as lookups name it."""
+    """Return the path in a document that an expression names, in the form of lookups."""
     steps: list[str] = []
     while isinstance(source, KeyTransform):
         steps, source = [str(source.key_name), *steps], source.lhs
@@ -196,7 +193,7 @@ async def aggregate(source: QueryState, measures: Sequence[Measure]) -> dict[str
 
 
 class Accumulators:
-    """Several measures of the same items."""
+    """Accumulates several measures over the same items."""
 
     def __init__(self, model: type[DynamoModel], measures: Sequence[Measure]) -> None:
         attributes = registry.attributes_of(model)
@@ -210,19 +207,19 @@ class Accumulators:
             self._each.append((tally, lower(measure.filter, layout), value))
 
     def add(self, item: Item) -> None:
-        """Take an item in."""
+        """Add an item."""
         found = item if self._schema is None else self._schema.current(item)
         for tally, condition, value in self._each:
             if condition == EVERYTHING or matches(condition, found):
                 tally.add(value(found))
 
     def results(self) -> list[object]:
-        """The result of each measure."""
+        """Return the result of each measure."""
         return [tally.result() for tally, _, _ in self._each]
 
 
 def measured_attributes(measures: Iterable[Measure]) -> set[str]:
-    """The attributes that measures look at."""
+    """Return the names of the attributes that measures read."""
     found: set[str] = set()
     for measure in measures:
         found |= {*attributes_of(measure.filter), *([measure.attribute] if measure.attribute else [])}
@@ -267,7 +264,7 @@ async def _aggregate_by_keys(source: QueryState, measures: Sequence[Measure]) ->
 
 
 def _plan_of(source: QueryState, measure: Measure) -> Plan | None:
-    """The plan that gives one measure by itself."""
+    """Return the plan of a single measure."""
     name = measure.attribute
     if measure.function in ("Sum", "Avg") or measure.distinct or measure.children:
         return None
@@ -290,7 +287,7 @@ def _plan_of(source: QueryState, measure: Measure) -> Plan | None:
 
 
 def _has_value(model: type[DynamoModel], measure: Measure) -> Condition:
-    """The condition that leaves out what counts for nothing: items without the attribute."""
+    """Return the condition that excludes items without the attribute."""
     name = measure.attribute
     layout = registry.layout_of(model)
     if name is None or name in layout.identity:

@@ -1,8 +1,8 @@
-"""Objects of a model that are read once, up to a bound, so that what no key answers is answered of them in memory.
+"""Cache the rows of a list, up to a bound, and evaluate in memory what no key supports.
 
-A question that keys answer exactly is asked of DynamoDB as ever. For another, what its key conditions reach is read
-whole, without a filter, and every condition, order and measure is worked out in Python: a page of the admin asks many
-questions of the same rows. This module must not know querysets or objects.
+A query that keys support exactly is sent to DynamoDB. For any other the range of its key conditions is read completely,
+without a filter, and Python evaluates all conditions, orders and measures: a page of the admin sends many queries for
+the same rows. This module does not depend on querysets or objects.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dynamo_single.orm.requests.expressions import divided
 from dynamo_single.table.request import NewItem
 from dynamo_single.table.table import Table
 
-#: What of a plan says which items it reads: the index, the key conditions, and whether the read is consistent.
+#: The part of a plan that decides which items are read: the index, the key conditions, and the consistency.
 ReadRange = tuple[str | None, tuple[KeyCondition, ...], bool]
 
 
@@ -51,16 +51,16 @@ class CachedLists:
 
     @property
     def is_used(self) -> bool:
-        """Whether anything was answered in memory."""
+        """Whether any query was evaluated in memory."""
         return any(found is not None for found in self._read.values())
 
     def has(self, plan: Plan) -> bool:
-        """Whether what a plan reads by one key is held already."""
+        """Return whether the range of a plan is cached."""
         return self._read.get((plan.index, plan.conditions, plan.consistent)) is not None
 
     @property
     def rows(self) -> int:
-        """How many items are held."""
+        """The number of cached items."""
         return sum(len(found) for found in self._read.values() if found is not None)
 
     async def pages(
@@ -73,7 +73,7 @@ class CachedLists:
         yield found[skip:stop]
 
     async def hold(self, table: Table, plan: Plan) -> None:
-        """Read what a plan of the kind ``held`` reaches, unless it was read."""
+        """Read the range of a plan of the kind ``held``, unless it is cached."""
         await self._items(table, plan.parts[0])
 
     async def _items(self, table: Table, reach: Plan) -> list[NewItem]:
@@ -108,7 +108,7 @@ async def _read_range(table: Table, reach: Plan, most: int) -> list[NewItem]:
 
 
 def is_exact(plan: Plan) -> bool:
-    """Whether a plan reads nothing but what it gives: its keys express all that was asked."""
+    """Return whether a plan reads only matching items: its keys express all conditions."""
     if plan.kind == "union":
         return all(map(is_exact, plan.parts))
     return plan.kind not in ("scan", "held") and (

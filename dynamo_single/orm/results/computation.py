@@ -1,7 +1,7 @@
-"""What is to be made of the matches after reading: annotated objects, groups, distinct rows or dates.
+"""Computations on matches after reading: annotations, groups, distinct rows or dates.
 
-A ``Computation`` is a value that a queryset carries along; ``planning`` says what is read for it, and ``rows`` carries
-it out. This module must not know plans, or how aggregates are read.
+A ``Computation`` is a value in the state of a queryset, and ``rows`` executes it. This module does not depend on plans,
+or on how aggregates are read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 
 
 class Dates(Struct, frozen=True):
-    """The periods of one attribute's values; days, or moments by the clocks of a time zone."""
+    """The periods of one attribute's values: dates, or datetimes in a time zone."""
 
     attribute: str
     kind: str
@@ -48,7 +48,7 @@ class Computation(Struct, frozen=True):
 
     @property
     def makes_rows(self) -> bool:
-        """Whether a result stands for several objects, so that a slice is not one of objects."""
+        """Whether a result represents several objects, so that a slice does not select objects."""
         return self.groups is not None or self.dates is not None
 
     def __str__(self) -> str:

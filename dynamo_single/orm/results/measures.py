@@ -1,6 +1,6 @@
-"""What an aggregate asks for, as a value, and adding it up: exactly, with missing values left out.
+"""Measures, their exact sums, and the truncation of dates; missing values are ignored.
 
-It must not know Django's expressions, plans or how values are read.
+This module does not depend on Django's expressions, on plans, or on how values are read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SCALAR_TYPES = ("S", "N", "B", "BOOL")
 
 
 class Measure(Struct, frozen=True):
-    """One aggregate: a function of an attribute, or of whole items without one; or a count of ``children``."""
+    """An aggregate: a function of an attribute or of whole items, or a count of ``children``."""
 
     alias: str
     function: Function
@@ -60,7 +60,7 @@ class Measure(Struct, frozen=True):
 
 
 class Accumulator:
-    """Adds up one measure, value by value, and gives its result in Django's type of it."""
+    """Accumulates one measure, value by value, and returns its result in Django's type."""
 
     def __init__(self, measure: Measure, attribute: Attribute | None) -> None:
         self.measure = measure
@@ -71,7 +71,7 @@ class Accumulator:
         self._seen: set[Hashable] = set()
 
     def add(self, value: Any) -> None:
-        """Take one value in; ``None`` counts for nothing."""
+        """Add a value; ``None`` is ignored."""
         if value is None:
             return
         if self.measure.distinct:
@@ -92,7 +92,7 @@ class Accumulator:
             self._outermost = value
 
     def result(self) -> Any:
-        """The number, or the value; the measure's default if nothing was taken in."""
+        """Return the result; the measure's default if no value was added."""
         function = self.measure.function
         if function == "Count":
             return self._count
@@ -111,7 +111,7 @@ class Accumulator:
 
 
 def comparable(attribute: Attribute | None, value: object) -> Hashable:
-    """A form of an attribute's value that is equal for equal values, and can be hashed and, of a scalar, ordered."""
+    """Return a hashable form of a value: equal values have equal forms, and those of scalars are ordered."""
     if isinstance(value, datetime.datetime):
         return clock.in_utc(value)
     plain = attribute is None or (attribute.attr_type in _SCALAR_TYPES and not isinstance(attribute, JSONAttribute))
@@ -140,16 +140,14 @@ def _exact(value: float | Decimal) -> Decimal:
 
 
 def _in_attribute_type(attribute: Attribute | None, number: Decimal) -> Decimal | float:
-    """A sum as the attribute's own values are."""
+    """Return a sum in the type of the attribute."""
     if isinstance(attribute, DecimalAttribute):
         return number
     whole = number == number.to_integral_value()
     return int(number) if whole else float(number)
 
 
-# Days and moments cut off to the year, month, week, day, hour, minute or second that they are in, as Django does it.
-#
-# This module must not know attributes or querysets.
+# Truncation of dates and datetimes to a year, month, week, day, hour, minute or second, as in Django.
 
 DATE_PERIODS = ("year", "month", "week", "day")
 DATETIME_PERIODS = (*DATE_PERIODS, "hour", "minute", "second")
@@ -157,21 +155,21 @@ ORDERS = ("ASC", "DESC")
 
 
 def check_period(kind: str, kinds: tuple[str, ...], order: str) -> None:
-    """Refuse a kind of period, or an order, that there is not."""
+    """Raise an error for an unknown period or order."""
     for name, value, known in (("kind", kind, kinds), ("order", order, ORDERS)):
         if value not in known:
             raise InvalidValue(f"{name!r} is one of {', '.join(map(repr, known))}, not {shown(value)}.")
 
 
 def period_of_date(value: datetime.date, kind: str) -> datetime.date:
-    """The first day of the period that a day is in; of an aware moment, that of its day in the current time zone."""
+    """Return the first day of the period of a day; an aware datetime is converted to the current time zone."""
     if isinstance(value, datetime.datetime):
         value = (timezone.localtime(value) if timezone.is_aware(value) else value).date()
     return _first_day(value, kind)
 
 
 def period_of_datetime(value: datetime.datetime, kind: str, zone: datetime.tzinfo) -> datetime.datetime:
-    """The beginning of the period that a moment is in, by the clocks of a time zone, or as a naive one shows it."""
+    """Return the start of the period of a datetime in a time zone, or in the values of a naive one."""
     # As in Django, the hour that clocks show twice is one period, the first of the two.
     is_aware = timezone.is_aware(value)
     local = (value.astimezone(zone) if is_aware else value).replace(tzinfo=None, fold=0)

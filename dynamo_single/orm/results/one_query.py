@@ -1,8 +1,8 @@
-"""Several querysets read at once: kinds of objects that lie beside each other in one partition are read by one Query.
+"""Read several querysets together: models that are adjacent in one partition are read by one Query.
 
-Each queryset gets what its own plan would give, in the plan's order: the items of its range that meet its filter, which
-asks for the type of an item where several types can lie. Nothing is read that the plans would not read, but for single
-items between the ranges. This module must not know querysets.
+Each queryset gets the results of its own plan, in its order: the items of its range that meet its filter, which
+includes the item type if the range can contain several types. The combined Query reads nothing else except single items
+between the ranges. This module does not depend on querysets.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dynamo_single.table.request import Item
 
 
 class _ModelRange(Struct, frozen=True, eq=False):
-    """All objects of a model in one partition, which a queryset asks for, perhaps with those of other partitions."""
+    """All objects of a model in one partition, as a part of a queryset."""
 
     state: QueryState
     plan: Plan
@@ -42,7 +42,7 @@ class _ModelRange(Struct, frozen=True, eq=False):
 
     @property
     def low(self) -> str:
-        """What all of its sort keys begin with."""
+        """The prefix of all its sort keys."""
         return self.plan.layout.primary.sort.head
 
     def takes(self, item: Item, sort: str) -> bool:
@@ -51,7 +51,8 @@ class _ModelRange(Struct, frozen=True, eq=False):
 
 
 async def read_partitions(states: Sequence[QueryState]) -> list[list[Any] | None]:
-    """The objects of each queryset, one Query a megabyte of each partition; ``None`` for one that is read by itself."""
+    """Return the objects of each queryset: one Query for each megabyte of a partition; ``None`` for one to read
+    separately."""
     found = [_plan(state) for state in states]
     kinds = [_model_ranges(state, plan) if plan else [] for state, plan in zip(states, found, strict=True)]
     groups = [*_range_groups(chain.from_iterable(kinds))]
@@ -66,7 +67,7 @@ async def read_partitions(states: Sequence[QueryState]) -> list[list[Any] | None
 
 
 def _plan(state: QueryState) -> Plan | None:
-    """The plan of a queryset of whole objects, if it reads all of their kind in some partitions of the table."""
+    """Return the plan of a queryset that reads all objects of a model in some partitions of the table."""
     asked = state.asked
     special = (
         asked.columns,
@@ -88,7 +89,7 @@ def _plan(state: QueryState) -> Plan | None:
 
 
 def _is_whole(plan: Plan, condition: KeyCondition) -> bool:
-    """Whether a range holds all objects of the model in its partition."""
+    """Return whether a range contains all objects of the model in its partition."""
     head = plan.layout.primary.sort.head
     return not condition.operator or (condition.operator, condition.operands) == ("begins_with", (head,))
 
@@ -119,7 +120,7 @@ def _lowest_key(kind: _ModelRange) -> str:
 
 
 def _has_other_items(group: Sequence[_ModelRange]) -> bool:
-    """Whether any number of other models' items can lie among those of a group."""
+    """Return whether items of other models may be between those of a group."""
     first, last = group[0].low, max(_highest_key(kind.plan.layout) for kind in group)
     own = {kind.plan.layout.label for kind in group}
     partition = group[0].condition.partition

@@ -1,7 +1,7 @@
-"""Item collections: an object and its children in one partition, and objects read along with others.
+"""Read related objects: item collections, and the references of ``select_related``.
 
-``Children`` declares what lies beside an object. Where the children's partition is the object's own, one Query reads
-everything; elsewhere Django's ``prefetch_related`` sends one query for each relation.
+``Children`` declares the kinds of objects in an object's partition. One Query reads an object and the children in its
+partition; for other children Django's ``prefetch_related`` sends one query for each relation.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class CollectionMember(Struct, frozen=True):
 
     @property
     def item_type(self) -> str:
-        """What the children's items are marked with."""
+        """The item type of the children."""
         return registry.layout_of(self.model).item_type
 
     def takes(self, item: decode.Item) -> bool:
-        """Whether an item of the partition is one of them."""
+        """Return whether an item of the partition belongs to this kind."""
         return (
             item[names.ITEM_TYPE]["S"] == self.item_type
             and (self.condition is None or self.condition.includes(item[names.SORT_KEY]["S"]))
@@ -97,7 +97,7 @@ def members_of(state: QueryState, plan: Plan) -> Mapping[str, CollectionMember]:
 
 
 def _pk_of(plan: Plan) -> Any:
-    """The ``pk`` of the object that a plan reads by its key; ``None`` where its values are not given as they are."""
+    """Return the ``pk`` of the object that a plan reads by its key; ``None`` if its values were converted."""
     constraints = gather(plan.query.where, plan.layout)
     allowed = {} if constraints is None else constraints.allowed
     given = {name: allowed.get(name, ()) for name in plan.layout.identity}
@@ -161,7 +161,7 @@ def _children_plan(plan: Plan, children: Children, pk: object) -> Plan | None:
 
 
 def cost_of(state: QueryState, plan: Plan, lookup: object) -> str | None:
-    """What reading the children that a prefetch names will take, if that follows from the keys alone."""
+    """Return the cost of a prefetch, if the keys alone decide it."""
     children = getattr(state.model, lookup, None) if isinstance(lookup, str) else None
     if not isinstance(children, Children):
         return None
@@ -177,20 +177,20 @@ def cost_of(state: QueryState, plan: Plan, lookup: object) -> str | None:
 
 
 def _is_own(layout: ModelLayout) -> bool:
-    """Whether no two objects of a model lie in one partition, so that all that lies there is about the one."""
+    """Return whether each object of a model has a partition of its own."""
     parts = layout.primary.partition.parts
     return {part.name for part in parts if part.bound.exact} | wholly_written(parts) >= {*layout.identity}
 
 
 def _is_below(plan: Plan, condition: KeyCondition) -> bool:
-    """Whether the keys of children go on where all of the object's own values end: ``DEPT#d`` and ``DEPT#d#EMP#``."""
+    """Return whether the keys of children extend the complete key of the object: ``DEPT#d`` and ``DEPT#d#EMP#``."""
     template = plan.layout.primary.sort
     begins = condition.operator == "begins_with" and bool(template.parts)
     return begins and condition.operands[0].startswith(_key_prefix(plan) + SEPARATOR)
 
 
 def collection_plan(plan: Plan, wanted: Mapping[str, CollectionMember]) -> Plan:
-    """The plan that reads an object and its children together, in the place of the object's own."""
+    """Return the plan that reads an object and its children together."""
     ((partition, sort),) = plan.keys
     types = (plan.layout.item_type, *dict.fromkeys(member.item_type for member in wanted.values()))
     condition = KeyCondition(partition)
@@ -210,13 +210,13 @@ def collection_plan(plan: Plan, wanted: Mapping[str, CollectionMember]) -> Plan:
 
 
 def _key_prefix(plan: Plan) -> str:
-    """What the keys of an object and of all that lies below it begin with."""
+    """Return the prefix of the keys of an object and of everything below it."""
     ((_, sort),) = plan.keys
     return sort.removesuffix(plan.layout.primary.sort.tail)
 
 
 async def read_collection(state: QueryState, plan: Plan, wanted: Mapping[str, CollectionMember]) -> Pages[Any]:
-    """The object of a plan with its children: one Query a megabyte of its partition; nothing if it is missing."""
+    """Read an object and its children: one Query for each megabyte of the partition; empty if the object is missing."""
     ((_, sort),) = plan.keys
     model = state.model
     root: Any = None
@@ -241,7 +241,7 @@ async def read_collection(state: QueryState, plan: Plan, wanted: Mapping[str, Co
 def _assign_children(
     root: object, children: Mapping[str, list[Any]], wanted: Mapping[str, CollectionMember], mode: Any
 ) -> None:
-    """Let each object of a collection have its children, parents before theirs."""
+    """Assign the children of a collection to their parents, top down."""
     for path, member in wanted.items():
         mark(children[path], mode)
         if not member.forward:
@@ -258,7 +258,7 @@ def _assign_children(
 
 
 def _assign_to_parent(parent: Any, name: str, member: CollectionMember, children: list[Any]) -> None:
-    """Let an object know its children, and these know it."""
+    """Assign children to an object, and the object to its children."""
     for child in children:
         member.field.set_cached_value(child, parent)
     queryset = getattr(parent, name).get_queryset()
@@ -268,7 +268,7 @@ def _assign_to_parent(parent: Any, name: str, member: CollectionMember, children
 
 
 def check_references(model: type[DynamoModel], names: Sequence[object]) -> None:
-    """Refuse names for ``select_related`` that are no references of the model, or of the one before."""
+    """Raise an error for names in ``select_related`` that are not references."""
     for name in names:
         current: Any = model
         for step in str(name).split("__") if name is not None else ():

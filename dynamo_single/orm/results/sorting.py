@@ -1,6 +1,6 @@
-"""Orders that DynamoDB does not have: what they are by, and putting a list in order.
+"""Sort in memory: read the order of a queryset, and sort lists by attributes, references and nested values.
 
-This module must not know plans, groups, aggregates or columns.
+This module does not depend on plans, groups, aggregates or columns.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def _nested_sort(model: type[DynamoModel], name: OrderName) -> Sort | None:
 
 
 def is_by_attribute(sort: Sort) -> bool:
-    """Whether an order is by an attribute of the objects themselves, and by no place inside one."""
+    """Return whether an order is by an attribute of the objects themselves rather than by a nested value."""
     return "__" not in sort.attribute
 
 
 def without_missing(model: type[DynamoModel], name: OrderName) -> OrderName:
-    """What an order is by; where missing values go is left out if no item lacks the attribute."""
+    """Return the order; the position of missing values is omitted if no item lacks the attribute."""
     if not isinstance(name, OrderBy) or not (name.nulls_first or name.nulls_last):
         return name
     plain = OrderBy(name.expression, descending=name.descending)
@@ -77,7 +77,7 @@ def without_missing(model: type[DynamoModel], name: OrderName) -> OrderName:
 
 
 def check_orderable(model: type[DynamoModel], name: str, what: str) -> None:
-    """Refuse values that have no order: documents, sets and JSON."""
+    """Raise an error for values without an order: documents, sets and JSON."""
     if place_of(model, name) is not None:
         return  # what lies there is known when it is read
     attribute: Attribute = registry.attributes_of(model)[name]
@@ -116,9 +116,9 @@ def _sort_key(sort: Sort, value: Callable[[T, str], object]) -> Callable[[T], An
     return key
 
 
-# Orders by what a reference leads to, among rows that are held in memory: the objects are read in batches.
+# Orders by attributes of referenced objects, among rows in memory: the objects are read in batches.
 #
-# DynamoDB has no joins, so nothing else is ordered so. One reference is followed, and no further one from there.
+# DynamoDB has no joins, so that other querysets do not support such orders. Only one reference is followed.
 
 #: Between a reference and the attribute of what it leads to, in the name of a ``Sort``.
 _SEPARATOR = "__"
@@ -162,7 +162,7 @@ def _joined_sort(model: type[DynamoModel], name: OrderName) -> tuple[Sort, ...] 
 
 
 def is_joined(sort: Sort) -> bool:
-    """Whether an order is by what a reference leads to, or by a place inside a document."""
+    """Return whether an order is by a referenced object, or by a nested value."""
     return _SEPARATOR in sort.attribute
 
 
