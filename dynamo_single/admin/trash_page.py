@@ -148,7 +148,7 @@ class TrashContext(Struct, frozen=True):
     unnamed: int
     deleted_at: datetime
     deleted_by: str
-    deleted_with_name: str | None
+    taken_with: str | None
     purge_at: datetime | None
 
 
