@@ -60,15 +60,17 @@ REASONS = {
     r"\.(prepare|encode|decode|clean|current|value_at|from_text|missing_value)\(-> ": "a value of an attribute",
     r"\.(attribute_values|content_type|id|reference_field)\(-> ": "what an attribute of that name holds",
     r"^\.(references|leading)\(-> ": "the fields of models that are known at run time only",
-    r"^\.responsible_for\(-> ": "the admin of a model that is known at run time only",
+    r"^\.admin_of\(-> ": "the admin of a model that is known at run time only",
     r"\.make_field\(-> ": "a field of Django's, whatever it takes and gives",
     r"\.(read|aread_along|aggregate|by_pk|check|a?total|current_author)\(-> ": "values, rows or objects that are read",
     r"\.(read_values|signed|items|values|get_decoded)\(-> ": "values by name, of any type",
-    r"\.(refused_form|versioned|shown|hidden|with_values|worded|entries|write|for_good|of_parent|deletion_of)\(-> ": (
+    r"\.(refused_form|hide_values|with_values|log_entries|(write|deletion)_entry|permanent_\w+|children_of)\(-> ": (
         "classes and lists that are made for one page of the admin"
     ),
-    r"^\.(without_secrets|of_list|masked)\(-> ": ("classes and lists that are made for one page of the admin"),
-    r"^\.(atomic|identifier_label|stand_in|objects|save_options|deleted_objects|went_along|replaced)\(-> ": (
+    r"^\.(without_secrets|list_arguments|mask_column)\(-> ": (
+        "classes and lists that are made for one page of the admin"
+    ),
+    r"^\.(atomic|identifier_label|unsaved_content_type|(deleted_)?objects|save_options|deleted_with|replaced)\(-> ": (
         "several types, of which the caller knows which one it is given"
     ),
     r"^(LazyModule|Extract|UserGroupsForm|CursorListMixin|LogEntry|LogEntryManager|CopiedAttribute|PynamoDBHooks)\.": (
