@@ -88,7 +88,7 @@ class DynamoSingleConfig(AppConfig):
         checks.register(_check("migrations.check_apps"), checks.Tags.models, deploy=True)
         if sys.argv[1:2] == ["runserver"] and _is_command():
             # It names migrations that are not applied, and asks no check of databases.
-            checks.register(_check("migrations.check_served"), checks.Tags.models)
+            checks.register(_check("migrations.check_on_runserver"), checks.Tags.models)
         install_router()
         migration_state.install()
         sql_references.install()

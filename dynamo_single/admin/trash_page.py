@@ -75,7 +75,7 @@ class TrashPageMixin(_Base):
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Return Django's list; in the trash, name what the rows were deleted with: a BatchGetItem for each model."""
         changelist: Any = super().get_changelist_instance(request)
-        if deleted_with_name in changelist.list_display:
+        if taken_with in changelist.list_display:
             read_roots(self, request, changelist.result_list)
         return changelist
 
@@ -88,11 +88,11 @@ def trash_columns(model: Any, *, without: Sequence[object] = ()) -> list[object]
 
 def named_columns(fields: Iterable[str]) -> list[object]:
     """Return names of fields, with a callable that shows the object's name instead of ``deleted_with``."""
-    return [deleted_with_name if name == "deleted_with" else name for name in fields]
+    return [taken_with if name == "deleted_with" else name for name in fields]
 
 
 @display(description=_("deleted with"))
-def deleted_with_name(obj: DynamoModel) -> str | None:
+def taken_with(obj: DynamoModel) -> str | None:
     """Return the kind and name of the object that this one was deleted with; its key if it was not read."""
     if not getattr(obj, "deleted_with", None):
         return None
@@ -176,7 +176,7 @@ def trash_context(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: Any) 
         len(seen) - len(named),
         obj.deleted_at,
         _deleted_by(obj),
-        deleted_with_name(obj),
+        taken_with(obj),
         getattr(obj, "purge_at", None),
     )
 

@@ -161,7 +161,7 @@ def _refused_options(model_admin: Any) -> Iterator[_RefusedOption]:
         refused = _refusal(partial(_searched, queryset, name))
         if refused:
             yield _RefusedOption(f"search_fields: {name!r}", refused, "Search by texts, numbers or dates.")
-    for name in model_admin.list_filter if own.get_list_filter.__qualname__.startswith("ShowsTrash.") else ():
+    for name in model_admin.list_filter if own.get_list_filter.__qualname__.startswith("TrashPageMixin.") else ():
         refused = _refused_filter(queryset, name) if isinstance(name, str) else ""
         if refused:
             hint = "Filter by the model's own texts, numbers, dates and references, or write a SimpleListFilter."
