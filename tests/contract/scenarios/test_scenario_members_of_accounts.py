@@ -160,7 +160,7 @@ def test_a_member_who_is_already_there_is_not_changed(declared: Any, gaming: Any
 
 def test_nobody_joins_who_is_not_stored(gaming: Any, table: Table) -> None:
     before = everything(table)
-    with pytest.raises(User.DoesNotExist, match=r"No accounts\.User has pk 'nobody'; nothing was written"):
+    with pytest.raises(User.DoesNotExist, match=r"No accounts\.User has pk 'nobody'\. Nothing was written"):
         gaming.users.add("nobody")
     assert everything(table) == before
 
