@@ -97,11 +97,11 @@ def test_an_error_of_a_reader_has_no_other_one_as_its_context() -> None:
     ("name", "peer", "values"),
     [
         ("text", pynamodb.UnicodeAttribute(), st.text()),
-        ("integer", pynamodb.NumberAttribute(), st.integers(-(10**37), 10**37)),
+        ("integer", pynamodb.NumberAttribute(), st.integers(1 - 10**37, 10**37)),
         ("flag", pynamodb.BooleanAttribute(), st.booleans()),
         ("blob", pynamodb.BinaryAttribute(legacy_encoding=False), st.binary()),
         ("words", pynamodb.UnicodeSetAttribute(), st.sets(st.text(), min_size=1)),
-        ("numbers", pynamodb.NumberSetAttribute(), st.sets(st.integers(-(10**37), 10**37), min_size=1)),
+        ("numbers", pynamodb.NumberSetAttribute(), st.sets(st.integers(1 - 10**37, 10**37), min_size=1)),
     ],
 )
 def test_a_reader_gives_what_pynamodb_reads(name: str, peer: Any, values: Any) -> None:
