@@ -26,6 +26,7 @@ Arguments = TypeVarTuple("Arguments")
 
 #: How many facts a binding keeps: those with arguments, such as selections of attributes, have no bound of their own.
 MAX_FACTS: Final = 1024
+_ABSENT: Final = object()
 
 
 class Rollout(Struct, frozen=True):
@@ -170,12 +171,13 @@ def fact(make: Callable[[ModelBinding, *Arguments], R]) -> Callable[[Subject, *A
         if type(binding) is not ModelBinding:
             binding = binding_of(binding)
         facts, key = binding.facts, (make, *arguments) if arguments else make
-        try:
-            found: R = facts[key]
-        except KeyError:
+        found: Any = facts.get(key, _ABSENT)
+        # Made outside of an except clause: its errors would show a KeyError as their context.
+        if found is _ABSENT:
             if len(facts) >= MAX_FACTS:
                 facts.clear()
             found = facts.setdefault(key, make(binding, *arguments))
-        return found
+        result: R = found
+        return result
 
     return of
