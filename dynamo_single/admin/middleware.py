@@ -1,4 +1,4 @@
-"""Django's middleware that asks everybody to log in, for projects whose sessions or users are in DynamoDB."""
+"""Django's ``LoginRequiredMiddleware`` for projects that store sessions or users in DynamoDB."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["LoginRequiredMiddleware"]
 
 
 class LoginRequiredMiddleware(DjangoMiddleware):
-    """Django's, in its place in ``MIDDLEWARE``; on pages of the admin it answers as they do while DynamoDB is away.
+    """Use it instead of Django's in ``MIDDLEWARE``: while DynamoDB is away, admin pages respond with their own 503.
 
-    Django's asks for the user before a page's view is called, which can then not answer for what that meets. Elsewhere
-    the error is raised, as it is by a project's own views.
+    Django's middleware loads the user before it calls the view, so the view cannot handle an error of that request.
+    On other pages the error is raised, as a project's own views would raise it.
     """
 
     def process_view(
         self, request: HttpRequest, view_func: Any, view_args: Any, view_kwargs: Any
     ) -> HttpResponseBase | None:
-        """A redirection to the login page, or ``None``; on the admin's pages 503 where nobody can be asked for."""
+        """Return a redirect to the login page or ``None``; on admin pages a 503 if the user cannot be loaded."""
         try:
             return super().process_view(request, view_func, view_args, view_kwargs)
         except UNAVAILABLE as error:

@@ -56,7 +56,7 @@ class DatabaseClient(BaseDatabaseClient):
 class DatabaseFeatures(BaseDatabaseFeatures):
     """Nothing that needs SQL or a rollback.
 
-    ``supports_transactions`` is False because nothing is rolled back. While ``isolation.hooks`` undo the writes of
+    ``supports_transactions`` is False because nothing is rolled back. While ``test_tables.hooks`` undo the writes of
     tests it is True: a ``TestCase`` then creates its data once a class.
     """
 

@@ -1,6 +1,6 @@
-"""Requests, connections, errors, batches and provisioning of one DynamoDB table; it has never heard of a model.
+"""One DynamoDB table: its requests, connections, errors, batches and definition. This package knows no models.
 
-The one package that talks to DynamoDB. What a project may use of it is handed on here.
+No other package talks to DynamoDB. This module exports the names that a project may use.
 """
 
 from dynamo_single.table.redirects import SentRequest, capture_requests, intercept, listening

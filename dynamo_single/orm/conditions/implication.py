@@ -1,6 +1,7 @@
-"""Whether one condition in stored names follows from another one, for every item there could be.
+"""Decide whether one condition in stored names implies another for every possible item.
 
-``False`` says nothing: it may follow all the same. This module must not know models, keys, plans or requests.
+``True`` is a proof. ``False`` is not: the condition may still be implied. This module must not know models, keys, plans
+or requests.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from dynamo_single.orm.conditions.matching import ORDERINGS, matches
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored, conjuncts, names_in, simplify
 from dynamo_single.table.request import StoredValue
 
-#: The operators that say of what they compare that it is there.
+#: The operators that only a stored attribute meets.
 _PRESENT = ("=", "in", "<", "<=", ">", ">=", "between", "begins_with", "contains", "exists")
 
 
 def implies(given: Condition, wanted: Condition) -> bool:
-    """Whether every item that meets ``given`` is seen to meet ``wanted``."""
+    """Return whether ``given`` provably implies ``wanted``."""
     if isinstance(wanted, And):
         return all(implies(given, child) for child in wanted.children)
     facts = conjuncts(simplify(given))
@@ -29,14 +30,14 @@ def implies(given: Condition, wanted: Condition) -> bool:
 
 
 def gives_value(given: Condition, name: str, *, text: bool) -> bool:
-    """Whether every item that meets a condition is seen to have an attribute, and not the empty ``text``."""
+    """Return whether a condition implies that an attribute is stored and, if it is a ``text``, not empty."""
     if not text:
         return implies(given, Not(absent(name)))
     return implies(given, Stored(name, ">", ({"S": ""},)))
 
 
 def _follows(fact: Condition, wanted: Condition) -> bool:
-    """Whether a condition follows from a single comparison."""
+    """Return whether a single comparison implies a condition."""
     if not isinstance(fact, Stored):
         return False
     if fact.operator in ("=", "in") and not fact.path and set(names_in(wanted)) == {fact.name}:
@@ -53,7 +54,7 @@ def _follows(fact: Condition, wanted: Condition) -> bool:
 
 
 def _prefix_follows(fact: Stored, wanted: Stored) -> bool:
-    """What begins with a text is not below it, and begins with what that begins with."""
+    """Return whether a prefix implies a shorter prefix or a lower bound."""
     ((kind, prefix),), ((other_kind, other),) = fact.operands[0].items(), wanted.operands[0].items()
     if kind != other_kind or kind not in ("S", "B"):
         return False
@@ -63,7 +64,7 @@ def _prefix_follows(fact: Stored, wanted: Stored) -> bool:
     return ORDERINGS[wanted.operator](one, bound)
 
 
-#: A lower and an upper bound, each with whether it is met itself; ``None`` for none.
+#: A bound and whether it is included; ``None`` if there is no bound.
 _Bound = tuple[StoredValue, bool] | None
 
 
@@ -80,7 +81,7 @@ def _bounds(comparison: Stored) -> tuple[_Bound, _Bound] | None:
 
 
 def _range_follows(fact: Stored, wanted: Stored) -> bool:
-    """Whether all values between the bounds of one comparison are between those of another one, of the same type."""
+    """Return whether the range of one comparison lies within that of another of the same type."""
     within, around = _bounds(fact), _bounds(wanted)
     if within is None or around is None:
         return False
@@ -91,7 +92,7 @@ def _range_follows(fact: Stored, wanted: Stored) -> bool:
 
 
 def _reaches(inner: _Bound, outer: _Bound, operator: str) -> bool:
-    """Whether a bound is as narrow as another one, which may be none."""
+    """Return whether the inner bound is at least as narrow as the outer one."""
     if outer is None:
         return True
     if inner is None:

@@ -1,6 +1,6 @@
 """What an event loop may do itself, and what a project's own code has to be called in a thread for.
 
-A method of a project (``schema.owners``) may send requests and wait, and so may a synchronous receiver of a signal.
+A method of a project (``schema.types``) may send requests and wait, and so may a synchronous receiver of a signal.
 Where neither would be passed by, a coroutine of ours is awaited. This module sends no request.
 """
 

@@ -1,8 +1,7 @@
-"""What forms ask before they save: about extracted values, and about unique ones (``validate_unique()`` and
-``validate_constraints()``).
+"""The validation of extracted and unique values in forms: ``validate_unique()`` and ``validate_constraints()``.
 
-One GetItem for the one claim that the object would need, one BatchGetItem for several. It is a courtesy: the
-transaction of ``save()`` decides. This module must not know how claims are written.
+Sends one GetItem if the object needs one claim, and one BatchGetItem if it needs several. The result is only an early
+warning; the transaction of ``save()`` decides. This module must not know how claims are written.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from dynamo_single.table.request import NewItem
 from dynamo_single.table.table import get_table
 
 Errors = dict[str, list[Any]]
-#: Where an error is shown: the name of a field, or the whole object.
+#: The field, or the whole object, that an error belongs to.
 Place = Callable[[ValidationError], str]
 
 
 class _Question(Struct, frozen=True, eq=False):
-    """What is asked of one item: where an error is shown, the item's key, and what its being there means.
+    """A check of one item: where its error belongs, the item's key, and what it means if the item is stored.
 
-    Without a key there is nothing to ask, and the ``answer`` is known.
+    If there is no key, nothing is read and ``answer`` gets ``None``.
     """
 
     place: Place
@@ -46,7 +45,7 @@ class _Question(Struct, frozen=True, eq=False):
 
 
 def _errors(obj: DynamoModel, questions: Sequence[_Question]) -> Errors:
-    """The answers that are errors; the items are read together."""
+    """Return the errors of all checks. Their items are read in one batch."""
     keys = [each.key for each in questions if each.key is not None]
     items = run(single.get_items(get_table(type(obj)._options.alias), keys)) if keys else {}
     found: Errors = {}
@@ -58,16 +57,16 @@ def _errors(obj: DynamoModel, questions: Sequence[_Question]) -> Errors:
 
 
 def extracted_errors(obj: DynamoModel, excluded: Collection[str]) -> Errors:
-    """What is wrong with values that are extracted, at the document that has them; sends nothing.
+    """Return errors of extracted values, by the document that contains them. Sends no requests.
 
-    They are held to what is declared of what they are stored as: kind, choices and validators.
+    Each value is validated by its declared type, choices and validators.
     """
     found: Errors = {}
     for attribute in registry.extracted_of(type(obj)):
         if attribute.source in excluded:
             continue
         field = copy(attribute.field)
-        field.editable = True  # Django looks at nothing that is not
+        field.editable = True  # Django skips fields that are not editable
         try:
             value = attribute.current(obj.__dict__)
             field.validate(value, obj)

@@ -1,6 +1,6 @@
-"""What ``explain()`` adds to a plan in words: what is read along afterwards, and what all of it costs.
+"""The parts of ``explain()`` besides the plan: the related objects that a read adds, and the total cost.
 
-``requests.description`` has the plan itself. This module must not make or change any.
+``orm.requests.explain`` describes the plan. This module must not create or change plans.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHOWN = 20
 
 
 def announce_along(state: QueryState, plan: Plan, together: Collection[str]) -> Iterator[tuple[str, str]]:
-    """What will be read along with the objects, afterwards; ``together`` is what their own request reads."""
+    """Yield the reads of related objects; ``together`` names those that the objects' own request includes."""
     along = state.along
     if along.references:
         shown = ", ".join(map(repr, along.references))
@@ -42,7 +42,7 @@ def announce_along(state: QueryState, plan: Plan, together: Collection[str]) -> 
 
 
 def announce_deletions(model: type[DynamoModel], plan: Plan) -> Iterator[tuple[str, str]]:
-    """That a deletion finds these objects in the same way, where the index that it asks may be late."""
+    """Yield a note for each reference by which a deletion finds these objects on an index that may be late."""
     if plan.index is None or plan.key is None:
         return
     for field in references(model):
@@ -56,7 +56,7 @@ def announce_deletions(model: type[DynamoModel], plan: Plan) -> Iterator[tuple[s
 
 
 def execute(results: Iterable[object], along: Along) -> Iterator[tuple[str, str]]:
-    """Read all results, and what is read along, and tell what each request cost; the results are thrown away."""
+    """Read all results and their related objects, and yield the cost of each request. Discard the results."""
     total = Costs()
     own, others = _Costly(total), _Costly(total)
     with listening(own):
@@ -71,7 +71,7 @@ def execute(results: Iterable[object], along: Along) -> Iterator[tuple[str, str]
 
 
 class _Costly:
-    """Listens to requests, of several threads too; keeps the cost of the first ones, and adds up all."""
+    """A listener for requests, also from several threads. It keeps the first costs and the total."""
 
     def __init__(self, total: Costs) -> None:
         self.total = total
@@ -88,7 +88,7 @@ class _Costly:
                 self.first.append(cost)
 
     def lines(self) -> Iterator[str]:
-        """A line for each of the first requests, and their number beyond."""
+        """Yield a line for each of the first requests, and the number of the others."""
         yield from map(str, self.first)
         if self.number > len(self.first):
             yield f"… and {self.number - len(self.first)} more"

@@ -1,7 +1,7 @@
 """From Django's description of a query to ours.
 
 Django collects conditions in a where-tree and never compiles it to SQL here; this module walks through that tree, and
-``comparisons`` and ``dateparts`` read its leaves. It must not know keys, plans or requests.
+``comparisons`` and ``dates`` read its leaves. It must not know keys, plans or requests.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ class DynamoField(HidingField):
         return
 
     def rel_db_type(self, connection: Any) -> str | None:
-        """The column of an SQL model's foreign key to this, as ``columns`` says; ``None`` for none, which is E010."""
+        """The column of an SQL model's foreign key to this. ``None`` if it has none, which E010 reports."""
         column = column_of(self)
         return None if column is None else column.db_type(connection)
 

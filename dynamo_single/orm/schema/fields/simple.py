@@ -1,6 +1,6 @@
-"""Django fields of texts of a certain form: slugs, addresses of pages and of computers.
+"""Django fields of slugs and of addresses of pages and computers, of times of day and durations, and of files.
 
-As ``fields`` does, they describe, validate and make form fields as Django's do.
+They describe values, validate them and make form fields as Django's own fields do.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ for _text_field in (SlugField, URLField, IPAddressField):
 
 
 # Django fields of times of day and of durations.
-#
-# As ``fields`` does, they describe, validate and make form fields as Django's do.
 
 
 class TimeField(DynamoField, models.TimeField):  # type: ignore[type-arg]  # not generic at run time
@@ -67,8 +65,6 @@ class DurationField(DynamoField, models.DurationField):  # type: ignore[type-arg
 
 
 # Django's fields of files and images: the name is stored in the item, the contents in a storage.
-#
-# As ``fields`` does, they describe, validate and make form fields as Django's do.
 
 
 class FileField(DynamoField, models.FileField):  # type: ignore[misc]  # see descriptor_class
