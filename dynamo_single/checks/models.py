@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
@@ -36,38 +36,11 @@ from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.results.state import supposed_filled
 from dynamo_single.orm.schema import attributes, registry
+from dynamo_single.orm.schema.attributes import field_names
 from dynamo_single.orm.schema.fields.base import DynamoField
 from dynamo_single.orm.schema.references import Children, declared
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
-
-#: What stores the values of Django's fields, for the most usual ones.
-_INSTEAD: Final = {
-    "CharField": "UnicodeAttribute",
-    "TextField": "UnicodeAttribute(multiline=True)",
-    "SlugField": "SlugAttribute",
-    "URLField": "URLAttribute",
-    "GenericIPAddressField": "IPAddressAttribute",
-    "TimeField": "TimeAttribute",
-    "DurationField": "DurationAttribute",
-    "EmailField": "EmailAttribute",
-    "IntegerField": "IntegerAttribute",
-    "BigIntegerField": "IntegerAttribute",
-    "PositiveIntegerField": "IntegerAttribute",
-    "SmallIntegerField": "IntegerAttribute",
-    "FloatField": "NumberAttribute",
-    "DecimalField": "DecimalAttribute",
-    "BooleanField": "BooleanAttribute",
-    "DateTimeField": "TimestampAttribute",
-    "DateField": "DateAttribute",
-    "UUIDField": "UUIDAttribute",
-    "JSONField": "JSONAttribute",
-    "BinaryField": "BinaryAttribute",
-    "FileField": "FileAttribute",
-    "ImageField": "ImageAttribute",
-    "ForeignKey": "ReferenceAttribute",
-    "OneToOneField": "OneToOneAttribute",
-}
 
 
 def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
@@ -339,10 +312,8 @@ def _not_stored(model: type[DynamoModel], field: Any) -> Error:
                 "dynamo_single.auth.PermissionsMixin, and declare groups = Groups(...) for groups."
             )
         return _error(model, "E008", text, hint)
-    instead = _INSTEAD.get(type(field).__name__)
-    if instead is None:
-        return _error(model, "E008", text, "Use an attribute of dynamo_single.")
-    return _error(model, "E008", text, f"Use models.{instead} of dynamo_single.")
+    instead = field_names.NAMES.get(type(field).__name__, "an attribute")
+    return _error(model, "E008", text, f"dynamo_single.models has instead: {instead}.")
 
 
 def _label(model: type[DynamoModel]) -> str:

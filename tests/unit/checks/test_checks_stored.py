@@ -36,17 +36,22 @@ def with_attribute(attribute: Any, **options: Any) -> Any:
 @pytest.mark.parametrize(
     ("field", "kind", "way_out"),
     [
-        (django_models.CharField(max_length=9), "CharField", "Use models.UnicodeAttribute of dynamo_single."),
-        (django_models.DateTimeField(), "DateTimeField", "Use models.TimestampAttribute of dynamo_single."),
+        (
+            django_models.CharField(max_length=9),
+            "CharField",
+            "dynamo_single.models has instead: UnicodeAttribute(max_length=...).",
+        ),
+        (django_models.DateTimeField(), "DateTimeField", "dynamo_single.models has instead: TimestampAttribute()."),
         (
             django_models.ForeignKey("catalog.Firm", django_models.CASCADE, related_name="+"),
             "ForeignKey",
-            "Use models.ReferenceAttribute of dynamo_single.",
+            "dynamo_single.models has instead: ReferenceAttribute(Company, on_delete=...).",
         ),
         (
             django_models.GeneratedField(expression=Now(), output_field=django_models.DateTimeField(), db_persist=True),
             "GeneratedField",
-            "Use an attribute of dynamo_single.",
+            "dynamo_single.models has instead: CanonicalAttribute(source=...) or CopiedAttribute(...), "
+            "or set an attribute in save().",
         ),
         (
             django_models.ManyToManyField("catalog.Firm", related_name="+"),
@@ -70,7 +75,11 @@ class Place(pynamodb_attributes.MapAttribute[str, Any]):
 @pytest.mark.parametrize(
     ("attribute", "kind", "way_out"),
     [
-        (pynamodb_attributes.UnicodeAttribute(), "UnicodeAttribute", "Use models.UnicodeAttribute of dynamo_single."),
+        (
+            pynamodb_attributes.UnicodeAttribute(),
+            "UnicodeAttribute",
+            "Use models.UnicodeAttribute of dynamo_single.",
+        ),
         (pynamodb_attributes.MapAttribute(), "MapAttribute", "Use models.MapAttribute of dynamo_single."),
         (Place(), "Place", "Use an attribute of dynamo_single."),
     ],
