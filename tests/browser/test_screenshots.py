@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from playwright.sync_api import Page, expect
 
 from dynamo_single.admin.log import LogEntry
-from dynamo_single.doctor import patterns
+from dynamo_single.contrib.doctor import patterns
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Request, Table
 from project.directory.models import Company, Person

@@ -22,7 +22,7 @@ from django.utils.text import capfirst
 from django.utils.translation import trans_real
 
 from dynamo_single.conf import aliases
-from dynamo_single.doctor.patterns import patterns_of
+from dynamo_single.contrib.doctor.patterns import patterns_of
 from dynamo_single.orm.schema import registry
 
 #: A language that Django knows, and that nothing of ours is translated into.

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.test import override_settings
 
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.table import Request, Table
 
 

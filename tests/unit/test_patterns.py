@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from dynamo_single.doctor.patterns import Answer, by_index, patterns, patterns_of
+from dynamo_single.contrib.doctor.patterns import Answer, by_index, patterns, patterns_of
 from dynamo_single.orm.conditions import lowering
 from dynamo_single.orm.conditions.terms import And, Compare, Condition, Order
 from dynamo_single.orm.plan import planner

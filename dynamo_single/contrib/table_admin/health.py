@@ -24,13 +24,13 @@ from dynamo_single.admin.sites import DynamoAdminSite
 from dynamo_single.admin.viewing.pages import allows, guarded, in_words
 from dynamo_single.admin.viewing.rules import sees_all, sees_whole_table
 from dynamo_single.conf import aliases
+from dynamo_single.contrib.doctor.findings import Finding, FindingKind
+from dynamo_single.contrib.doctor.walk import examine
 from dynamo_single.contrib.table_admin import views, visible_items
 from dynamo_single.contrib.table_admin.item_view import keys_of, model_shown
 from dynamo_single.contrib.table_admin.table_reads import Place
 from dynamo_single.contrib.table_admin.visible_items import alias_of
 from dynamo_single.costs import measure_requests
-from dynamo_single.doctor.findings import Finding, FindingKind
-from dynamo_single.doctor.walk import examine
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.rollout import knowledge

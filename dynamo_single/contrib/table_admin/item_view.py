@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from dynamo_single.admin.secrets import CACHE_TYPES, Masks
 from dynamo_single.conf import table_settings
+from dynamo_single.contrib.doctor.patterns import number_of
 from dynamo_single.contrib.table_admin.masked_keys import (
     is_secret_claim,
     masked_cache_key,
@@ -23,7 +24,6 @@ from dynamo_single.contrib.table_admin.masked_keys import (
     masked_key,
     masked_text,
 )
-from dynamo_single.doctor.patterns import number_of
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnexpectedItem
 from dynamo_single.orm.effects import counters, derived, unique_claims
 from dynamo_single.orm.effects.copy_updates import holder_querysets

@@ -11,9 +11,9 @@ from django.utils.translation import gettext as _
 from dynamo_single.admin.sites import DynamoAdminSite
 from dynamo_single.admin.viewing.pages import guarded
 from dynamo_single.conf import aliases
+from dynamo_single.contrib.doctor.patterns import by_index, number_of, patterns, picture
 from dynamo_single.contrib.table_admin import visible_items
 from dynamo_single.contrib.table_admin.visible_items import alias_of
-from dynamo_single.doctor.patterns import by_index, number_of, patterns, picture
 
 
 def urls(site: DynamoAdminSite) -> list[URLPattern]:

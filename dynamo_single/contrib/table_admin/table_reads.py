@@ -28,7 +28,7 @@ PAGE: Final = 100
 #: Items that one search reads at the most, whatever it finds; the next one goes on.
 BUDGET: Final = 2000
 _STEP: Final = 1000
-_SALT: Final = "dynamo_single.doctor.places"
+_SALT: Final = "dynamo_single.contrib.doctor.places"
 
 
 class Place(Struct, frozen=True):

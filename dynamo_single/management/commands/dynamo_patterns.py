@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from dynamo_single.doctor.patterns import by_index, patterns, picture
+from dynamo_single.contrib.doctor.patterns import by_index, patterns, picture
 from dynamo_single.management.base import TableCommand
 from dynamo_single.table.table import Table
 

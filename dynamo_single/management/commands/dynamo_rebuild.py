@@ -10,9 +10,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from dynamo_single.contrib.doctor.findings import Subject
+from dynamo_single.contrib.doctor.walk import CORRECT_TEXT, REPAIR_ERRORS, Finding, repair_outcome, verify
 from dynamo_single.costs import measure_requests
-from dynamo_single.doctor.findings import Subject
-from dynamo_single.doctor.walk import CORRECT_TEXT, REPAIR_ERRORS, Finding, repair_outcome, verify
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.management.base import TableCommand
 from dynamo_single.management.commands.dynamo_verify import model_of

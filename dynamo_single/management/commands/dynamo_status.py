@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, connections
 
-from dynamo_single.doctor.findings import Subject
+from dynamo_single.contrib.doctor.findings import Subject
 from dynamo_single.evolution.apply import is_responsible
 from dynamo_single.evolution.finish import unapplied_migrations
 from dynamo_single.exceptions import UnexpectedItem

@@ -11,9 +11,9 @@ from django.apps import apps
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from dynamo_single.contrib.doctor.removal import BATCH_SIZE, delete_orphans
+from dynamo_single.contrib.doctor.walk import CORRECT_TEXT, REPAIR_ERRORS, Finding, Outcome, repair_outcome, verify
 from dynamo_single.costs import measure_requests
-from dynamo_single.doctor.removal import BATCH_SIZE, delete_orphans
-from dynamo_single.doctor.walk import CORRECT_TEXT, REPAIR_ERRORS, Finding, Outcome, repair_outcome, verify
 from dynamo_single.management.base import TableCommand
 from dynamo_single.orm.rollout import shard_record
 from dynamo_single.orm.schema import registry

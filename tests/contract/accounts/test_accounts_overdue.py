@@ -16,7 +16,7 @@ from django.test import Client, RequestFactory
 from accounts import addresses, tokens
 from accounts.models import User
 from dynamo_single.auth import UserExists
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import DynamoSingleError, UniqueViolation
 from dynamo_single.table import Table, get_table
 from dynamo_single.test_tables import contents

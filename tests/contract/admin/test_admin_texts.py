@@ -12,8 +12,8 @@ from typing import Any, get_args
 import pytest
 from django.test import Client, override_settings
 
+from dynamo_single.contrib.doctor.findings import FindingKind
 from dynamo_single.contrib.table_admin.health import KINDS
-from dynamo_single.doctor.findings import FindingKind
 from dynamo_single.table import Request, Table, get_table
 from dynamo_single.table.translated import sentence
 from project.directory.models import Company, Person

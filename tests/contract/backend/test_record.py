@@ -13,7 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from dynamo_single import models
 from dynamo_single.backend import migration_record
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, setup_table

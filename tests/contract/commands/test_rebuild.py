@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.core.serializers import deserialize
 
-from dynamo_single.doctor import repair, verify
+from dynamo_single.contrib.doctor import repair, verify
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.table import Request, Table, intercept, names

@@ -84,7 +84,7 @@ def test_a_start_imports_nothing_that_is_imported_later() -> None:
 def test_a_start_imports_no_tools_of_other_processes() -> None:
     """No checks, commands, admin, test tables or verification, and no client that could send a request."""
     others = re.compile(
-        r"dynamo_single\.(checks|contrib|management|admin|cache|test_tables|doctor|verification|evolution|engines|testing|table\.schema)(\.|$)"
+        r"dynamo_single\.(checks|contrib|management|admin|cache|test_tables|verification|evolution|engines|testing|table\.schema)(\.|$)"
         r"|dynamo_single\.table\.direct\.|django\.contrib\.(admin|messages|sessions)(\.|$)|cryptography|httptools|boto3"
     )
     assert [name for name in sorted(imported()) if others.match(name)] == []
@@ -94,4 +94,4 @@ def test_a_start_with_the_admin_imports_nothing_of_contrib() -> None:
     """Its folders are imported when the site's addresses are first asked for, and with them the doctor."""
     found = imported(*_ADMIN)
     assert "dynamo_single.admin.sites" in found
-    assert [name for name in sorted(found) if re.match(r"dynamo_single\.(contrib|doctor)(\.|$)", name)] == []
+    assert [name for name in sorted(found) if re.match(r"dynamo_single\.contrib(\.|$)", name)] == []

@@ -11,7 +11,7 @@ from django.core.management import CommandError
 from django.db.migrations.exceptions import IrreversibleError
 
 from dynamo_single import models
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.table import Table
 from tests.contract.item_migrations.test_migrate import BY_NAME, fill, form, shop, stored
 from tests.histories.app import Beginning, History, history

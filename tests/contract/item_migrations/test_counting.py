@@ -14,7 +14,7 @@ from django.core.management import CommandError
 from django.db.models import Q
 
 from dynamo_single import models
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.evolution.backfill import counts, rehearse
 from dynamo_single.exceptions import KeyNotFilled
 from dynamo_single.orm.effects import counters, recount

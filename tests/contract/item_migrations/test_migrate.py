@@ -12,7 +12,7 @@ from django.core.management import BaseCommand, CommandError
 from django.db.models import Q
 
 from dynamo_single import models
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import form_of
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, UniqueViolation

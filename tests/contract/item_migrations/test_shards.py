@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError
 
 from dynamo_single import models
-from dynamo_single.doctor import repair, verify
+from dynamo_single.contrib.doctor import repair, verify
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.migrations import ChangeShards
 from dynamo_single.orm.rollout import knowledge, shard_record

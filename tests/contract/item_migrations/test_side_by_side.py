@@ -11,7 +11,7 @@ import pytest
 from django.db.models import Q
 
 from dynamo_single import models
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.evolution import apply
 from dynamo_single.exceptions import ConditionNotMet, FormNotApplied, KeyNotFilled, StaleObject
 from dynamo_single.orm.rollout import knowledge

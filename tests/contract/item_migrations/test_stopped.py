@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dynamo_single import models
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import form_of
 from dynamo_single.orm.rollout import knowledge

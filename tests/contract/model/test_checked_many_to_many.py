@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dynamo_single import models
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.costs import measure_requests
-from dynamo_single.doctor import verify
 from dynamo_single.exceptions import BulkError, DynamoSingleError, MissingReference, StaleObject
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, intercept

@@ -11,7 +11,7 @@ from django.db.models import Count, F, Max, Q, Sum
 
 from dynamo_single import counters, models, transactions
 from dynamo_single.checks.migrations import check_versions
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import ConfigurationError, KeyNotFilled, NotSupported, SchemaVersionError, StaleObject
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests

@@ -14,7 +14,7 @@ from django.db.models import F
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.evolution.backfill import Work, run_work
 from dynamo_single.evolution.backfill.rewrite import upgrade_items
 from dynamo_single.evolution.snapshots import Snapshot

@@ -11,7 +11,7 @@ from django.core.files.storage import InMemoryStorage
 
 from dynamo_single import clock
 from dynamo_single.authorship import acting_as
-from dynamo_single.doctor import repair, verify
+from dynamo_single.contrib.doctor import repair, verify
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.orm.requests.actions import key_of
 from dynamo_single.orm.requests.compiler import item_key

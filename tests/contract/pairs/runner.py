@@ -10,7 +10,7 @@ from typing import Any
 from dynamo_single import clock
 from dynamo_single.checks.collisions import check_collisions
 from dynamo_single.checks.models import check_model
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import AlreadyExists, MissingReference
 from dynamo_single.orm.schema import registry
 from tests.contract.pairs.drafts import IMPORTS, Family

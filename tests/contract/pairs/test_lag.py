@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dynamo_single import models
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.table import Table
 from tests.contract.pairs.lag import lagging
 from tests.unit.declaring import declare, forgotten

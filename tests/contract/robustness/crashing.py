@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.doctor import Finding, verify
+from dynamo_single.contrib.doctor import Finding, verify
 from dynamo_single.orm.effects import copy_updates
 from dynamo_single.orm.write import cascade
 from dynamo_single.table import get_table

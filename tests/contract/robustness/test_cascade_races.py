@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dynamo_single import models, transactions
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import MissingReference, StaleObject
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, intercept

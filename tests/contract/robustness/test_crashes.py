@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.db.models import F
 
 from dynamo_single import models, transactions
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import AlreadyExists
 from dynamo_single.table import Table
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatUser

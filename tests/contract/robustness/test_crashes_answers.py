@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import CopiesDue, RequestFailed
 from dynamo_single.table import Table, get_table
 from dynamo_single.testing import intercept, refusal

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule, run_state_machine_as_test
 
 from dynamo_single import transactions
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import AlreadyExists, DynamoSingleError, ObjectMissing, StaleObject, UniqueViolation
 from dynamo_single.table import Table
 from tests.catalog.library import Aisle, Volume

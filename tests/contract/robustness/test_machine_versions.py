@@ -9,7 +9,7 @@ from django.db.models import F
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import AlreadyExists, ObjectMissing, StaleObject, UniqueViolation
 from dynamo_single.table import Table
 from tests.catalog.library import Ledgered

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.servers import GameMember, GamePlayer, GameServer

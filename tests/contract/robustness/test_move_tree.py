@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dynamo_single import transactions
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import AlreadyExists, NotSupported, StaleObject
 from dynamo_single.table import Table, capture_requests, get_table
 from dynamo_single.table.request import MAX_ACTIONS

@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.db.models.signals import post_delete, pre_delete
 from django.utils import timezone
 
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import (
     AlreadyExists,
     Conflict,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accounts.models import User
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.table import Table
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
 from tests.catalog.models import Member, Order

@@ -16,7 +16,7 @@ from django.test import Client
 from accounts.models import Login, User
 from dynamo_single import models
 from dynamo_single.checks.models import check_model
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import UniqueViolation
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests

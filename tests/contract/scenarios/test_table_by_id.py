@@ -17,8 +17,8 @@ from django.test import override_settings
 from dynamo_single import models
 from dynamo_single.admin.secrets import Masks
 from dynamo_single.backend.migration_record import recorded
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.contrib.table_admin.table_reads import shown_request
-from dynamo_single.doctor import verify
 from dynamo_single.exceptions import InvalidValue, KeyNotFilled, NotSupported, TableMismatch, UnexpectedItem
 from dynamo_single.middleware import _Key
 from dynamo_single.table import Request, Table, capture_requests, get_table, id_tables, schema

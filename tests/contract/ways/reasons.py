@@ -15,7 +15,7 @@ ELSEWHERE = {
     "orm/model/migration_state.py": "A model in a migration; tests of migrations run the operation that is named.",
     "orm/model/pynamodb.py": "PynamoDB's interface, which Django does not have.",
     "table/": "The table itself, which SQL databases do not have.",
-    "doctor/": "A command of ours, which Django does not have.",
+    "contrib/doctor/": "A command of ours, which Django does not have.",
 }
 
 GUARD = "A guard of a lower layer: querysets refuse it before, or never ask for it."

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from dynamo_single import models, transactions
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import ConfigurationError, TooManyHolders
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests

@@ -12,8 +12,8 @@ from django.core import serializers
 from django.db.models import ProtectedError
 
 from dynamo_single import models, transactions
+from dynamo_single.contrib.doctor import repair, verify
 from dynamo_single.costs import measure_requests
-from dynamo_single.doctor import repair, verify
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, MissingReference, NotSupported, StaleObject
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, intercept

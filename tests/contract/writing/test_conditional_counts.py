@@ -9,7 +9,7 @@ import pytest
 from django.db.models import F, Q
 
 from dynamo_single import models, transactions
-from dynamo_single.doctor import repair, verify
+from dynamo_single.contrib.doctor import repair, verify
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.studios import Chore, Venture

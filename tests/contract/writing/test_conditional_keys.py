@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynamo_single import counters, models, transactions
-from dynamo_single.doctor import repair, verify
+from dynamo_single.contrib.doctor import repair, verify
 from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern, NotSupported, StaleObject
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, capture_requests

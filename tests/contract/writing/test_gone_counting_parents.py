@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dynamo_single import models, transactions
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import MissingReference
 from dynamo_single.table import Table
 from tests.unit.declaring import declare, forgotten

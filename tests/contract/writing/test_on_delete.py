@@ -10,7 +10,7 @@ from django.db.models import ProtectedError
 from django.db.models.signals import post_delete
 
 from dynamo_single import transactions
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import (
     BulkError,
     DynamoSingleError,

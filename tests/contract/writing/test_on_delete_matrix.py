@@ -11,7 +11,7 @@ from django.db.models import ProtectedError
 
 from dynamo_single import models
 from dynamo_single.checks.models import check_model
-from dynamo_single.doctor import verify
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import MissingReference
 from dynamo_single.table import Table
 from tests.deep import deep

@@ -13,7 +13,7 @@ from django.core.management import call_command
 
 from dynamo_single import transactions
 from dynamo_single.checks.migrations import check_tables
-from dynamo_single.doctor import repair, verify
+from dynamo_single.contrib.doctor import repair, verify
 from dynamo_single.exceptions import AlreadyExists, FormNotApplied, InvalidValue, UnexpectedItem, UniqueViolation
 from dynamo_single.orm.rollout import knowledge, shard_record
 from dynamo_single.orm.rollout.states import StoredShards, TableState, written

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynamo_single import clock
-from dynamo_single.doctor import repair, verify
+from dynamo_single.contrib.doctor import repair, verify
 from dynamo_single.exceptions import AlreadyExists, InvalidValue
 from dynamo_single.orm.rollout import knowledge, shard_record
 from dynamo_single.orm.rollout.states import StoredShards

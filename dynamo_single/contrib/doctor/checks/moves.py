@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext_noop as _
 
-from dynamo_single.doctor.findings import Finding, Subject
+from dynamo_single.contrib.doctor.findings import Finding, Subject
 from dynamo_single.table import names
 from dynamo_single.table.table import Table
 from dynamo_single.table.translated import sentence

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from dynamo_single import models
 from dynamo_single.conf import TableSettings
-from dynamo_single.doctor import removal, repair, verify
+from dynamo_single.contrib.doctor import removal, repair, verify
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.rollout.states import OpenChange, StoredForm

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext_noop as _
 
-from dynamo_single.doctor.findings import Finding, Recount, Subject
+from dynamo_single.contrib.doctor.findings import Finding, Recount, Subject
 from dynamo_single.orm.effects import counters as effects_counters
 from dynamo_single.orm.effects.recount import CountTarget
 from dynamo_single.orm.items import decode

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext_noop as _
 
-from dynamo_single.doctor.findings import Finding, Others, Subject, missing_or_unchanged, unchanged_condition
+from dynamo_single.contrib.doctor.findings import Finding, Others, Subject, missing_or_unchanged, unchanged_condition
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.effects import unique_claims as uniqueness
 from dynamo_single.orm.items.unique_rules import Rule, claim_prefix, rules_of

@@ -15,9 +15,19 @@ from django.utils.translation import gettext_noop as _
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dynamo_single.doctor.checks import cascades, claims, copies, counters, derived, items, moves, shards, trash_counts
-from dynamo_single.doctor.findings import Checks, Finding, Subject, unexpired_items
-from dynamo_single.doctor.removal import PacedRequests, delete_orphans
+from dynamo_single.contrib.doctor.checks import (
+    cascades,
+    claims,
+    copies,
+    counters,
+    derived,
+    items,
+    moves,
+    shards,
+    trash_counts,
+)
+from dynamo_single.contrib.doctor.findings import Checks, Finding, Subject, unexpired_items
+from dynamo_single.contrib.doctor.removal import PacedRequests, delete_orphans
 from dynamo_single.exceptions import InvalidValue, ItemTooLarge, NotSupported, SchemaVersionError, StaleObject
 from dynamo_single.orm.effects.recount import recount
 from dynamo_single.orm.effects.send import send_actions

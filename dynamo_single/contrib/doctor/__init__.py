@@ -3,7 +3,7 @@
 Only repairs write.
 """
 
-from dynamo_single.doctor.findings import Finding
-from dynamo_single.doctor.walk import repair, verify
+from dynamo_single.contrib.doctor.findings import Finding
+from dynamo_single.contrib.doctor.walk import repair, verify
 
 __all__ = ["Finding", "repair", "verify"]

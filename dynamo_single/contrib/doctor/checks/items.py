@@ -9,7 +9,7 @@ from django.utils.translation import gettext_noop as _
 
 from dynamo_single.cache import entries
 from dynamo_single.conf import table_settings
-from dynamo_single.doctor.findings import Finding, FindingKind, Others, Subject
+from dynamo_single.contrib.doctor.findings import Finding, FindingKind, Others, Subject
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue, SchemaVersionError
 from dynamo_single.orm.effects import unique_claims
 from dynamo_single.orm.items import decode, encode

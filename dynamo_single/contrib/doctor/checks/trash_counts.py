@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext_noop as _
 
-from dynamo_single.doctor.findings import Finding, Subject
+from dynamo_single.contrib.doctor.findings import Finding, Subject
 from dynamo_single.orm.effects import trash_counts
 from dynamo_single.orm.effects.counters import LAG
 from dynamo_single.orm.items import decode

@@ -14,8 +14,8 @@ from django.utils import timezone
 from accounts.models import Group, User
 from dynamo_single import transactions
 from dynamo_single.cache import DynamoCache
-from dynamo_single.doctor import walk
-from dynamo_single.doctor.walk import Finding, repair, verify
+from dynamo_single.contrib.doctor import walk
+from dynamo_single.contrib.doctor.walk import Finding, repair, verify
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.sessions import SessionStore

@@ -15,7 +15,7 @@ from django.db.models import CASCADE
 from django.utils.translation import gettext_noop as _
 from msgspec import Struct
 
-from dynamo_single.doctor.findings import Finding, FindingKind, Others, Removal, Subject
+from dynamo_single.contrib.doctor.findings import Finding, FindingKind, Others, Removal, Subject
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.items.encode import key_of_pk, keys_of_pk
 from dynamo_single.orm.items.expiry import free

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single import transactions
-from dynamo_single.doctor.findings import Finding, Removal, unexpired_items
+from dynamo_single.contrib.doctor.findings import Finding, Removal, unexpired_items
 from dynamo_single.exceptions import ConditionNotMet, DynamoSingleError, FormNotApplied, StaleObject
 from dynamo_single.orm.effects.base import CallerConditions
 from dynamo_single.orm.effects.base import Subject as Named

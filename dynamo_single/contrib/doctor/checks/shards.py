@@ -13,7 +13,7 @@ from typing import Any
 from django.utils.translation import gettext_noop as _
 
 from dynamo_single import clock
-from dynamo_single.doctor.findings import Finding, Others, Subject
+from dynamo_single.contrib.doctor.findings import Finding, Others, Subject
 from dynamo_single.exceptions import InvalidValue, SchemaVersionError
 from dynamo_single.orm.effects import unique_claims
 from dynamo_single.orm.items import decode, encode

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext_noop as _
 
-from dynamo_single.doctor.findings import Finding, Others, Subject
+from dynamo_single.contrib.doctor.findings import Finding, Others, Subject
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.effects import copies, copy_updates
