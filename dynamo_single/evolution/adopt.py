@@ -1,4 +1,4 @@
-"""Adopt items that are older than their model's first migration: check a sample of them against the snapshot.
+"""Adopt items that are older than their model's first migration, after checking a sample of them.
 
 The sample is the first items of a Scan. ``manage.py dynamo_verify`` checks all items.
 """
@@ -23,21 +23,21 @@ from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table import names
 from dynamo_single.table.table import Table
 
-#: The most items of the table that one look reads, and the most pages until an item of the model is found.
+#: The most items that one Scan reads, and the most Scans that look for an item of the model.
 MAX_SAMPLES: Final = 1_000
 MAX_PAGES: Final = 20
 
 
 @dataclass(frozen=True)
 class ItemSample:
-    """A model's items among the first pages of a table that have any; ``complete`` if the table has no more pages."""
+    """A model's items on the first page that contains any; ``complete`` if that is the table's last page."""
 
     items: tuple[Item, ...]
     complete: bool
 
 
 def sample_items(table: Table, snapshot: Snapshot) -> ItemSample:
-    """Look for items of a model: at most 20 Scans of 1,000 items each."""
+    """Return a sample of a model's items: at most 20 Scans of 1,000 items each."""
     task = Task(of_type(snapshot.item_type), lambda item, others: ())
     segment = Segment(0)
     for _ in range(MAX_PAGES):
@@ -50,7 +50,10 @@ def sample_items(table: Table, snapshot: Snapshot) -> ItemSample:
 
 
 def check_samples(table: Table, snapshot: Snapshot, found: Sequence[Item], say: Callable[[str], None]) -> None:
-    """Refuse items that are not as a snapshot says, by their keys; raises ``MigrationIncomplete``."""
+    """Raise ``MigrationIncomplete`` with the keys of the items that do not match the snapshot.
+
+    Sends a GetItem for each unique claim that a sampled item must hold.
+    """
     wrong = [(key_of(item), reason) for item in found for reason in _differences(table, snapshot, item)]
     if not wrong:
         say(f"    {snapshot.item_type}: {len(found):,} items looked at, all of them as the migration says.")
@@ -65,7 +68,7 @@ def check_samples(table: Table, snapshot: Snapshot, found: Sequence[Item], say: 
 
 
 def derivation_source(snapshot: Snapshot) -> str | None:
-    """The label of the model from whose objects those of a model follow, as it is declared now."""
+    """Return the label of the model that the current code derives these objects from, if there is one."""
     model: Any = registry.model_of_type(snapshot.alias, snapshot.item_type)
     derived_by = None if model is None else model.derived_by
     return str(model._meta.get_field(derived_by).related_model._meta.label) if derived_by else None
@@ -75,7 +78,7 @@ def _differences(table: Table, snapshot: Snapshot, item: Item) -> Iterator[str]:
     version = int(item.get(names.SCHEMA_VERSION, {}).get("N", FIRST))
     if not snapshot.oldest_version <= version <= snapshot.schema_version:
         yield f"its schema version is {version}, and items have {snapshot.oldest_version} to {snapshot.schema_version}"
-    # An earlier one is upgraded by whoever reads it.
+    # Readers upgrade an item of an earlier version, so that its values need not match.
     elif version == snapshot.schema_version and not has_expired(item):
         yield from _current_differences(table, snapshot, item)
 

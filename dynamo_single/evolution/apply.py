@@ -2,6 +2,10 @@
 
 ``forwards`` starts a change, ``finish`` completes it after all old code has stopped, ``backwards`` reverts it. Each can
 be interrupted at any point and run again.
+
+A change can also add counts: new counters of the model, and the counts of its checked references. The target of a
+``checked`` reference stores the count under a separate name. Old code does not maintain either, so that a migration
+counts only after old code has stopped.
 """
 
 from __future__ import annotations
@@ -35,19 +39,13 @@ if TYPE_CHECKING:
     from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
 
-# New counts of a changed model: counters that it gains, and the counts of its checked references.
-#
-# The target of a ``checked`` reference stores the count under a separate name. Old code does not maintain it, so that a
-# migration counts after old code has stopped.
-
-
 def has_new_counts(before: Snapshot, after: Snapshot) -> bool:
-    """Return whether there is a count that did not exist before."""
+    """Return whether the change adds a count."""
     return bool(_new_counters(before, after) or _reference_counts(after).keys() - _reference_counts(before).keys())
 
 
 def count_tasks(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
-    """Return the tasks that count, one for each number."""
+    """Return one task for each added count."""
     found: list[tuple[str, Callable[[], CountTarget | None]]] = [
         (after.item_type, partial(_counter, after, stored)) for stored in _new_counters(before, after)
     ]
@@ -62,27 +60,27 @@ def _is_same_count(counting: CountTarget) -> CountTarget:
 
 
 def _new_counters(before: Snapshot, after: Snapshot) -> list[str]:
-    """The physical names of counters that were not, or counted something else."""
+    """Return the physical names of counters that are new or count something else than before."""
     known = {before.attribute_fingerprint(name) for name, each in before.attributes.items() if each.counted}
     counted = {name: each.stored for name, each in after.attributes.items() if each.counted}
     return [stored for name, stored in counted.items() if after.attribute_fingerprint(name) not in known]
 
 
 def _reference_counts(snapshot: Snapshot) -> dict[str, str]:
-    """The physical names of the counts that other objects have of a model's references, each with the reference's."""
+    """Return the physical names of the counts on reference targets, each with the reference's physical name."""
     found = (each.stored for each in snapshot.attributes.values() if each.checked)
     return {name_of_count(snapshot.item_type, stored): stored for stored in found}
 
 
 def _counter(after: Snapshot, stored: str) -> CountTarget | None:
-    """A counter as the model has it now; ``None`` if it has none of this name any more."""
+    """Return a counter as the current model declares it, or ``None`` if the model no longer has it."""
     model = _model(after)
     counter = next((each for each in registry.counters_of(model) if each.attr_name == stored), None)
     return None if counter is None else CountTarget(model, stored, getattr(model, counter.children), counter.condition)
 
 
 def _reference(after: Snapshot, stored: str, name: str) -> CountTarget:
-    """A checked reference as the model has it now."""
+    """Return a checked reference as the current model declares it."""
     field = _field(_model(after), stored)
     if field is None:
         raise ConfigurationError(
@@ -107,56 +105,56 @@ def _model(after: Snapshot) -> type[DynamoModel]:
     return model
 
 
-#: What an operation is called that Django applies without our command, so that nobody knows of which migration it is.
+#: The migration's name for an operation that runs outside ``manage.py migrate``, where the name is unknown.
 UNNAMED_MIGRATION: Final = "?"
 
 
 class Operation(Protocol):
-    """What is asked of an operation here."""
+    """The methods of an operation that this module calls."""
 
     model_name: str
 
     @property
     def takes_pending(self) -> bool:
-        """Whether items of earlier schema versions may be there."""
+        """Whether the operation can run while the table still has items of earlier schema versions."""
 
     def describe(self) -> str:
-        """In one line."""
+        """Return a description of one line."""
 
     def name_after(self) -> str:
-        """What the model is called afterwards."""
+        """Return the model's name after the operation."""
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """What ``migrate`` does."""
+        """Return the tasks of ``migrate``."""
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """What ``migrate --finish`` does."""
+        """Return the tasks of ``migrate --finish``."""
 
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """What is done last."""
+        """Return the tasks that ``migrate --finish`` runs last: they remove attributes and keys that no code reads."""
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """What takes it back."""
+        """Return the tasks that revert the operation."""
 
     def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """What takes it back while what was before counts still."""
+        """Return the tasks that revert the operation while code still reads the form from before it."""
 
     def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
-        """Whether it has to be finished."""
+        """Return whether ``migrate --finish`` must complete the operation."""
 
     def left_to_do(self, app_label: str) -> str:
-        """What another command has to do."""
+        """Return a sentence about another command that the user has to run, or an empty string."""
 
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
-        """What changes of the form."""
+        """Return how the recorded form changes."""
 
     def indexes(self) -> Sequence[str]:
-        """What has to be there first."""
+        """Return the indexes that the table must have before the operation starts."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One operation of a migration, with the snapshots around it."""
+    """One operation of a migration, with the snapshots before and after it."""
 
     operation: Operation
     app_label: str
@@ -165,62 +163,62 @@ class Step:
 
     @property
     def label(self) -> str:
-        """The model's label afterwards."""
+        """The model's label after the operation."""
         return f"{self.app_label}.{self.operation.name_after()}".lower()
 
     @property
     def label_before(self) -> str:
-        """The model's label before."""
+        """The model's label before the operation."""
         return f"{self.app_label}.{self.operation.model_name}".lower()
 
     @property
     def table(self) -> Table:
-        """Where the items are."""
+        """The table that stores the items."""
         return get_table(self.after.alias)
 
     @property
     def difference(self) -> Difference:
-        """What changes of what the table says."""
+        """The change of the form that the table records."""
         return self.operation.difference(self.before, self.after, (self.label_before, self.label))
 
     @property
     def open_tasks(self) -> tuple[Task, ...]:
-        """What ``migrate`` does."""
+        """The tasks of ``migrate``."""
         return tuple(self.operation.open_tasks(self.before, self.after))
 
     @property
     def finish_tasks(self) -> tuple[Task, ...]:
-        """What ``migrate --finish`` does before the change is filled."""
+        """The tasks that ``migrate --finish`` runs before it records the change as complete."""
         return tuple(self.operation.finish_tasks(self.before, self.after))
 
     @property
     def drop_tasks(self) -> tuple[Task, ...]:
-        """What it does once every process has heard of that."""
+        """The tasks that ``migrate --finish`` runs after every process has read that the change is complete."""
         return tuple(self.operation.drop_tasks(self.before, self.after))
 
     @property
     def counting_tasks(self) -> tuple[Task, ...]:
-        """What it does when all that is open is filled: what is counted is asked for by keys."""
+        """The tasks that count. They run after all open changes are backfilled, because counting queries by keys."""
         return count_tasks(self.before, self.after)
 
     @property
     def counts(self) -> bool:
-        """Whether it counts other models' objects."""
+        """Whether the operation adds a count."""
         return has_new_counts(self.before, self.after)
 
     @property
     def stays_open(self) -> bool:
-        """Whether it has to be finished."""
+        """Whether ``migrate --finish`` must complete the operation."""
         return self.counts or self.operation.stays_open(self.before, self.after)
 
     def change(self) -> OpenChange:
-        """What the table keeps of it while it is open."""
+        """Return the record that the table keeps while the change is open."""
         migration, number = _operation_id(self.operation)
         parameters = {"number": str(number), "label": self.operation.describe()}
         return OpenChange(type(self.operation).__name__, f"{self.app_label}.{migration}", parameters)
 
     def works(self, phase: Phase, tasks: Iterable[Task], *, first: int = 0) -> list[Work]:
-        """The passes over the table that some tasks are."""
+        """Return one pass over the table for each task."""
         migration, number = _operation_id(self.operation)
         label, mark = (
             self.operation.describe(),
@@ -233,7 +231,7 @@ class Step:
 
 
 def _operation_id(operation: Operation) -> tuple[str, int]:
-    """Return the name of the operation's migration, and its index there."""
+    """Return the name of the operation's migration, and the operation's index there."""
     migration = migrate_run.current_run().migration
     for number, each in enumerate(() if migration is None else migration.operations):
         if each is operation:
@@ -242,13 +240,13 @@ def _operation_id(operation: Operation) -> tuple[str, int]:
 
 
 def is_responsible(alias: str) -> bool:
-    """Whether items are changed along with this database: the first one of our engine, or else the default one."""
+    """Return whether migrations of this database change items: our engine's first database, else the default one."""
     of_ours = [each for each in connections.settings if uses_engine(each)]
     return alias == (of_ours[0] if of_ours else DEFAULT_DB_ALIAS)
 
 
 def forwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    """Begin a change, or do all of it if there is nothing to wait for."""
+    """Start a change, or complete it if it does not have to wait for old code."""
     operation, before, after = step.operation, step.before, step.after
     if schema_editor.collect_sql:
         print_requests(step, schema_editor.collected_sql)
@@ -274,7 +272,7 @@ def forwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
 
 
 def backwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    """Take a change back, whether it was finished or not; old code may run again afterwards."""
+    """Revert a change, whether it is finished or still open. Old code may run again afterwards."""
     tasks = step.operation.back_tasks(step.before, step.after)
     if schema_editor.collect_sql:
         migrate_run.print_tasks("back", tasks, schema_editor.collected_sql)
@@ -298,10 +296,10 @@ def backwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
 
 
 def finish(step: Step, change: OpenChange) -> None:
-    """End a change: once more over the items, then it is filled, and what went is dropped after the time of grace.
+    """Complete a change: convert the remaining items, record the change as complete, and drop the rest.
 
-    A key that goes is written by new code until here, and by none once every process knows. One that counts ends with
-    ``finish_counts()``.
+    New code writes a removed key until this point. The function waits until every process knows about the change before
+    it drops anything (``migrate --grace``, in seconds). A change that counts also needs ``finish_counts()``.
     """
     filling, dropping = step.finish_tasks, step.drop_tasks
     leaving = step.difference.leaving
@@ -309,7 +307,7 @@ def finish(step: Step, change: OpenChange) -> None:
         _record_form(step, step.difference.ending)
         _wait_for_grace(step)
     if not step.difference.is_filled_in(_recorded_form(step)):
-        # Once it is, an item need not have the old name any more.
+        # Items that are written after the rename is complete may lack the old name.
         _run_tasks(step, "finish", filling)
     if dropping:
         if filling or not leaving:
@@ -326,7 +324,7 @@ def finish(step: Step, change: OpenChange) -> None:
 
 
 def finish_counts(step: Step, change: OpenChange) -> None:
-    """Count what a change counts, once all that was open is filled, and end it."""
+    """Run the counting tasks of a change and end it. All open changes must be backfilled."""
     _run_tasks(step, "finish", step.counting_tasks, first=len(step.finish_tasks) + len(step.drop_tasks))
     _close(step, change)
 
@@ -337,13 +335,13 @@ def _close(step: Step, change: OpenChange) -> None:
 
 
 def _recorded_form(step: Step) -> StoredForm | None:
-    """Return the form of the model that the table has recorded."""
+    """Return the form that the table has recorded for the model."""
     state = run(knowledge.state_of(step.table))
     return state.forms.get(_recorded_type(state, step, step.before.item_type))
 
 
 def _is_withheld(step: Step) -> bool:
-    """Return whether items may still lack what the change withholds."""
+    """Return whether items may still lack attributes that the change holds back."""
     form, held_back = _recorded_form(step), step.difference.held_back
     return form is not None and bool(held_back) and not set(held_back) <= form.attributes.keys()
 
@@ -361,9 +359,10 @@ def create_model(step: Step, schema_editor: BaseDatabaseSchemaEditor, *, adopt: 
 
 
 def record_model(step: Step, alias: str, *, adopt: bool = False) -> None:
-    """Let the table know a model: every key, rule and attribute counts as filled, as there are no items yet.
+    """Record a model in the table with all its keys, rules and attributes as complete.
 
-    If there are some, of a table that is older than migrations, they are adopted after a check of samples, or refused.
+    If the table contains items of the model from before migrations, the function adopts them after it has checked a
+    sample. Without ``adopt`` it raises ``ConfigurationError`` instead.
     """
     if not is_responsible(alias) or is_recorded(step):
         return
@@ -397,7 +396,7 @@ def _report_open_changes(step: Step) -> None:
 
 
 def _refuse_pending(step: Step) -> None:
-    """Raise for a change of items by the attributes of now, while there may be items of earlier schema versions."""
+    """Raise ``ConfigurationError`` if a task needs current attributes but items may have earlier schema versions."""
     operation, before, after = step.operation, step.before, step.after
     works = (*operation.open_tasks(before, after), *operation.finish_tasks(before, after))
     if before.pending and not operation.takes_pending and works:
@@ -417,7 +416,7 @@ def forget_model(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
 
 
 def is_recorded(step: Step) -> bool:
-    """Whether the table says that the migration was applied, though another database, a new one, does not."""
+    """Return whether the table has recorded the migration as applied, although a new SQL database has not."""
     migration, recorded = migrate_run.current_run().migration, migrate_run.current_run().recorded
     if migration is None or not recorded:
         return False
@@ -426,7 +425,7 @@ def is_recorded(step: Step) -> bool:
 
 
 def is_fresh(step: Step) -> bool:
-    """Whether this run has added the model to a table without its items: nothing to change, and no old code."""
+    """Return whether this run added the model to a table without its items, so that nothing has to be converted."""
     added = migrate_run.current_run().added
     fresh = (step.app_label, step.label_before) in added
     if fresh:
@@ -445,7 +444,7 @@ def _run_tasks(step: Step, phase: Phase, tasks: Sequence[Task], *, first: int = 
 def _record_form(
     step: Step, work: Callable[[StoredForm], StoredForm], item_type: str | None = None, new_type: str | None = None
 ) -> None:
-    """Change what the table says of the model; of one that it says nothing of, all counts as filled."""
+    """Change the form that the table records for the model. A model without a form counts as complete."""
     given = item_type or step.before.item_type
 
     def changed(state: TableState) -> TableState:
@@ -459,14 +458,14 @@ def _record_form(
 
 
 def _recorded_type(state: TableState, step: Step, item_type: str) -> str:
-    """The type under which the table has the model's form: the old one while a move of its items is open."""
+    """Return the item type under which the table records the model's form: the old type while its items move."""
     labels = {step.label, step.label_before}
     found = (name for name, form in state.forms.items() if form.label in labels)
     return item_type if item_type in state.forms else next(found, item_type)
 
 
 def print_requests(step: Step, lines: list[str]) -> None:
-    """The requests of a change, for ``sqlmigrate``: what each pass reads, and when."""
+    """Write the requests of a change for ``sqlmigrate``: what each pass reads, and when."""
     migrate_run.print_tasks("migrate", step.open_tasks, lines)
     migrate_run.print_tasks("migrate --finish", step.finish_tasks, lines)
     migrate_run.print_tasks("migrate --finish, at last", step.drop_tasks, lines)
@@ -475,6 +474,6 @@ def print_requests(step: Step, lines: list[str]) -> None:
 
 
 def _forget_shards(table: Table, before: Snapshot, after: Snapshot) -> None:
-    """Let the table say nothing of shards of a model of which all items are in one partition again."""
+    """Remove the shard schedule of a model whose items are all in one partition again."""
     if before.is_sharded and not after.is_sharded:
         knowledge.change(table, lambda state: schedules.without_schedule(state, before.item_type))

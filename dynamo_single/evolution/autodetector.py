@@ -1,7 +1,10 @@
-"""Find the changes of models in DynamoDB since the last migration, in addition to Django's search for SQL models.
+"""Detect changes of DynamoDB models since the last migration, in addition to Django's detection for SQL models.
 
-Django compares two project states. Our models are put into both as equal, so that Django finds no difference in them
-and foreign keys of SQL models find their targets. This module finds the differences of our models.
+Django compares two project states. This module puts equal states of our models into both, so that Django does not find
+differences in them and foreign keys of SQL models find their targets. It then compares our models itself.
+
+Some facts are not in a declaration: whether an attribute was renamed, and which value existing items get.
+``makemigrations`` asks the user for them. No function here sends a request.
 """
 
 from __future__ import annotations
@@ -34,14 +37,8 @@ if TYPE_CHECKING:
     from django.db.migrations.operations.base import Operation
 
 
-# The comparison of one model with its last snapshot, as a list of operations.
-#
-# ``makemigrations`` asks the user what a declaration does not contain: whether an attribute was renamed, and which
-# value existing items get. This part does not depend on the table.
-
-
 class Comparison:
-    """A model and its previous snapshot, which the operations change step by step."""
+    """A model and its previous snapshot. Each operation found moves the snapshot closer to the model."""
 
     def __init__(self, model: type[DynamoModel], before: Snapshot, questioner: Any) -> None:
         self.model, self.name = model, model.__name__
@@ -50,7 +47,10 @@ class Comparison:
         self.found: list[ItemsOperation] = []
 
     def operations(self) -> list[ItemsOperation]:
-        """What leads to the model of now; raises ``ConfigurationError`` for what no migration can do."""
+        """Return the operations that lead to the current model.
+
+        Raises ``ConfigurationError`` for a change that no migration can make.
+        """
         if self.now.alias != self.after.alias:
             raise ConfigurationError(
                 f"{self.model._meta.label} was in the table {self.now.alias!r} and is in {self.after.alias!r} by now. "
@@ -76,7 +76,7 @@ class Comparison:
         return self.found
 
     def _raise_version(self) -> None:
-        """Find a raised schema version, with the attributes that its upgrades change: nothing is done to the items."""
+        """Detect a raised schema version and the attributes that its upgrades change. Items stay as they are."""
         version, before, label = self.after.schema_version, self.now, self.model._meta.label
         if version < before.schema_version:
             raise ConfigurationError(
@@ -94,7 +94,7 @@ class Comparison:
             attributes = {name: each for name, each in self.after.attributes.items() if each.stored in changes}
             changed = {name: each for name, each in attributes.items() if before.attributes.get(name) != each}
             self._take(RaiseSchemaVersion(model_name=self.name, to=version, changes=list(changes), attributes=changed))
-        # From here on they are as the migrations have them.
+        # The snapshot's oldest version and pending names come from migrations. Only operations change them.
         self.after = replace(self.after, oldest_version=self.now.oldest_version, pending=self.now.pending)
 
     def _take(self, operation: ItemsOperation) -> None:
@@ -102,7 +102,7 @@ class Comparison:
         self.found.append(operation)
 
     def _rename_attributes(self) -> frozenset[str]:
-        """Find what was renamed; gives what might have been, where nobody could be asked."""
+        """Detect renamed attributes; return attributes that may have been renamed if the user cannot be asked."""
         pending = self.now.pending_names
         gone = [name for name in self.now.attributes if name not in self.after.attributes and name not in pending]
         unanswered: set[str] = set()
@@ -110,7 +110,7 @@ class Comparison:
             if new in self.now.attributes:
                 continue
             alike = [old for old in gone if _is_alike(self.now.attributes[old], stored)]
-            # What is stored under the same name is the same; of others somebody has to know.
+            # An attribute with the same physical name is the same attribute. The user decides about all others.
             old = next((each for each in alike if self.now.attributes[each].stored == stored.stored), None)
             old = old or next((each for each in alike if self._ask_rename(each, new)), None)
             if old is None:
@@ -126,7 +126,7 @@ class Comparison:
         return bool(self.questioner.ask_rename(self.name, old, new, getattr(field, "attribute", field)))
 
     def _kept(self, unanswered: set[str]) -> frozenset[str]:
-        """The attributes whose values stay, since ``--noinput`` asks nobody; it is reported."""
+        """Return the attributes whose values are kept because ``--noinput`` cannot ask, and report them."""
         if not unanswered or not isinstance(self.questioner, NonInteractiveMigrationQuestioner):
             return frozenset()
         log: Any = self.questioner.log
@@ -154,17 +154,17 @@ class Comparison:
                 self._take(AddUnique(model_name=self.name, rule=rule))
 
     def _remove_keys(self) -> None:
-        """Remove keys from indexes that the model is in no more; those on an index that stays are altered later."""
+        """Remove keys from indexes that the model no longer uses. Keys on the other indexes are altered later."""
         kept = {key.index for key in self.after.keys.values()}
         for name, key in self.now.keys.items():
             if key.index not in kept:
                 self._take(RemoveKey(model_name=self.name, name=name))
 
     def _change_keys(self) -> None:
-        """Rename, alter and add keys: a model has one on an index."""
+        """Rename, alter and add keys. A model has one key per index."""
         for name, key in self.after.keys.items():
             old = self._key_on(key.index)
-            if old not in (None, name) and name in self.now.keys:  # two keys changed their names
+            if old not in (None, name) and name in self.now.keys:  # two keys swapped their names
                 self._take(RenameKey(model_name=self.name, old_name=name, new_name=f"{name}_before"))
         for name, key in self.after.keys.items():
             old = self._key_on(key.index)
@@ -186,7 +186,7 @@ class Comparison:
                 self._take(AddAttribute(model_name=self.name, name=name, attribute=stored, **named))
 
     def _default_of(self, name: str, stored: StoredAttribute) -> dict[str, Any]:
-        """What items that lack a new attribute get, if the attribute's own declaration does not say it."""
+        """Return the default for items that lack a new attribute, unless the declaration itself provides a value."""
         if not stored.required or stored.absent is not None or stored.is_computed:
             return {}
         options = registry.attributes_of(self.model)[name].field_options
@@ -210,7 +210,7 @@ class Comparison:
     def _remove_attributes(self, unanswered: frozenset[str]) -> None:
         for name in self.now.attributes:
             if name not in self.after.attributes:
-                # What an upgrade removes is in items of earlier versions still.
+                # Items of earlier versions still contain an attribute that an upgrade removes.
                 named = {"drop": False} if name in unanswered or name in self.now.pending_names else {}
                 self._take(RemoveAttribute(model_name=self.name, name=name, **named))
 
@@ -232,7 +232,7 @@ class Comparison:
 
 
 def _references_to(model: type[DynamoModel]) -> Iterator[str]:
-    """The fields of other models, and of the model itself, that refer to it by its ``pk``."""
+    """Yield the fields of this and other models that refer to the model by its ``pk``."""
     own = ((other, field) for other in registry.all_models() for field in other._meta.concrete_fields)
     for other, field in own:
         target: Any = field.related_model if field.is_relation else None
@@ -252,12 +252,12 @@ def _is_alike(before: StoredAttribute, after: StoredAttribute) -> bool:
 
 
 def _is_equal(one: Snapshot, other: Snapshot) -> bool:
-    """Whether two snapshots are equal but for the order of what they list."""
+    """Return whether two snapshots are equal, regardless of the order of their rules."""
     return set(one.unique) == set(other.unique) and one == replace(other, unique=one.unique)
 
 
 def _is_importable(default: object) -> bool:
-    """Return whether a migration file can import a default: not a method of an object, and not a local function."""
+    """Return whether a migration file can import a default; it cannot import a bound method or a local function."""
     if not callable(default):
         return True
     return getattr(default, "__self__", None) is None and "<" not in getattr(default, "__qualname__", "<")
@@ -267,7 +267,7 @@ Label = tuple[str, str]
 
 
 class Autodetector(MigrationAutodetector):
-    """Django's, for the models of an SQL database, and the search for what has changed of those in DynamoDB."""
+    """Django's autodetector, extended to models in DynamoDB."""
 
     def _detect_changes(self, convert_apps: Collection[str] | None = None, graph: object = None) -> Any:
         self._old = {label: each for label, each in self.from_state.models.items() if isinstance(each, SnapshotState)}
@@ -277,7 +277,7 @@ class Autodetector(MigrationAutodetector):
                 self._equal(label, SnapshotState.make(label[0], model.__name__, Snapshot.of(model)))
             else:
                 self._new[label] = model
-        # Django looks at the proxies of both states, and finds ours equal.
+        # Django examines the proxies in both states. Ours must be equal.
         for label, state in self.to_state.models.items():
             if label not in self._new and _is_proxy_of_ours(label):
                 self.from_state.models[label] = state.clone()
@@ -292,7 +292,7 @@ class Autodetector(MigrationAutodetector):
             project.models[label] = state.clone()
 
     def generate_created_models(self) -> None:
-        """Our operations, and those that create Django's models."""
+        """Add the operations for our models, then those that create SQL models."""
         old = {label: each.snapshot for label, each in self._old.items()}
         names = {label: each.name for label, each in self._old.items()}
         for label, former in self._renamed(old, names).items():
@@ -309,7 +309,7 @@ class Autodetector(MigrationAutodetector):
         super().generate_created_models()
 
     def _renamed(self, old: dict[Label, Snapshot], names: dict[Label, str]) -> dict[Label, Label]:
-        """The models that have another name by now, as somebody says who is asked; by their new labels."""
+        """Return the old label of each model that the user confirms as renamed, by its new label."""
         found: dict[Label, Label] = {}
         for label in sorted(self._new.keys() - old.keys()):
             after = Snapshot.of(self._new[label])
@@ -325,7 +325,7 @@ class Autodetector(MigrationAutodetector):
         return found
 
     def _tell_unasked(self, former: str, label: Label) -> None:
-        """Say that a model may have been renamed, where ``--noinput`` asks nobody."""
+        """Report that a model may have been renamed, if ``--noinput`` cannot ask."""
         if isinstance(self.questioner, NonInteractiveMigrationQuestioner):
             log: Any = self.questioner.log
             new = self._new[label].__name__
@@ -336,7 +336,7 @@ class Autodetector(MigrationAutodetector):
             )
 
     def check_dependency(self, operation: Operation, dependency: Any) -> bool:
-        """Whether an operation is what another one depends on: a foreign key depends on our ``AddModel`` too."""
+        """Return whether an operation satisfies a dependency: a foreign key can also depend on our ``AddModel``."""
         if (
             isinstance(operation, AddModel)
             and dependency.type == OperationDependency.Type.CREATE
@@ -347,7 +347,7 @@ class Autodetector(MigrationAutodetector):
 
 
 def installed_models() -> dict[Label, Any]:
-    """Our concrete models of installed apps, by label."""
+    """Return the concrete DynamoDB models of installed apps, by label."""
     found = {(model._meta.app_label, str(model._meta.model_name)): model for model in registry.all_models()}
     return {label: found[label] for label in sorted(found) if label[0] in apps.app_configs}
 

@@ -1,7 +1,7 @@
-"""Mixins for ``makemigrations`` and ``migrate``, also for a subclass of a project or another app.
+"""Mixins for ``makemigrations`` and ``migrate``, also for the commands of a project or of another app.
 
-``class Command(MakemigrationsMixin, other.Command)`` in an app that stands before ``dynamo_single`` in
-``INSTALLED_APPS``; both commands' ``autodetector`` is a documented attribute since Django 5.2:
+Write ``class Command(MakemigrationsMixin, other.Command)`` in an app that comes before ``dynamo_single`` in
+``INSTALLED_APPS``. Both commands have a documented ``autodetector`` attribute since Django 5.2:
 https://docs.djangoproject.com/en/5.2/ref/django-admin/#overriding-commands
 """
 
@@ -35,19 +35,19 @@ from dynamo_single.orm.schema import registry
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-#: How Django names a model that a state lacks, where it looks at all references, and where it makes a column.
+#: How Django's errors name a model that a state lacks: one for all references, one for the column of a reference.
 _UNRESOLVED = re.compile(r"(?:lazy reference to|Related model) '([^']+)'")
-#: Where this app is installed, and ``accounts`` beside it.
+#: The directory of this app. ``accounts`` is installed next to it.
 _PACKAGE = Path(__file__).parent.parent
 
 
 class AutodetectorMixin:
-    """A command that finds changes of models in DynamoDB as well, besides what its own autodetector finds."""
+    """Let a command detect changes of DynamoDB models in addition to those that its own autodetector finds."""
 
     autodetector: type[MigrationAutodetector] = Autodetector
 
     def __init_subclass__(cls, **kwargs: object) -> None:
-        """Put ours on top of the one that the command has otherwise."""
+        """Combine our autodetector with the one that the command inherits."""
         super().__init_subclass__(**kwargs)
         found = (vars(base).get("autodetector") for base in cls.__mro__ if not issubclass(base, AutodetectorMixin))
         theirs = next((each for each in found if each is not None), MigrationAutodetector)
@@ -55,9 +55,9 @@ class AutodetectorMixin:
             cls.autodetector = _combined_autodetector(theirs)
 
     def handle(self, *args: Any, **options: Any) -> Any:
-        """Run the command; an error of ours ends it with status 1 and its message."""
+        """Run the command. It exits with status 1 and the message of any error that this app raises."""
         command: Any = super()
-        # What is being renamed is compared as it is declared.
+        # The comparison needs the declared names, not those that this process uses during a rename.
         knowledge.forget()
         try:
             return command.handle(*args, **options)
@@ -72,9 +72,10 @@ class AutodetectorMixin:
 
 
 def _missing_models(said: str) -> str:
-    """What to do about models of ours that SQL models refer to and no migration has, by Django's error; empty if none.
+    """Explain Django's error about DynamoDB models that SQL models refer to but no migration creates.
 
-    Django finds the models of an app with migrations in these only.
+    In an app with migrations, Django finds only the models that they create. Returns an empty string for any other
+    error.
     """
     labels = {label.lower() for label in _UNRESOLVED.findall(said)}
     found = [model._meta.label for model in registry.all_models() if model._meta.label_lower in labels]
@@ -89,17 +90,17 @@ def _missing_models(said: str) -> str:
 
 @cache
 def _combined_autodetector(theirs: type[MigrationAutodetector]) -> type[MigrationAutodetector]:
-    """One class for one: Django's check ``commands.E001`` compares those of the two commands."""
+    """Return one class per autodetector: Django's check ``commands.E001`` requires the same class in both commands."""
     if issubclass(theirs, Autodetector):
         return theirs
     return Autodetector if theirs is MigrationAutodetector else type("Autodetector", (Autodetector, theirs), {})
 
 
 class MakemigrationsMixin(AutodetectorMixin):
-    """``makemigrations`` for models in DynamoDB and in SQL alike."""
+    """``makemigrations`` for models in DynamoDB and in SQL."""
 
     def handle(self, *app_labels: str, **options: Any) -> Any:
-        """Write the migrations; those of this app's own models only where the settings say."""
+        """Write the migrations; those of this app's own models only if ``MIGRATION_MODULES`` names a module."""
         this: Any = self
         left_out = [each for each in app_labels if each not in settings.MIGRATION_MODULES and _is_shipped(each)]
         for label in left_out:
@@ -113,7 +114,7 @@ class MakemigrationsMixin(AutodetectorMixin):
         return super().handle(*(each for each in app_labels if each not in left_out), **options)
 
     def write_migration_files(self, changes: dict[str, list[Any]], *args: object, **kwargs: object) -> None:
-        """Write them, and say what a project may want besides."""
+        """Write the files, and print hints about further steps."""
         command: Any = super()
         this: Any = self
         command.write_migration_files(changes, *args, **kwargs)
@@ -124,7 +125,7 @@ class MakemigrationsMixin(AutodetectorMixin):
 
 
 def _not_found(app_label: str | None, migration_name: str | None) -> str:
-    """What Django's own ``migrate`` says of an app, or of a migration, that is not there."""
+    """Return the message of Django's ``migrate`` about an unknown app or migration."""
     if app_label not in apps.app_configs:
         return f"No installed app with label '{app_label}'."
     if migration_name is None:
@@ -133,19 +134,19 @@ def _not_found(app_label: str | None, migration_name: str | None) -> str:
 
 
 def _is_shipped(label: str) -> bool:
-    """Whether an app came with this one. It has no migration files: a project says in which table its items are."""
+    """Return whether an app is part of this package, which contains no migration files: a project writes them."""
     found = apps.app_configs.get(label)
     return found is not None and Path(found.path) in (_PACKAGE, _PACKAGE.parent / "accounts")
 
 
 class MigrateMixin(AutodetectorMixin):
-    """``migrate`` for models in DynamoDB and in SQL alike."""
+    """``migrate`` for models in DynamoDB and in SQL."""
 
     stdout: Any
     _is_line_open = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add what work on items is told."""
+        """Add the options for work on items."""
         command: Any = super()
         command.add_arguments(parser)
         group = parser.add_argument_group("items in DynamoDB")
@@ -172,13 +173,13 @@ class MigrateMixin(AutodetectorMixin):
         )
 
     def execute(self, *args: object, **options: object) -> Any:
-        """Run the checks and the command: a check need not name what is about to be applied."""
+        """Run the checks and the command. The checks need not report migrations that are about to be applied."""
         command: Any = super()
         with use_run(Run()), migration_record.reading_files_once():
             return command.execute(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> Any:
-        """Apply the migrations, and with ``--finish`` end what is open; otherwise say what is."""
+        """Apply the migrations. Then complete the open changes with ``--finish``, or list them without it."""
         self.run, self.database = self._run(options), options["database"]
         with use_run(self.run):
             if options.get("rehearse"):
@@ -202,7 +203,7 @@ class MigrateMixin(AutodetectorMixin):
             if options.get("finish"):
                 rehearse.rehearse_finish(finish.open_changes(), self.run, most)
         except KeyError as error:
-            # As Django's migrate calls a migration that is not there.
+            # Django's migrate reports an unknown migration with the same message.
             raise CommandError(_not_found(options.get("app_label"), options.get("migration_name"))) from error
         except DynamoSingleError as error:
             raise CommandError(str(error)) from error
@@ -227,20 +228,21 @@ class MigrateMixin(AutodetectorMixin):
         )
 
     def _say(self, line: str) -> None:
-        if self._is_line_open:  # Django's "Applying ..."
+        if self._is_line_open:  # after Django's "Applying ..."
             self.stdout.write("")
             self._is_line_open = False
         self.stdout.write(line)
 
     def migration_progress_callback(self, action: str, migration: object = None, fake: bool = False) -> None:
-        """Note which migration it is; once it is applied or taken back, forget where its work was."""
+        """Store the current migration, and delete its checkpoints once it is applied or reverted."""
         command: Any = super()
         if action.endswith("_start"):
             self.run.migration = migration
         command.migration_progress_callback(action, migration, fake)
         self._is_line_open = action.endswith("apply_start")
         is_over = action in ("apply_success", "unapply_success")
-        # Along with another database nothing was done to items, which the one that is responsible is to find so.
+        # A migration of another database did not change items, and the responsible database must still find it
+        # unapplied.
         if is_over and is_responsible(self.database) and has_items_to_change(migration):
             if fake and self.run.adopt:
                 self.run.say("")

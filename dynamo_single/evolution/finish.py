@@ -1,4 +1,4 @@
-"""Find the open changes in the tables of a project, and finish them by the migrations that started them."""
+"""Find the open changes in a project's tables, and finish them with the migrations that started them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ class TableChange:
 
 
 def has_items_to_change(migration: Any) -> bool:
-    """Whether a migration has operations on items."""
+    """Return whether a migration has operations on items."""
     return any(getattr(operation, "changes_items", False) for operation in migration.operations)
 
 
 def unapplied_migrations(alias: str) -> list[str]:
-    """The migrations with operations on items that a database says are not applied: one query of its record.
+    """Return the migrations with operations on items that a database has not recorded as applied.
 
-    Without SQL a Query, and none where no migration has such operations.
+    Sends one query to Django's migration record: SQL, or a DynamoDB Query in a project without SQL, which sends no
+    request if no migration has such operations.
     """
     executor = MigrationExecutor(connections[alias])
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -50,15 +51,15 @@ def unapplied_migrations(alias: str) -> list[str]:
 
 
 def migration_loader() -> MigrationLoader:
-    """The migrations on disk, also those that a squashed one stands for: they have begun what is open."""
+    """Return the loader of the migrations on disk, including squashed ones: they may have started open changes."""
     return MigrationLoader(None, ignore_no_migrations=True, replace_migrations=False)
 
 
 def open_changes() -> list[TableChange]:
-    """Return the open changes in the order in which they started: a GetItem for each table that has models with
-    migrations.
+    """Return the open changes in the order in which they started.
 
-    Sends no request if no migration has operations on items.
+    Sends a GetItem for each table that has models with migrations, and no request if no migration has operations on
+    items.
     """
     graph = migration_loader()
     if not any(map(has_items_to_change, graph.disk_migrations.values())):
@@ -74,9 +75,9 @@ def open_changes() -> list[TableChange]:
 
 
 def step_of(found: TableChange) -> tuple[apply.Step, Any]:
-    """The operation that has begun a change, with its snapshots, and its migration.
+    """Return the operation that started a change, with its snapshots, and its migration.
 
-    Raises ``ConfigurationError`` if the migration is not on disk any more.
+    Raises ``ConfigurationError`` if the migration is no longer on disk.
     """
     app_label, _, name = found.change.migration.partition(".")
     graph = migration_loader()
@@ -92,7 +93,7 @@ def step_of(found: TableChange) -> tuple[apply.Step, Any]:
 
 
 def steps_of(graph: MigrationLoader, migration: Any) -> dict[int, apply.Step]:
-    """The operations of a migration that are on items, by their numbers, each with the snapshots around it."""
+    """Return a migration's operations on items by their numbers, each with the snapshots before and after it."""
     state = graph.project_state((migration.app_label, migration.name), at_end=False)
     found: dict[int, apply.Step] = {}
     for number, operation in enumerate(migration.operations):
@@ -100,13 +101,13 @@ def steps_of(graph: MigrationLoader, migration: Any) -> dict[int, apply.Step]:
         operation.state_forwards(migration.app_label, state)
         if getattr(operation, "changes_items", False) and isinstance(before, SnapshotState):
             after = state.models.get((migration.app_label, operation.name_after().lower()))
-            if isinstance(after, SnapshotState):  # it is gone after RemoveModel, which has nothing to do to items
+            if isinstance(after, SnapshotState):  # RemoveModel leaves no state, and does not change items
                 found[number] = apply.Step(operation, migration.app_label, before.snapshot, after.snapshot)
     return found
 
 
 def finish(found: TableChange, this: Run) -> None:
-    """End a change, but for what it counts."""
+    """Complete a change, except for its counts."""
     step, migration = step_of(found)
     this.migration = migration
     apply.finish(step, found.change)
@@ -115,7 +116,7 @@ def finish(found: TableChange, this: Run) -> None:
 
 
 def finish_counts(found: TableChange, this: Run) -> None:
-    """End a change that counts, once nothing else is open that it may ask for."""
+    """Run the counts of a change. No other change that they query may be open."""
     step, migration = step_of(found)
     if step.counts:
         this.migration = migration
@@ -124,10 +125,10 @@ def finish_counts(found: TableChange, this: Run) -> None:
 
 
 def adopt_models(migration: Any, alias: str) -> None:
-    """Let the table know the models of a migration that Django found applied, since their SQL tables are there.
+    """Record the models of a migration that Django considers applied because their SQL tables exist.
 
-    ``migrate --fake-initial`` records such a migration without its operations. Items are looked at as always; if they
-    are not as it says, it is not recorded.
+    ``migrate --fake-initial`` records such a migration without running its operations. This function checks a sample of
+    the items as usual. If they do not match the migration, it removes Django's record and raises the error.
     """
     try:
         for operation in migration.operations:
@@ -140,13 +141,13 @@ def adopt_models(migration: Any, alias: str) -> None:
 
 
 def record_migration(migration: Any, this: Run, *, is_applied: bool) -> None:
-    """Forget where the work of a migration was; beside an SQL database, let the table know that it is applied."""
+    """Delete the checkpoints of a migration. In a project with SQL, also record in the table whether it is applied."""
     app_label, name = migration.app_label, migration.name
     states = migration_loader().project_state((app_label, name)).models.values()
     for alias in {state.snapshot.alias for state in states if isinstance(state, SnapshotState)}:
         backfill.delete_checkpoints(get_table(alias), app_label, name)
     if any(map(uses_engine, connections.settings)):
-        return  # Django's own recorder has done it
+        return  # Django's own recorder has already stored it
     if is_applied:
         migration_record.record((app_label, name), clock.now())
     else:

@@ -1,6 +1,6 @@
 """Change the number of a model's shards: the table records it for a future time.
 
-Items are not changed. A number is never removed, since items are divided by it and older code reads it too.
+Items are not changed. A recorded number is never removed, because existing items are divided by it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def sharded_model(snapshot: Snapshot, label: str) -> Divided:
-    """A sharded model as a migration has it; raises ``ConfigurationError`` for one that has no sharded key then."""
+    """Return a sharded model as a migration describes it; raise ``ConfigurationError`` if it has no sharded key."""
     sharding = next((each.sharding for each in snapshot.access_keys.values() if each.sharding is not None), None)
     if sharding is None:
         raise ConfigurationError(
@@ -35,7 +35,10 @@ def sharded_model(snapshot: Snapshot, label: str) -> Divided:
 
 
 def forwards(step: apply.Step, schema_editor: BaseDatabaseSchemaEditor, shards: int, since: datetime | None) -> None:
-    """Record the number, unless it is what the model has or will have: a GetItem, and requests as ``dynamo_shards``."""
+    """Record the number of shards, unless the model has it or will have it.
+
+    Sends a GetItem, and the requests of ``manage.py dynamo_shards`` if the number changes.
+    """
     label = f"{step.app_label}.{step.operation.name_after()}"
     divided = sharded_model(step.after, label)
     if schema_editor.collect_sql:
@@ -47,7 +50,7 @@ def forwards(step: apply.Step, schema_editor: BaseDatabaseSchemaEditor, shards: 
 
 
 def _recorded_schedule(step: apply.Step, divided: Divided, shards: int, since: datetime | None) -> Schedule:
-    """What the table says afterwards: nothing else, if its last entry is of that number."""
+    """Return the schedule after the change: the recorded one if its last entry has this number."""
     table, found = step.table, schedule_in(run(knowledge.state_of(step.table)), divided)
     known = found or Schedule()
     last = known.entries[-1]
@@ -57,13 +60,13 @@ def _recorded_schedule(step: apply.Step, divided: Divided, shards: int, since: d
         return shard_record.begin_with(table, divided, shards, is_empty=True)
     begins = max(shard_record.earliest(), shard_record.earliest() if since is None else clock.in_utc(since))
     if apply.is_fresh(step):
-        # Into a new table all entries of the past are recorded in one run.
+        # In a new table, one run records all entries of the past.
         begins = max(begins, datetime.fromtimestamp(last.since + shard_record.MINUTE, tz=UTC))
     return shard_record.grow(table, divided, shards, begins)
 
 
 def backwards(step: apply.Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    """Say that the number stays: a GetItem."""
+    """Report that the number of shards stays. Sends a GetItem."""
     label = f"{step.app_label}.{step.operation.name_after()}"
     if schema_editor.collect_sql or not apply.is_responsible(schema_editor.connection.alias):
         return

@@ -1,6 +1,6 @@
 """The current run of ``migrate``: its options, and the migration that it applies.
 
-Django calls an operation without its migration or the options of the command. Without a command the defaults apply.
+Django calls an operation without its migration or the command's options. Outside the command, the defaults apply.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dynamo_single.evolution.backfill.run import scan
 from dynamo_single.orm.rollout.knowledge import GRACE
 from dynamo_single.table.table import Table
 
-#: The least seconds between two lines about one work.
+#: The minimum number of seconds between two progress lines of one pass.
 _BETWEEN_LINES = 5.0
 
 
@@ -29,32 +29,32 @@ def _no_output(line: str) -> None:
 
 @dataclass
 class Run:
-    """One run. ``grace`` is for how many seconds processes may act on what they have read of the table's state."""
+    """One run of ``migrate``. For ``grace`` seconds, other processes may act on an old state of the table."""
 
     options: Options = field(default_factory=Options)
-    #: Whether items that were there before their model's first migration are adopted, after a check of samples.
+    #: Whether to adopt items that are older than their model's first migration, after a check of a sample.
     adopt: bool = False
     grace: float = GRACE
     say: Callable[[str], None] = _no_output
     wait: Callable[[float], None] = time.sleep
-    #: The migration that is applied or taken back now.
+    #: The migration that is being applied or reverted.
     migration: Any = None
-    #: The migrations that the table says were applied, beside an SQL database that has a record of its own.
+    #: The migrations that the table has recorded as applied, in a project whose SQL database has its own record.
     recorded: Collection[tuple[str, str]] = ()
-    #: The models that this run has added to a table that was read to its end without items of them.
+    #: The models that this run added to a table that contained no items of them.
     added: set[tuple[str, str]] = field(default_factory=set)
     _estimated: set[str] = field(default_factory=set)
     _said: float = 0.0
 
     def begin(self, table: Table) -> None:
-        """Say how large a table is, before work on it, once."""
+        """Print the size of a table once, before the first work on it."""
         if table.name not in self._estimated:
             self._estimated.add(table.name)
             self.say(f"    {estimate(table)}")
         self._said = time.monotonic()
 
     def tell(self, progress: Progress) -> None:
-        """Say how far work is, not too often."""
+        """Print the progress of a pass, at most every five seconds."""
         if not progress.scanned or time.monotonic() - self._said < _BETWEEN_LINES:
             return
         self._said = time.monotonic()
@@ -70,18 +70,18 @@ _current: ContextVar[Run | None] = ContextVar("dynamo_single_migrate", default=N
 
 
 def current_run() -> Run:
-    """The run of this context, or one with the defaults."""
+    """Return the run of this context, or a run with the default options."""
     return _current.get() or Run()
 
 
 def is_running() -> bool:
-    """Whether a ``migrate`` is under way here."""
+    """Return whether a ``migrate`` is running in this context."""
     return _current.get() is not None
 
 
 @contextmanager
 def use_run(run: Run) -> Iterator[Run]:
-    """Within the block it is the run of this context."""
+    """Make ``run`` the current run within the block."""
     token = _current.set(run)
     try:
         yield run
@@ -89,11 +89,8 @@ def use_run(run: Run) -> Iterator[Run]:
         _current.reset(token)
 
 
-# The output of ``sqlmigrate``: the requests that read the items, and when they are sent.
-
-
 def print_tasks(when: str, given: Sequence[Task], lines: list[str]) -> None:
-    """Add the lines of some passes over a table."""
+    """Append the requests of some passes for ``sqlmigrate``: which items each pass reads, and when."""
     for task in given:
         request = scan(task, Segment(0), 1, current_run().options.page)
         lines.append(f"-- {when}: {request.operation} {json.dumps(dict(request.params), ensure_ascii=False)}")

@@ -14,17 +14,17 @@ from dynamo_single.evolution.migrate_run import Run
 from dynamo_single.exceptions import ConfigurationError, FormNotApplied
 from dynamo_single.table.request import Item
 
-#: How many items of each task are shown that would change, and how many that could not.
+#: How many changed items are shown for each task, and how many items that could not be converted.
 MAX_CHANGED_SAMPLES: Final = 3
 MAX_REFUSED_SAMPLES: Final = 20
-#: How many items of the table each task reads, unless the command is told another number.
+#: How many items of the table each task reads by default.
 DEFAULT_ITEMS: Final = 10_000
 
 
 def migration_plan(connection: Any, app_label: str | None, name: str | None) -> list[object]:
-    """The migrations that would be applied, in their order; none if it would go back.
+    """Return the migrations that would be applied, in order; an empty list if ``name`` reverts migrations.
 
-    Raises ``KeyError`` for an app without migrations, and for a migration that is not there.
+    Raises ``KeyError`` for an app without migrations and for an unknown migration.
     """
     executor = MigrationExecutor(connection)
     if app_label is not None and app_label not in executor.loader.migrated_apps:
@@ -36,14 +36,14 @@ def migration_plan(connection: Any, app_label: str | None, name: str | None) -> 
 
 
 def rehearse_plan(migrations: Iterable[object], this: Run, most: int = DEFAULT_ITEMS) -> None:
-    """Try what ``migrate`` would do, operation by operation: Scans of about ``most`` items for each task."""
+    """Report the effect of ``migrate`` for each operation. Each task scans about ``most`` items of the table."""
     for migration in migrations:
         for step in finish.steps_of(finish.migration_loader(), migration).values():
             _print_step(f"{migration}: {step.operation.describe()}", step, _tasks(step), this, most)
 
 
 def rehearse_finish(found: Iterable[finish.TableChange], this: Run, most: int = DEFAULT_ITEMS) -> None:
-    """Try what ``migrate --finish`` would do."""
+    """Report the effect of ``migrate --finish`` for each open change."""
     for each in found:
         step, migration = finish.step_of(each)
         title = f"{migration}: {step.operation.describe()}, at --finish"

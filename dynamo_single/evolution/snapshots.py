@@ -49,26 +49,26 @@ AnyKey = TypeVar("AnyKey", Key, IndexKey)
 
 @dataclass(frozen=True)
 class Snapshot(MigrationValue):
-    """One model's items as they are stored at one time; attributes and keys by their Python names."""
+    """One model's items as they are stored at one time. Attributes and keys have their Python names."""
 
     item_type: str
     primary: Key
     attributes: Mapping[str, StoredAttribute]
     keys: Mapping[str, IndexKey] = field(default_factory=dict)
     unique: tuple[UniqueRule, ...] = ()
-    #: The index that the trash is read by; ``None`` without one.
+    #: The index that serves the trash, or ``None``.
     trash_index: str | None = None
     #: The table, by its alias in ``settings.DYNAMO_SINGLE``.
     alias: str = "default"
-    #: The schema version that code writes, and the one that every item has at least.
+    #: The schema version that code writes, and the earliest version of any stored item.
     schema_version: int = FIRST
     oldest_version: int = FIRST
-    #: The physical names that upgrades may change of items between the two.
+    #: The physical names that upgrades between these two versions may change.
     pending: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, model: Any) -> Snapshot:
-        """The model as it is declared now; raises ``ConfigurationError`` for declarations that cannot work."""
+        """Return the snapshot of the current model; raise ``ConfigurationError`` for an invalid declaration."""
         model = model._meta.concrete_model
         options, layout = model._options, registry.layout_of(model)
         return cls(
@@ -86,17 +86,17 @@ class Snapshot(MigrationValue):
 
     @property
     def soft_delete(self) -> bool:
-        """Whether objects go to a trash."""
+        """Whether deleted objects go to the trash."""
         return registry.DELETED_AT in self.attributes
 
     @property
     def is_sharded(self) -> bool:
-        """Whether a key of the model, or the trash's, is divided into shards."""
+        """Whether a key of the model or of its trash is divided into shards."""
         return any(key.sharding is not None for key in self.access_keys.values())
 
     @cached_property
     def access_keys(self) -> dict[str, AccessKey]:
-        """The keys by name, with codecs: ``primary``, those of indexes, and ``trash``."""
+        """The keys with codecs, by name: ``primary``, the keys on indexes, and ``trash``."""
         found = {"primary": self._access_key("primary", None, self.primary)}
         found |= {name: self._access_key(name, key.index, key) for name, key in self.keys.items()}
         if self.trash_index is not None and self.soft_delete:
@@ -109,7 +109,7 @@ class Snapshot(MigrationValue):
 
     @property
     def pending_names(self) -> frozenset[str]:
-        """The attributes, by Python name, that upgrades may change, with folded copies of them."""
+        """The Python names of the attributes that upgrades may change, and of their folded copies."""
         found = {name for name, each in self.attributes.items() if each.stored in self.pending}
         return frozenset({*found, *(name for name, each in self.attributes.items() if each.source in found)})
 
@@ -119,27 +119,30 @@ class Snapshot(MigrationValue):
         return self.access_keys["primary"].variables
 
     def values_of(self, item: Item) -> Values:
-        """The Python values of a stored item, by attribute; raises ``InvalidValue`` for one of another type."""
+        """Return the Python values of a stored item by attribute; raise ``InvalidValue`` for a wrong type."""
         return {name: each.value(item.get(each.stored)) for name, each in self.attributes.items()}
 
     def computed(self, values: Mapping[str, object]) -> Values:
-        """What follows from the values, by attribute: folded copies, and what is extracted from documents."""
+        """Return the dependent values by attribute: folded copies, and values extracted from documents."""
         following = {name: each for name, each in self.attributes.items() if each.source}
         return {name: each.followed(values.get(each.source)) for name, each in following.items()}
 
     def primary_key(self, values: Mapping[str, object], near: ItemKey | None = None) -> ItemKey:
-        """The primary key that the values give; of several, the one in the shard of a key ``near`` it."""
+        """Return the primary key of these values; of several, the key in the same shard as ``near``."""
         found = self.primary_keys(values)
         place = None if near is None else parted(near[0])[1]
         return next((each for each in found if parted(each[0])[1] == place), found[0])
 
     def primary_keys(self, values: Mapping[str, object]) -> tuple[ItemKey, ...]:
-        """The primary keys that an item with these values may have, a new one's first: see ``Schedule.folds()``."""
+        """Return the possible primary keys of these values, a new item's key first: see ``Schedule.folds()``."""
         key = self.access_keys["primary"]
         return tuple(self._rendered(key, values, ending) for ending in self._endings(key, values))
 
     def index_key(self, name: str, values: Mapping[str, object]) -> ItemKey | None:
-        """The key on an index, or ``None`` for what stays out of it; raises ``EmptyKeyPart`` where it may not."""
+        """Return the key on an index, or ``None`` for an item that is not in the index.
+
+        Raises ``EmptyKeyPart`` if a required attribute of the key is empty.
+        """
         key = self.access_keys[name]
         if key.condition is not None and not self._meets(key.condition, values):
             return None
@@ -157,12 +160,12 @@ class Snapshot(MigrationValue):
         return matches(lowering.by_names(condition, (each.stored for each in named.values())), item)
 
     def index_names(self, name: str) -> tuple[str, str]:
-        """The physical names of a key on an index."""
+        """Return the physical names of the partition and sort key of a key's index."""
         index = self.access_keys[name].index or ""
         return names.index_partition(index), names.index_sort(index)
 
     def index_attributes(self, values: Mapping[str, object]) -> NewItem:
-        """All index keys that an item with these values has: those of a live one, or the trash's."""
+        """Return all index keys of an item with these values: those of a live item, or those of the trash."""
         live = values.get(registry.DELETED_AT) is None
         found: NewItem = {}
         for name in self.keys if live else (registry.TRASH,) if registry.TRASH in self.access_keys else ():
@@ -172,11 +175,11 @@ class Snapshot(MigrationValue):
         return found
 
     def claims(self, item: Item) -> dict[ItemKey, UniqueRule]:
-        """The claims that a stored item has to hold; raises ``InvalidValue`` for a value that fits no key."""
+        """Return the claims that a stored item must hold; raise ``InvalidValue`` for a value that fits no key."""
         return {key: rule for rule in self.unique for key in self.claimed(rule, item)}
 
     def claimed(self, rule: UniqueRule, item: Item) -> set[ItemKey]:
-        """The keys of the claims of one rule that an item has to hold."""
+        """Return the keys of the claims that an item must hold for one rule."""
         if names.DELETED_AT in item or not matches(_condition(rule), item):
             return set()
         own = self._claim(rule, item)
@@ -199,16 +202,16 @@ class Snapshot(MigrationValue):
         return key_of_claim(self.item_type, attributes, rule.name, values)
 
     def key_fingerprint(self, name: str) -> str:
-        """The text of a key: ``primary``, one of an index, or ``trash``."""
+        """Return the fingerprint of a key: ``primary``, the name of a key on an index, or ``trash``."""
         return key_fingerprint(self.access_keys[name], {name: each.stored for name, each in self.attributes.items()})
 
     def unique_fingerprint(self, rule: UniqueRule) -> str:
-        """The text of a unique rule."""
+        """Return the fingerprint of a unique rule."""
         members = self.attributes[rule.members].stored if rule.members else ""
         return rule_fingerprint(self._unique_attributes(rule), rule.name, _condition(rule), members)
 
     def attribute_fingerprint(self, name: str) -> str:
-        """The text of an attribute."""
+        """Return the fingerprint of an attribute."""
         each = self.attributes[name]
         follows = f"count({each.counted})" if each.counted else ""
         if each.source:
@@ -246,7 +249,7 @@ class Snapshot(MigrationValue):
         return found
 
     def _endings(self, key: AccessKey, values: Mapping[str, object]) -> tuple[str, ...]:
-        """The numbers of shards that a key may end in, as the table says, which may be asked for it."""
+        """Return the shard suffixes that a key may end in. May read the table's schedule with a GetItem."""
         sharding = key.sharding
         if sharding is None:
             return ("",)
@@ -259,7 +262,7 @@ class Snapshot(MigrationValue):
         return tuple(dict.fromkeys(suffix(place_among(text, entry.shards)) for text in texts))
 
     def _rendered(self, key: AccessKey, values: Mapping[str, object], ending: str) -> ItemKey:
-        """The texts of a key in a shard."""
+        """Return the texts of a key with a shard suffix."""
         try:
             partition = key.partition.render(values, limit=PARTITION_KEY_LIMIT - len(ending)) + ending
             return partition, key.sort.render(values, limit=SORT_KEY_LIMIT)
@@ -292,7 +295,7 @@ class Snapshot(MigrationValue):
 
 
 def changes_from(model: type[DynamoModel], version: int) -> tuple[str, ...]:
-    """The physical names that a model's upgrades from a version on may change, folded copies of them not counted."""
+    """Return the physical names that upgrades from ``version`` may change, without folded copies."""
     upgrades = model._options.upgrades.items()
     return tuple(sorted({name for start, each in upgrades if start >= version for name in each.changes}))
 
@@ -302,14 +305,14 @@ def _condition(rule: UniqueRule) -> Condition:
 
 
 def _with_shards(key: AnyKey, shards: Shards | None) -> AnyKey:
-    """A declared key with all that its texts follow from."""
+    """Return a declared key with the shard options that its texts depend on."""
     return struct_replace(key, sharded=shards) if key.sharded and shards is not None else key
 
 
 def with_attribute_renamed(snapshot: Snapshot, old: str, new: str, stored: str | None = None) -> Snapshot:
-    """The snapshot with another Python name of an attribute, and another physical one if ``stored`` is given.
+    """Return the snapshot with an attribute renamed; ``stored`` also changes its physical name.
 
-    Keys, rules and folded copies that name it follow.
+    Keys, rules and folded copies that name the attribute change with it.
     """
     before = snapshot.attributes[old]
     after = before if stored is None else replace(before, stored=stored)
@@ -325,7 +328,7 @@ def with_attribute_renamed(snapshot: Snapshot, old: str, new: str, stored: str |
 
 
 def _stored_key(declared: IndexKey, key: AccessKey, shards: Shards | None) -> IndexKey:
-    """A declared key of an index with all that it follows from, as a migration has it."""
+    """Return a declared index key as a migration stores it, with its shards and its condition as tuples."""
     condition = key.condition
     plain = None if condition is None else lowering.as_plain(condition)
     return struct_replace(_with_shards(declared, shards), condition=plain)
@@ -361,7 +364,7 @@ def _rule_renamed(rule: UniqueRule, python: tuple[str, str], physical: tuple[str
 
 
 def _renamed_template(source: str, old: str, new: str) -> str:
-    """A template that names another attribute; its literals stay, braces included."""
+    """Return a template with one attribute renamed. Its literals stay, including escaped braces."""
     parsed = Template.parse(source)
     text = ""
     for part in parsed.parts:

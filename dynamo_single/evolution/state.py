@@ -1,8 +1,9 @@
-"""The state of a model in Django's project state: a snapshot instead of a ``ModelState``; and the form in the table's
-state.
+"""Snapshots in Django's project state instead of a ``ModelState``, and the form of a model in the table's state item.
 
-A subclass in ``ProjectState.models`` survives Django's operations on states: ``clone()``, the loader, the executor
-forwards and backwards, and squashing.
+Django's operations on states keep a subclass in ``ProjectState.models``: ``clone()``, the loader, the executor forwards
+and backwards, and squashing.
+
+A change of a model is the difference of two snapshots. While it is open, the recorded form contains the parts of both.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from dynamo_single.orm.rollout.states import KeyTemplates, OpenChange, Phase, Re
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.base import IN_DYNAMODB, LONGEST_PK
 
-#: What a foreign key of an SQL model to one of ours has in its column, by the kind of the attribute that it refers to.
+#: The column type of a SQL foreign key to one of our models, by the kind of the attribute that it refers to.
 _SQL_KEYS: dict[str, Any] = {"number": models.BigIntegerField, "uuid": models.UUIDField}
 
 
 class SnapshotState(ModelState):
-    """A model of ours at one time. It renders to an unmanaged stand-in, to which SQL models may refer."""
+    """One of our models at one time. It renders to an unmanaged stand-in that SQL models can refer to."""
 
     snapshot: Snapshot
 
     @classmethod
     def make(cls, app_label: str, name: str, snapshot: Snapshot) -> SnapshotState:
-        """The state of a model with this snapshot."""
+        """Return the state of a model with this snapshot."""
         made = cls(
             app_label, name, [_primary_key(snapshot)], {"managed": False, "db_table": name.lower() + IN_DYNAMODB}
         )
@@ -41,20 +42,20 @@ class SnapshotState(ModelState):
         return made
 
     def clone(self) -> SnapshotState:
-        """A state of its own with the same snapshot, which is a value."""
+        """Return a separate state with the same immutable snapshot."""
         made: Any = super().clone()
         made.snapshot = self.snapshot
         return made  # type: ignore[no-any-return]  # Django's is not generic
 
     def render(self, apps: Any) -> Any:
-        """The stand-in, whose managers refuse every query: items of then are changed by ``ChangeItems``."""
+        """Return the stand-in. Its managers refuse every query, because ``ChangeItems`` converts historical items."""
         made: Any = super().render(apps)
         made.objects = Refusing(f"{self.app_label}.{self.name}")
         return made
 
 
 def _primary_key(snapshot: Snapshot) -> tuple[str, Any]:
-    """The field that SQL models refer to."""
+    """Return the name and type of the field that SQL models refer to."""
     if len(snapshot.identity) == 1:
         (name,) = snapshot.identity
         kind = snapshot.attributes[name].attribute(name).key_kind or ""
@@ -65,7 +66,7 @@ def _primary_key(snapshot: Snapshot) -> tuple[str, Any]:
 
 
 def snapshot_in(state: ProjectState, app_label: str, name: str) -> Snapshot:
-    """The snapshot of a model in a state; raises ``ConfigurationError`` if an earlier migration made none."""
+    """Return the snapshot of a model in a state; raise ``ConfigurationError`` if no earlier migration created it."""
     found = state.models.get((app_label, name.lower()))
     if not isinstance(found, SnapshotState):
         raise ConfigurationError(
@@ -75,7 +76,7 @@ def snapshot_in(state: ProjectState, app_label: str, name: str) -> Snapshot:
 
 
 def put_snapshot(state: ProjectState, app_label: str, name: str, snapshot: Snapshot) -> None:
-    """Give a model of a state another snapshot."""
+    """Replace the snapshot of a model in a state."""
     key = (app_label, name.lower())
     before = state.models[key]
     made = SnapshotState.make(app_label, before.name, snapshot)
@@ -84,17 +85,13 @@ def put_snapshot(state: ProjectState, app_label: str, name: str, snapshot: Snaps
         state.reload_model(*key)
 
 
-# The form of a model in the table's state item, before and after each step of a migration.
-#
-# A change of a model is the difference of two snapshots; while it is open, the form contains the parts of both.
-
 OPEN: Phase = "open"
 FILLED: Phase = "filled"
 GOING: Phase = "going"
 
 
 def form_of(snapshot: Snapshot, label: str, *, is_new: bool = False) -> StoredForm:
-    """The form of a model whose items all have what a snapshot says; of a new one none is of an earlier version."""
+    """Return the form of a model whose items all match a snapshot; a new model has no items of earlier versions."""
     return StoredForm(
         label=label.lower(),
         primary=snapshot.key_fingerprint("primary"),
@@ -112,7 +109,7 @@ def _attributes(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _keys(snapshot: Snapshot) -> dict[str, KeyTemplates]:
-    """The keys on indexes, the trash's among them, by fingerprint."""
+    """Return the keys on indexes by fingerprint, including the key of the trash."""
     stored = {name: each.stored for name, each in snapshot.attributes.items()}
     trash = (registry.TRASH,) if registry.TRASH in snapshot.access_keys else ()
     return {
@@ -123,10 +120,11 @@ def _keys(snapshot: Snapshot) -> dict[str, KeyTemplates]:
 
 @dataclass(frozen=True)
 class Difference:
-    """What one operation changes of a form. ``unfilled`` are physical names that items may lack until it is finished.
+    """The change that one operation makes to a form.
 
-    ``held_back`` are those that no item has for good before: code that needs them is refused until then.
-    ``as_before`` has the keys whose texts stay the same under another fingerprint, by the new one.
+    ``unfilled`` contains the physical names that items may lack until the change is finished. ``held_back`` contains
+    the names that no item is guaranteed to have before then: code that needs them raises an error until the change is
+    finished. ``as_before`` maps a new fingerprint to the old one for keys whose texts do not change.
     """
 
     before: Snapshot
@@ -136,12 +134,12 @@ class Difference:
     unfilled: tuple[str, ...] = ()
     held_back: tuple[str, ...] = ()
     as_before: Mapping[str, str] | None = None
-    #: The physical names, old and new, of an attribute whose values are the same under both.
+    #: The old and new physical names of an attribute that stores the same values under both.
     renamed: tuple[str, str] | None = None
 
     def opened(self, form: StoredForm, change: OpenChange) -> StoredForm:
-        """The form once the change has begun: what is new is open, and what goes is there still."""
-        # What another open change holds back stays so: only what this one brings is added.
+        """Return the form at the start of the change: new parts are open, and removed parts are still there."""
+        # Another open change may hold back attributes too. Add only the attributes of this change.
         new = _changed(_attributes(self.before), _attributes(self.after))
         attributes = {name: text for name, text in new.items() if name not in self.held_back}
         return replace(
@@ -161,17 +159,17 @@ class Difference:
 
     @property
     def leaving(self) -> frozenset[str]:
-        """The keys that go, by fingerprint: code that does not have them writes them until the change is ended."""
+        """The fingerprints of removed keys. Old code writes these keys until the change is finished."""
         kept = {*_keys(self.after), *(self.as_before or {}).values()}
         return frozenset(_keys(self.before).keys() - kept)
 
     def ending(self, form: StoredForm) -> StoredForm:
-        """The form once no old code writes any more: what goes is written no longer, and is there still."""
+        """Return the form after old code has stopped: removed parts still exist but are no longer written."""
         keys = {each: GOING if each in self.leaving else phase for each, phase in form.keys.items()}
         return replace(form, keys=keys, renames=self._renames(form, GOING))
 
     def filled(self, form: StoredForm) -> StoredForm:
-        """The form once every item has what is new; what goes is there still, for code that has not heard of it."""
+        """Return the form once every item has the new parts; removed parts stay for code that has read an old form."""
         return replace(
             form,
             attributes={**form.attributes, **_changed(_attributes(self.before), _attributes(self.after))},
@@ -182,7 +180,7 @@ class Difference:
         )
 
     def finished(self, form: StoredForm, change: OpenChange | None = None) -> StoredForm:
-        """The form once the change is over: without what went."""
+        """Return the form after the change, without the removed parts."""
         form = self.filled(form)
         gone = {
             "attributes": set(_attributes(self.before)) - set(_attributes(self.after)),
@@ -193,7 +191,7 @@ class Difference:
         attributes = _without(form.attributes, gone["attributes"])
         return replace(
             form,
-            # A later migration may have renamed the model, and begun to move its items.
+            # A later migration may have renamed the model and started to move its items.
             label=self.labels[1] if form.label == self.labels[0] else form.label,
             primary=self._primary(form),
             schema_version=max(form.schema_version, self.after.oldest_version),
@@ -212,14 +210,14 @@ class Difference:
         )
 
     def uncounted(self, form: StoredForm) -> StoredForm:
-        """The form once all is done but counting: nothing is asked by a counter yet."""
+        """Return the form after everything except counting is done: no query uses a new counter yet."""
         counters = {each.stored for each in self.after.attributes.values() if each.counted}
         unfilled = tuple(name for name in form.unfilled if name in counters)
         found = self.finished(form)
         return replace(found, unfilled=tuple(dict.fromkeys((*found.unfilled, *unfilled))))
 
     def is_filled_in(self, form: StoredForm | None) -> bool:
-        """Whether a form says already that every item has the new name of what is renamed."""
+        """Return whether the form says that every item has the new name of a renamed attribute."""
         found = None if form is None or self.renamed is None else form.renames.get(self.renamed[1])
         return found is not None and found.phase != OPEN
 
@@ -240,7 +238,7 @@ class Difference:
 
 
 def is_same(one: OpenChange, other: OpenChange) -> bool:
-    """Whether two are the change of one operation."""
+    """Return whether two records belong to the same operation."""
     return (one.migration, one.parameters.get("number")) == (other.migration, other.parameters.get("number"))
 
 

@@ -33,10 +33,10 @@ from dynamo_single.orm.schema.types import DynamoModel
 
 
 class MigrationValue:
-    """A frozen dataclass that a migration file writes as a call, without what is as by default."""
+    """A frozen dataclass that a migration file writes as a call, omitting arguments that equal their defaults."""
 
     def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
-        """The public path, and the arguments: those without a default by position."""
+        """Return the public path, the positional arguments (fields without defaults) and the keyword arguments."""
         arguments: list[Any] = []
         named: dict[str, Any] = {}
         for each in fields(self):  # type: ignore[arg-type]  # its subclasses are dataclasses
@@ -50,40 +50,41 @@ class MigrationValue:
 
 @dataclass(frozen=True)
 class StoredAttribute(MigrationValue):
-    """One attribute of the items of then.
+    """One attribute of historical items.
 
-    ``kind`` is the class that encodes it: its name in ``dynamo_single.models``, or the whole path of a project's own.
-    A reference has the kind of the key that it stores.
+    ``kind`` is the class that encodes it: its name in ``dynamo_single.models``, or the dotted path of a custom class. A
+    reference has the kind of the key that it stores.
     """
 
     kind: str
     #: The physical name.
     stored: str
-    #: Whether no item lacks it, so that a key which names it is always complete.
+    #: Whether every item has the attribute, so that a key that contains it is always complete.
     required: bool = True
-    #: The AttributeValue that stands for a value which an item lacks.
+    #: The AttributeValue that stands for the value of an item without the attribute.
     absent: Mapping[str, Any] | None = None
-    #: What else of the declaration decides how values are stored.
+    #: The other options of the declaration that affect how values are stored.
     options: Mapping[str, Any] = field(default_factory=dict)
-    #: The attribute that a folded copy is made of, and how; see ``CanonicalAttribute``.
+    #: The attribute that a folded copy is built from, and the fold; see ``CanonicalAttribute``.
     source: str = ""
     fold: str = ""
-    #: The place inside the document ``source`` that a value is extracted from; see ``ExtractedAttribute``.
+    #: The path of an extracted value inside the document ``source``; see ``ExtractedAttribute``.
     steps: Steps = ()
-    #: What another object gives: the reference's attribute, and the physical name of the other object's.
+    #: The source of a copied value: the reference, and the physical name of the other object's attribute.
     copied: str = ""
-    #: The children that a ``CounterAttribute`` counts, and which of them.
+    #: The children that a ``CounterAttribute`` counts, and the condition on them.
     counted: str = ""
-    #: Whether the object that it refers to counts those that do.
+    #: Whether the target of the reference counts the objects that refer to it.
     checked: bool = False
-    #: Of a reference whose parts a key names: what the identity that it holds is made of, by Python names, in order.
+    #: If a key names parts of a reference: the attributes of the stored identity, by Python names and in order.
     members: tuple[tuple[str, StoredAttribute], ...] = ()
 
     @classmethod
     def of(cls, attribute: Attribute, *, required: bool, apart: bool = False) -> StoredAttribute:
-        """What is stored of a declared attribute; ``ConfigurationError`` if its class cannot be made again.
+        """Return the stored form of a declared attribute.
 
-        ``apart``: it is a reference of which a key names parts.
+        ``apart`` marks a reference whose parts a key names. Raises ``ConfigurationError`` if the attribute's class
+        cannot be created again from its options.
         """
         kind, options = form_of(attribute)
         absent = absent_value(attribute)
@@ -106,7 +107,7 @@ class StoredAttribute(MigrationValue):
         return found
 
     def attribute(self, name: str) -> Attribute:
-        """An attribute of this form that belongs to no model: it encodes and decodes."""
+        """Return an attribute that encodes and decodes these values but does not belong to a model."""
         kind: Any = attribute_class(self.kind)
         try:
             made: Attribute = kind(**self.options)
@@ -121,7 +122,7 @@ class StoredAttribute(MigrationValue):
 
     @cached_property
     def identity(self) -> tuple[Member, ...]:
-        """The members of the identity that it holds; none unless a key names its parts."""
+        """The attributes of the stored identity; empty unless a key names parts of the reference."""
         found = ((name, each, each.attribute(name)) for name, each in self.members)
         return tuple(
             Member((name, name.removesuffix("_id")), made.key_kind, made.from_text, each.identity)
@@ -130,17 +131,17 @@ class StoredAttribute(MigrationValue):
 
     @property
     def is_computed(self) -> bool:
-        """Whether the app itself keeps the value."""
+        """Whether the app itself maintains the value."""
         return bool(self.source or self.copied or self.counted)
 
     def followed(self, given: object) -> object:
-        """What follows from a value of the source: the folded copy of a text, or what lies in a document."""
+        """Return the value for a source value: the folded copy of a text, or a value extracted from a document."""
         if self.steps:
             return self._nameless.prepare(value_at(given, self.steps))
         return FOLDS[self.fold](given) if isinstance(given, str) else None
 
     def how(self, source: str) -> str:
-        """How it follows from what is stored as ``source``, as fingerprints say it; empty for what does not."""
+        """Return how fingerprints describe the dependence on the attribute that is stored as ``source``."""
         return place_text(source, self.steps) if self.steps else f"{self.fold}({source})"
 
     @cached_property
@@ -148,16 +149,16 @@ class StoredAttribute(MigrationValue):
         return self.attribute(self.stored)
 
     def text(self, follows: str) -> str:
-        """The fingerprint; ``follows`` is what the value follows from, by physical names."""
+        """Return the fingerprint; ``follows`` describes what the value depends on, by physical names."""
         return attribute_text(self.stored, self.kind, self.options, follows)
 
     def value(self, stored: Mapping[str, object] | None) -> object:
-        """The Python value of an AttributeValue, or of one that the item lacks; raises ``InvalidValue``."""
+        """Return the Python value of an AttributeValue or of a missing one; raise ``InvalidValue`` for a bad type."""
         found = self.absent if stored is None else stored
         return None if found is None else self._nameless.from_attribute_value(dict(found))
 
     def stored_value(self, value: object) -> dict[str, Any] | None:
-        """A Python value as it is stored; ``None`` is not."""
+        """Return a Python value as an AttributeValue; ``None`` is not stored."""
         prepared = self._nameless.prepare(value)
         return None if prepared is None else writer_of(self._nameless)(prepared)
 
@@ -174,7 +175,7 @@ def _members_of(attribute: Attribute) -> tuple[tuple[str, StoredAttribute], ...]
 
 
 def stored_attributes_of(model: type[DynamoModel]) -> dict[str, StoredAttribute]:
-    """Every attribute of a model, by its Python name, in the order of declaration."""
+    """Return every attribute of a model by its Python name, in the order of declaration."""
     layout = registry.layout_of(model)
     parts = [part for key in (layout.primary, *layout.indexes) for part in (*key.partition.parts, *key.sort.parts)]
     apart = {part.name for part in parts if part.path}
@@ -184,16 +185,13 @@ def stored_attributes_of(model: type[DynamoModel]) -> dict[str, StoredAttribute]
     }
 
 
-# Unique rules.
-
-
 @dataclass(frozen=True)
 class UniqueRule(MigrationValue):
-    """Some attributes, by Python name, whose values taken together only one live object has.
+    """Some attributes, by Python name, whose combined values only one live object may have.
 
-    ``canonical`` are those whose texts are compared without regard to case. ``condition`` is in physical names, and
-    ``name`` the constraint's, if it has a condition. ``members`` is a set whose members are unique as the attribute's
-    values are.
+    ``canonical`` names the attributes that are compared without regard to case. ``condition`` uses physical names, and
+    ``name`` is the name of a constraint with a condition. ``members`` names a set whose members must be unique too,
+    among themselves and against the attribute's values.
     """
 
     attributes: tuple[str, ...]
@@ -207,7 +205,7 @@ class UniqueRule(MigrationValue):
 
     @classmethod
     def of(cls, rule: Rule) -> UniqueRule:
-        """What is stored of a declared rule."""
+        """Return the stored form of a declared rule."""
         return cls(
             rule.fields,
             canonical=tuple(each.name for each in rule.attributes if each.canonical),
@@ -218,5 +216,5 @@ class UniqueRule(MigrationValue):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that is claimed, by Python name."""
+        """All attributes that the rule claims, by Python name."""
         return (*self.attributes, self.members) if self.members else self.attributes

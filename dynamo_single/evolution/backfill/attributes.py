@@ -25,9 +25,9 @@ Compute = Callable[[Mapping[str, Any]], Any]
 
 
 def fill_attribute(after: Snapshot, name: str, compute: Compute | None = None) -> Task:
-    """Write an attribute into the items that lack it: what ``compute`` gives of the item's values by attribute.
+    """Write an attribute into the items that lack it: the result of ``compute`` for the item's values by attribute.
 
-    A folded copy follows from its source, also where it is another one by now. ``None`` is not written.
+    A folded copy is computed from its source and also replaces an outdated copy. ``None`` is not stored.
     """
     attribute = after.attributes[name]
     if attribute.copied or attribute.counted:
@@ -47,7 +47,7 @@ def fill_attribute(after: Snapshot, name: str, compute: Compute | None = None) -
 
 
 def _fill_computed(after: Snapshot, name: str) -> Task:
-    """Write what follows from a text or a document, with the keys and claims that name it."""
+    """Write the values that depend on a text or a document, with the keys and claims that contain them."""
     attribute = after.attributes[name]
     source = after.attributes[attribute.source]
     keys = [key.index for each, key in after.keys.items() if name in after.access_keys[each].named]
@@ -65,7 +65,7 @@ def _fill_computed(after: Snapshot, name: str) -> Task:
 
 
 def call_function(function: Callable[[Any], Any], argument: object) -> Any:
-    """Call a project's function; any exception that it raises is a failure of the item only."""
+    """Call a project's function. Any exception that it raises is reported as the failure of one item."""
     try:
         return function(argument)
     except Exception as error:
@@ -74,10 +74,10 @@ def call_function(function: Callable[[Any], Any], argument: object) -> Any:
 
 
 def copy_value(before: Snapshot, after: Snapshot, old: str, new: str, convert: Convert | None = None) -> Task:
-    """Keep an attribute under another physical name too: ``old`` and ``new`` are its Python names before and after.
+    """Copy an attribute to another physical name: ``old`` and ``new`` are its Python names before and after.
 
-    The old one counts, as old code writes no other; claims under the new name are taken, and those under the old one
-    kept. ``convert`` turns a value into what the new one takes.
+    The old attribute is authoritative, because old code writes only that one. The task takes the claims under the new
+    name and keeps those under the old one. ``convert`` converts a value for the new attribute.
     """
     one, other = before.attributes[old], after.attributes[new]
     if one.stored == other.stored:
@@ -114,7 +114,7 @@ def _claims(snapshot: Snapshot, rules: Any, item: Item, changed: Callable[[Item]
     try:
         return required_claims(snapshot, rules, item) | required_claims(snapshot, rules, changed(item))
     except InvalidValue:
-        return ()  # the change says so
+        return ()  # the change reports it
 
 
 def _convert_value(value: object, convert: Convert | None, store: Convert) -> Any:
@@ -122,9 +122,9 @@ def _convert_value(value: object, convert: Convert | None, store: Convert) -> An
 
 
 def drop_attribute(before: Snapshot, after: Snapshot, name: str) -> Task:
-    """Take an attribute out of the items, with the claims under its name that ``after`` has no more.
+    """Remove an attribute from the items, with the claims under its name that ``after`` no longer has.
 
-    ``name`` is the Python name in ``before``; what ``after`` stores under the same physical name stays.
+    ``name`` is the Python name in ``before``. An attribute that ``after`` stores under the same physical name is kept.
     """
     attribute = before.attributes[name]
     kept = any(each.stored == attribute.stored for each in after.attributes.values())
@@ -147,10 +147,10 @@ def drop_attribute(before: Snapshot, after: Snapshot, name: str) -> Task:
 
 
 def convert_attribute(before: Snapshot, after: Snapshot, name: str, convert: Convert | None = None) -> Task:
-    """Store an attribute's values in another form under the same name; keys, claims and folded copies follow.
+    """Convert an attribute's values under the same physical name, with its keys, claims and folded copies.
 
-    Values that were converted before have to show it: by their type, or since converting them again changes nothing.
-    Others need another physical name. What the primary key is made of cannot be converted; see ``moved_items``.
+    A converted value must be recognizable: it has another type, or converting it again does not change it. Other values
+    need another physical name. An attribute of the primary key cannot be converted; see ``move_items``.
     """
     one, other = before.attributes[name], after.attributes[name]
     if one.stored != other.stored:
@@ -171,12 +171,12 @@ def convert_attribute(before: Snapshot, after: Snapshot, name: str, convert: Con
 def _convert_once(
     forms: tuple[StoredAttribute, StoredAttribute], convert: Convert | None, value: Mapping[str, object]
 ) -> Mapping[str, Any] | None:
-    """A stored value of the first form in the second one; itself if it is so already."""
+    """Return a stored value converted from the first form to the second, or the value itself if it already is."""
     one, other = forms
     try:
         loaded = one.value(value)
     except InvalidValue:
-        other.value(value)  # of another type than before: it is the new one, or refused here
+        other.value(value)  # The value has another type: it is converted already, or this raises the error.
         return value
     converted: Mapping[str, Any] | None = _convert_value(loaded, convert, other.stored_value)
     if converted is None or converted == value:
@@ -194,7 +194,7 @@ def _convert_once(
 
 
 def with_dependents(snapshot: Snapshot, item: Item, changed: set[str]) -> dict[str, Any]:
-    """An item with the folded copies of some attributes, and the index keys that follow from all of it."""
+    """Return an item with updated folded copies of some attributes, and with the index keys that depend on them."""
     found = dict(item)
     for each in snapshot.attributes.values():
         if each.source in changed:
@@ -207,7 +207,7 @@ def with_dependents(snapshot: Snapshot, item: Item, changed: set[str]) -> dict[s
 def rewrite_items(
     before: Snapshot, after: Snapshot, rewritten: Callable[[Item], dict[str, Any]], reads: Iterable[str]
 ) -> Task:
-    """Turn each item into another one, whose keys and claims are those of ``after``."""
+    """Return a task that replaces each item; its keys and claims are those of ``after``."""
     rules = after.unique
     follows = {*reads, *index_key_sources(after, indexes_of(after))}
     follows |= claim_sources(after, rules) if rules else set()
@@ -229,13 +229,13 @@ def rewrite_items(
         try:
             return _former_claims(before, item) | required_claims(after, rules, rewritten(item))
         except InvalidValue:
-            return ()  # the change says so
+            return ()  # the change reports it
 
     return Task(of_type(before.item_type), change, wanted=claims)
 
 
 def _former_claims(before: Snapshot, item: Item) -> set[ItemKey]:
-    """The claims of an item as it was; one whose values are of the new form holds those already."""
+    """Return the claims of an unconverted item. The claims of a converted item are the new ones already."""
     try:
         return required_claims(before, before.unique, item)
     except InvalidValue:

@@ -1,8 +1,8 @@
-"""The progress of work, stored in the table: its operator, and the position of each segment.
+"""The stored progress of work: its operator, and the position of each segment.
 
 The work and each segment have one item, all in one partition. An operator writes a token into all of them in one
-transaction, and each later write is conditional on the token, so that only one of two operators continues. This module
-does not depend on how items are changed.
+transaction. Each later write is conditional on the token, so that only one of two operators continues. This module does
+not depend on how items are changed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from dynamo_single.table import names
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
-#: How many failures of a segment are kept with their reasons, and how many bytes of them: an item holds 400 KB, and a
-#: checkpoint is written after each page.
+#: The most failures that a segment stores, and their most bytes together: an item holds at most 400 KB (AWS developer
+#: guide, "Quotas in Amazon DynamoDB"), and a checkpoint is written after each page. A reason has at most 400
+#: characters.
 MAX_FAILURES: Final = 100
 MAX_FAILURES_SIZE: Final = 100_000
 MAX_REASON: Final = 400
@@ -35,12 +36,12 @@ _COUNTS: Final = ("scanned", "matched", "changed", "failed")
 
 
 class DamagedCheckpoint(Exception):
-    """A checkpoint lacks an attribute, or has one of another type; never leaves this module."""
+    """A checkpoint lacks an attribute or has one of another type. This exception stays inside this module."""
 
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Raise ``DamagedCheckpoint`` for what an item does not hold as it was written."""
+    """Raise ``DamagedCheckpoint`` if an item cannot be read as a checkpoint."""
     try:
         yield
     except (KeyError, TypeError, ValueError) as error:
@@ -49,21 +50,21 @@ def _reading() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An item that could not be changed, and why."""
+    """An item that could not be changed, with the reason."""
 
     key: ItemKey
     reason: str
 
     def __str__(self) -> str:
-        """One line."""
+        """Return the key and the reason in one line."""
         return f"{self.key[0]} / {self.key[1]}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Where one segment is: the last key that is done, what became of the items so far, and whether it is at its end.
+    """The progress of one segment: the last processed key, the counts so far, and whether the segment is done.
 
-    ``failed`` counts all failures, ``failures`` has the first ones.
+    ``failed`` counts all failures; ``failures`` contains the first ones.
     """
 
     number: int
@@ -76,7 +77,7 @@ class Segment:
     failures: tuple[Failure, ...] = ()
 
     def failing(self, failure: Failure) -> Segment:
-        """With one more failure, which is kept if there is room."""
+        """Return the segment with another failure; its reason is stored if there is room."""
         kept = replace(failure, reason=failure.reason[:MAX_REASON])
         size = sum(len(str(each).encode()) for each in (*self.failures, kept))
         room = len(self.failures) < MAX_FAILURES and size <= MAX_FAILURES_SIZE
@@ -84,7 +85,7 @@ class Segment:
 
     @property
     def item(self) -> dict[str, Any]:
-        """As it is stored, without its key."""
+        """The attributes of the stored item, without its key."""
         found: dict[str, Any] = {
             "done": {"BOOL": self.done},
             **{name: {"N": str(getattr(self, name))} for name in _COUNTS},
@@ -99,8 +100,10 @@ class Segment:
 
     @classmethod
     def of(cls, number: int, item: Item) -> Segment:
-        """Return a segment from its item; a new one if it is not stored. Raises ``DamagedCheckpoint`` if it cannot be
-        read."""
+        """Return a segment from its item, or a new segment if the item is missing.
+
+        Raises ``DamagedCheckpoint`` if the item cannot be read.
+        """
         with _reading():
             counts = {name: int(item[name]["N"]) for name in _COUNTS if name in item}
             failures = (each["M"] for each in (item["failures"]["L"] if "failures" in item else ()))
@@ -119,7 +122,10 @@ def _key(item: Item) -> ItemKey:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """What is stored of work as a whole: who has the token, since when, until when without a further sign of life."""
+    """The stored record of work as a whole: the operator with the token, its start, and the end of its lease.
+
+    ``since`` and ``until`` are Unix times in seconds.
+    """
 
     token: str
     holder: str
@@ -133,7 +139,7 @@ class StoredRun:
 
     @property
     def item(self) -> dict[str, Any]:
-        """As it is stored, without its key."""
+        """The attributes of the stored item, without its key."""
         return {
             **{name: {"S": getattr(self, name)} for name in ("token", "holder", "label", "mark")},
             **{name: {"N": str(getattr(self, name))} for name in ("since", "until", "segments", "failed")},
@@ -142,7 +148,7 @@ class StoredRun:
 
     @classmethod
     def of(cls, item: Item) -> StoredRun:
-        """Work as it was stored; ``DamagedCheckpoint`` if it cannot be read."""
+        """Return the stored record of work; raise ``DamagedCheckpoint`` if it cannot be read."""
         with _reading():
             return cls(
                 token=item["token"]["S"],
@@ -158,9 +164,9 @@ class StoredRun:
 
 
 class Checkpoints:
-    """The checkpoints of one piece of work, as the operator who has the token writes them.
+    """The checkpoints of one piece of work, as written by the operator that has the token.
 
-    ``taken()`` makes one. Every write raises ``MigrationRunning`` if another operator has taken over meanwhile.
+    ``taken()`` creates them. Every write raises ``MigrationRunning`` if another operator has taken over.
     """
 
     def __init__(
@@ -171,10 +177,10 @@ class Checkpoints:
 
     @classmethod
     def taken(cls, table: Table, work: Work, options: Options) -> Checkpoints:
-        """Take work over, or begin it: a GetItem, and one TransactWriteItems.
+        """Start or take over work: a GetItem and one TransactWriteItems.
 
-        No write if it is done. Raises ``MigrationRunning`` while somebody else has it, and ``MigrationStopped`` if the
-        checkpoint is damaged: with ``take_over`` the work begins again then.
+        Does not write if the work is done. Raises ``MigrationRunning`` while another operator runs the work, and
+        ``MigrationStopped`` for a damaged checkpoint. With ``take_over``, damaged work starts from the beginning.
         """
         key = _sort_key(work)
         answer = table.send(Request("GetItem", {"Key": item_key((names.MIGRATIONS, key)), "ConsistentRead": True}))
@@ -228,9 +234,9 @@ class Checkpoints:
             raise _damaged(self.work, _sort_key(self.work)) from error
 
     def segments(self) -> list[Segment]:
-        """Every segment as it is stored: one TransactGetItems, and none of work that begins.
+        """Return every segment as it is stored: one TransactGetItems, or no request for new work.
 
-        Raises ``MigrationStopped`` if one is damaged; of work that was taken over, such a segment begins again.
+        Raises ``MigrationStopped`` for a damaged segment. With ``take_over``, that segment starts from its beginning.
         """
         if not self.goes_on:
             return [Segment(number) for number in range(self.run.segments)]
@@ -247,20 +253,20 @@ class Checkpoints:
             return Segment(number)
 
     def save(self, segment: Segment) -> None:
-        """Keep where a segment is: one PutItem."""
+        """Store the progress of a segment: one PutItem."""
         item = self._item(_sort_key(self.work, segment.number), segment.item)
         self._write(Put(item, self._mine()))
 
     def renew(self) -> None:
-        """A sign of life: one UpdateItem."""
+        """Extend the lease: one UpdateItem."""
         self._until(clock.timestamp() + self.lease)
 
     def release(self) -> None:
-        """Let the next operator take over at once: one UpdateItem."""
+        """End the lease, so that the next operator can take over immediately: one UpdateItem."""
         self._until(0.0)
 
     def finish(self, failed: int) -> None:
-        """The work is done, but for so many failures: one PutItem."""
+        """Store that the work is done, with the number of failures: one PutItem."""
         done = replace(self.run, done=True, failed=failed, until=0.0)
         self._write(Put(self._item(_sort_key(self.work), done.item), self._mine()))
 
@@ -288,9 +294,10 @@ class Checkpoints:
 
 
 def delete_checkpoints(table: Table, app: str, migration: str) -> int:
-    """Delete the checkpoints of a migration, once it is recorded, or taken back: a Query, and a DeleteItem for each.
+    """Delete the checkpoints of a migration that is recorded or reverted: a Query, and a DeleteItem for each.
 
-    At most ``MAX_SEGMENTS`` and one for each operation and phase. Gives how many there were.
+    There are at most ``MAX_SEGMENTS`` + 1 for each operation, phase and step. Returns the number of deleted
+    checkpoints.
     """
     found = 0
     for key in _keys(table, f"WORK#{app}#{migration}#"):
@@ -300,10 +307,10 @@ def delete_checkpoints(table: Table, app: str, migration: str) -> int:
 
 
 def started_work(table: Table, app: str = "", migration: str = "") -> dict[str, StoredRun]:
-    """Work that has begun, by the sort key of its checkpoint: a Query over the checkpoints of the table, or of an app.
+    """Return started work by the sort key of its checkpoint: a Query over a table's or an app's checkpoints.
 
-    A consistent one; its pages hold what at most ``MAX_SEGMENTS`` segments of each operation keep. Damaged work is left
-    out: ``Checkpoints.taken()`` reports it.
+    The Query is strongly consistent. Its pages contain at most ``MAX_SEGMENTS`` segments of each operation. Damaged
+    records are left out: ``Checkpoints.taken()`` reports them.
     """
     prefix = "#".join(("WORK", *(name for name in (app, migration) if name), ""))
     found: dict[str, StoredRun] = {}
@@ -326,7 +333,7 @@ def _items(table: Table, prefix: str) -> Iterator[dict[str, Any]]:
         "ConsistentRead": True,
     }
     for answer in table.pages(Request("Query", params), patient=True):
-        # begins_with() on a key ignores the case of ASCII letters in Dynoxide 1.2.1.
+        # In Dynoxide 1.2.1, begins_with() on a key ignores the case of ASCII letters.
         yield from (item for item in answer["Items"] if item[names.SORT_KEY]["S"].startswith(prefix))
 
 

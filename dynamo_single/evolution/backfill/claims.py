@@ -1,7 +1,8 @@
-"""Add and remove claims: with the change of an item, with a unique rule, and with a move to another key.
+"""Add and remove claims: with a changed item, with a unique rule, and with an item that moves to another key.
 
-A claim is written in one transaction with its owner, or with a check that the owner is unchanged: two items never have
-one value, even with concurrent writers.
+A claim is written in one transaction with its owner, or with a check that the owner is unchanged. Two items therefore
+never hold the same value, even with concurrent writers. An item that gets a new primary key or type moves in one
+transaction with its claims.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)
 
 
 def claim_sources(snapshot: Snapshot, rules: Iterable[UniqueRule]) -> frozenset[str]:
-    """The physical names of all that the claims of some rules follow from."""
+    """Return the physical names of all attributes that the claims of some rules depend on."""
     found = {names.DELETED_AT, names.EXPIRES_AT}
     for rule in rules:
         found |= {snapshot.attributes[name].stored for name in rule.names}
@@ -47,7 +48,7 @@ def claim_sources(snapshot: Snapshot, rules: Iterable[UniqueRule]) -> frozenset[
 
 
 def required_claims(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item) -> set[ItemKey]:
-    """The claims of some rules that an item has to hold: none if it has expired. Raises ``InvalidValue``."""
+    """Return the claims that an item must hold for some rules, none if it has expired; may raise ``InvalidValue``."""
     if has_expired(item):
         return set()
     return set().union(*(snapshot.claimed(rule, item) for rule in rules))
@@ -56,10 +57,10 @@ def required_claims(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item)
 def claim_actions(
     old: Collection[ItemKey], new: Collection[ItemKey], owner: Item, others: Others, *, former: ItemKey | None = None
 ) -> list[Action]:
-    """The actions by which an item, as it will be, holds ``new`` claims and no longer the ``old`` ones.
+    """Return the actions that give an item its ``new`` claims and release its ``old`` ones.
 
-    ``others`` has the claims that are stored; ``former`` is the key that the item had before, if it moves. Raises
-    ``InvalidValue`` for a claim that another item holds.
+    ``owner`` is the item after the change. ``others`` contains the stored claims. ``former`` is the item's previous key
+    if it moves. Raises ``InvalidValue`` for a claim that another item holds.
     """
     owners = {key_of(owner), former or key_of(owner)}
     found: list[Action] = []
@@ -77,7 +78,8 @@ def claim_actions(
     for key in sorted(set(old) - set(new)):
         claim = others.get(key)
         if claim is None:
-            # It was read after the item. An item that was thrown away and restored in between holds it again.
+            # The claims are read after the item. If the item was deleted and restored in between, it holds the claim
+            # again.
             found.append(Check(key, ITEM_MISSING))
         else:
             mine = owner_of(claim) in owners
@@ -86,7 +88,7 @@ def claim_actions(
 
 
 def take_claims(after: Snapshot, rules: Iterable[UniqueRule]) -> Task:
-    """Let every live item hold its claims by some rules; items that have one value are named, both of them."""
+    """Take the claims of some rules for every live item. Two items with the same value are both reported."""
     chosen = tuple(rules)
     reads = claim_sources(after, chosen)
 
@@ -97,7 +99,7 @@ def take_claims(after: Snapshot, rules: Iterable[UniqueRule]) -> Task:
 
 
 def _readable_claims(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item) -> Iterable[ItemKey]:
-    """The claims to be read; of an item whose values no claim takes, the change says so."""
+    """Return the claims to read. If a value fits no claim, the change reports it."""
     try:
         return required_claims(snapshot, rules, item)
     except InvalidValue:
@@ -105,10 +107,10 @@ def _readable_claims(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item
 
 
 def release_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
-    """Delete the claims of a rule of ``before`` that no item holds by ``after``: all of them, if it has no such rule.
+    """Delete the claims of a rule of ``before`` that no item must hold by ``after``, or all if the rule is gone.
 
-    Also those whose owner is gone, or has another value by now. What an item holds by another rule of ``after`` over
-    the same attributes stays, as where only ``canonical`` is another.
+    This includes claims whose owner is gone or has another value. A claim stays if another rule of ``after`` over the
+    same attributes requires it, for example if only ``canonical`` differs.
     """
     attributes = [before.attributes[name].stored for name in rule.attributes]
     low, high, fits = claims_between(before.item_type, attributes, rule.name)
@@ -143,9 +145,9 @@ def release_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
 
 
 def delete_unused_claims(after: Snapshot, rule: UniqueRule) -> Task:
-    """Delete the claims of a rule that no item has to hold: what code that knows nothing of it left behind.
+    """Delete the claims of a rule that no item must hold any more: code without the rule did not release them.
 
-    Before claims are taken again: they would keep others from values that nobody has any more.
+    Run this task before claims are taken: unused claims would block free values.
     """
     return release_claims(after, after, rule)
 
@@ -154,14 +156,11 @@ def _names(snapshot: Snapshot, rule: UniqueRule) -> tuple[list[str], str]:
     return [snapshot.attributes[name].stored for name in rule.attributes], rule.name
 
 
-# Moves: each item with a new primary key or type is moved in one transaction, with its claims.
-
-
 def move_items(before: Snapshot, after: Snapshot) -> Task:
-    """Bring every item under the type, the primary key and the index keys of ``after``; its claims change hands.
+    """Move every item to the type, primary key and index keys of ``after``, and pass on its claims.
 
-    Of an item that moves, all that ``before`` and ``after`` know has to be as it was read. A key that another item has
-    is named.
+    The write of a moved item is conditional on all attributes that ``before`` and ``after`` know. The task reports a
+    new key that belongs to another item.
     """
     known = {each.stored for snapshot in (before, after) for each in snapshot.attributes.values()}
     known |= {name for index in indexes_of(before) | indexes_of(after) for name in _index_pair(index)}
@@ -193,7 +192,7 @@ def move_items(before: Snapshot, after: Snapshot) -> Task:
             target = moved(item)
             claims = required_claims(before, before.unique, item) | required_claims(after, after.unique, target)
         except InvalidValue:
-            return ()  # the change says so
+            return ()  # the change reports it
         return claims | ({key_of(target)} - {key_of(item)})
 
     return Task(of_type(before.item_type), change, wanted=wanted)
@@ -208,7 +207,7 @@ def _index_pairs(snapshot: Snapshot) -> set[str]:
 
 
 def rename_parent_marks(old: str, new: str) -> Task:
-    """Let what went to the trash along with a parent name the parent's new type, so that it comes back with it."""
+    """Update the type of the parent in items that were trashed with it, so that they are restored with it."""
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         rest = item[names.DELETED_WITH]["S"].removeprefix(f"{old}#")

@@ -1,7 +1,7 @@
-"""Count the children of items, by a Query for each item.
+"""Count the children of items with Queries for each item.
 
-This is the one change that reads other items by itself. It first sets a marker, which any process that creates or
-deletes a child removes in the same transaction.
+This is the only change that reads further items itself. It first sets a marker. Any process that creates or deletes a
+child removes the marker in the same transaction.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey, key_of, of_type
 from dynamo_single.table.flow import run
 
-#: What became of marking an item: a mark, or what is the matter with it; ``None`` for one that is gone.
+#: The result of marking an item: a marker, the item's error, or ``None`` if the item is gone.
 MarkResult = CountMark | InvalidValue | ItemTooLarge | None
 
 
 def count_items(item_type: str, counting: Callable[[], CountTarget | None]) -> Task:
-    """Write into each item of a type how many live objects refer to it; nothing where ``counting`` gives ``None``.
+    """Write into each item of a type how many live objects refer to it, unless ``counting`` returns ``None``.
 
-    Whoever writes such an object adds to the number in the same transaction, and takes the item's mark away. So an item
-    is marked, counted, and given the number while the mark is there: two UpdateItems. A mark that is gone is another
-    writer's doing: the item is marked and counted again.
+    A process that creates or deletes a child updates the count in the same transaction and removes the marker of the
+    item. So the task sets a marker, counts, and writes the count on the condition that the marker is still there: two
+    UpdateItems. If the marker is gone, another process wrote a child, and the item is marked and counted again.
 
-    Objects that come to another place in the key which counts them, as one that is renamed may, leave the mark, and are
-    passed by, or met twice. So it is counted until two snapshots in a row are equal, at most ``MAX_SNAPSHOTS`` times
-    after the first one: a Query for each megabyte of them, each time. With an index there is a second between two
-    snapshots; all items of a page have the first one before any of them waits.
+    A child that moves within the counting key, for example because it was renamed, does not remove the marker, and a
+    Query can miss it or read it twice. The task therefore counts until two successive snapshots are equal, at most
+    ``MAX_SNAPSHOTS`` times after the first one. Each snapshot sends a Query per megabyte of children. With an index
+    there is a second between two snapshots; all items of a page get their first snapshot before any of them waits.
     """
     ahead = threading.local()
 
     def mark(items: Sequence[Item], write: Write) -> None:
-        """Mark the items of a page, and look at each for the first time."""
+        """Mark the items of a page, and take the first snapshot of each."""
         found = counting()
         if found is None:
             return
@@ -71,7 +71,7 @@ def count_items(item_type: str, counting: Callable[[], CountTarget | None]) -> T
         marks: dict[ItemKey, MarkResult] = ahead.__dict__.get("marks", {})
         if key in marks:
             return _number_action(found, item, item_type, marks.pop(key))
-        with _check_key(found):  # it is a rehearsal
+        with _check_key(found):  # a rehearsal does not set markers
             number = run(snapshot(found, _pk(found.model, item))).number
         after = with_value(item, found.name, {"N": str(number)})
         return () if number == found.held(item) else rewrite_actions(item, after, (found.name,))
@@ -88,11 +88,11 @@ def _mark_item(found: CountTarget, item: Item, item_type: str, write: Write) -> 
     except ConditionFailed:
         return None
     except (InvalidValue, ItemTooLarge) as error:
-        return error  # of this item, and not of its page
+        return error  # the error of this item, not of its page
 
 
 def _number_action(found: CountTarget, item: Item, item_type: str, mark: MarkResult) -> tuple[Action, ...]:
-    """The number's write, which holds while the mark is there."""
+    """Return the write of the count, conditional on the marker."""
     if mark is None:
         return ()
     if isinstance(mark, Exception):
@@ -102,13 +102,13 @@ def _number_action(found: CountTarget, item: Item, item_type: str, mark: MarkRes
     if number is None:
         times = f"It was counted {MAX_SNAPSHOTS + 1} times, and others wrote what it counts each time."
         raise InvalidValue(f"{times} Run this again when fewer do.")
-    # Without any it has no number, as if nobody had ever referred to it.
+    # An item without children has no count, as if it never had any.
     return (number_update(key_of(item), item_type, mark, found.name, number or None),)
 
 
 @contextmanager
 def _check_key(found: CountTarget) -> Iterator[None]:
-    """Says what cannot be counted as long as no key finds it."""
+    """Raise ``ConfigurationError`` if no complete key serves the query that counts."""
     try:
         yield
     except (KeyNotFilled, NoAccessPattern) as error:
@@ -116,7 +116,7 @@ def _check_key(found: CountTarget) -> Iterator[None]:
 
 
 def _pk(model: Any, item: Item) -> object:
-    """The ``pk`` of the object that a model's item is."""
+    """Return the ``pk`` of the object that is stored in an item."""
     attributes = {name: model._meta.get_field(name).attribute for name in model._identity}
     if lacking := [each.attr_name for each in attributes.values() if each.attr_name not in item]:
         raise InvalidValue(f"{', '.join(lacking)} is missing, and is in the primary key of {model._meta.label}.")

@@ -1,7 +1,7 @@
-"""Change one item, conditional on what was read, and create the indexes that new keys need.
+"""Change one item, conditional on the attributes that were read, and create the indexes that new keys need.
 
-If another process changes the item in the meantime, the change is computed again from the new item. This module does
-not depend on where items come from.
+If another process changes the item in the meantime, the change is computed again from the new item. Indexes are created
+one at a time, and are ready before any item is changed. This module does not depend on the source of items.
 """
 
 from __future__ import annotations
@@ -33,35 +33,35 @@ from dynamo_single.table.request import MAX_ACTIONS, Request
 from dynamo_single.table.schema import Difference, Observed
 from dynamo_single.table.table import Table
 
-#: How often an item that others write meanwhile is read again.
+#: How often an item is read again that other processes change in the meantime.
 ATTEMPTS: Final = 5
 
 Outcome = Literal["changed", "unchanged"] | Failure
 
 
 class Sender:
-    """Sends requests of one table at a pace, patiently."""
+    """Sends requests to one table at a limited rate, and retries throttled ones."""
 
     def __init__(self, table: Table, pace: Pace) -> None:
         self.table, self.pace = table, pace
 
     def send(self, request: Request) -> dict[str, Any]:
-        """One request, after as long a pause as earlier ones have to be followed by."""
+        """Send one request after the pause that the rate limit requires."""
         self.pace.before(request.operation)
         return self.table.send_patiently(request)
 
     def write(self, actions: Sequence[Action]) -> None:
-        """All of the actions, or none: a plain request for one that writes, and else a transaction."""
+        """Run all actions or none: a plain request for a single write, otherwise a transaction."""
         if len(actions) == 1 and not isinstance(actions[0], Check):
             request = compile_action(actions[0])
-            # Nobody asks for the whole new item.
+            # The caller does not use the new item.
             params = {name: value for name, value in request.params.items() if name != "ReturnValues"}
             self.send(Request(request.operation, params))
         else:
             self.send(compile_transaction(actions, self.table.name, str(uuid.uuid4())))
 
     def at_once(self, keys: Sequence[ItemKey]) -> dict[ItemKey, Item]:
-        """Items as of one moment, those that are stored: a GetItem for one key, and else a TransactGetItems."""
+        """Return the stored items of one point in time: a GetItem for one key, otherwise one TransactGetItems."""
         if len(keys) == 1:
             answer = self.send(Request("GetItem", {"Key": item_key(keys[0]), "ConsistentRead": True}))
             return {keys[0]: answer["Item"]} if answer.get("Item") else {}
@@ -72,10 +72,10 @@ class Sender:
 
 
 def process_item(sender: Sender, work: Work, item: Item, others: Others) -> Outcome:
-    """What became of an item as it was read: one write if it has to be changed.
+    """Bring an item up to date: one write if it has to change. Return the outcome.
 
-    If that is refused, or the item cannot be changed, it is read again, at most five times: a GetItem or
-    TransactGetItems and a write each.
+    If the write fails or the item cannot be changed, it is read again, at most five times. Each attempt sends a GetItem
+    or TransactGetItems, and a write.
     """
     key = key_of(item)
     try:
@@ -85,7 +85,7 @@ def process_item(sender: Sender, work: Work, item: Item, others: Others) -> Outc
     except TableUnavailable:
         raise
     except (_ConcurrentChange, *_ITEM_ERRORS):
-        pass  # it was read some time ago
+        pass  # the item may have changed since it was read
     reason = ""
     for _ in range(ATTEMPTS):
         try:
@@ -105,10 +105,10 @@ def process_item(sender: Sender, work: Work, item: Item, others: Others) -> Outc
 
 
 class _ConcurrentChange(Exception):
-    """What a change depends on is not as it was read."""
+    """Something that a change depends on was changed by another process."""
 
 
-#: What is the matter with an item, and not with the table.
+#: Errors about one item rather than about the table.
 _ITEM_ERRORS = (InvalidValue, ItemTooLarge, NotSupported, RequestFailed)
 
 
@@ -128,7 +128,7 @@ def _try_once(sender: Sender, work: Work, item: Item, others: Others) -> Outcome
 
 
 def _reread(sender: Sender, work: Work, key: ItemKey, item: Item) -> tuple[Item, Mapping[ItemKey, Item]] | None:
-    """An item as it is now with the others that it has to do with as of the same moment; ``None`` if it is no more."""
+    """Return the current item and the other items it depends on, read at the same time; ``None`` if it is gone."""
     further = dict.fromkeys((key, *work.task.wanted(item)))
     for _ in range(ATTEMPTS):
         wanted = further
@@ -148,9 +148,6 @@ def _only_conditions(error: TransactionCancelled) -> bool:
     return codes <= {"ConditionalCheckFailed", "TransactionConflict"}
 
 
-# Indexes: they are created one at a time, and are ready before any item is changed.
-
-
 def ensure_indexes(
     table: Table,
     indexes: Iterable[str],
@@ -158,13 +155,12 @@ def ensure_indexes(
     report: Callable[[Difference], None] = lambda _: None,
     patience: float = math.inf,
 ) -> list[str]:
-    """Make the indexes that the table lacks, one at a time as DynamoDB takes them, and wait until they can be queried.
+    """Create the indexes that the table lacks, and wait until they can be queried. Return the created ones.
 
-    One DescribeTable if none is missing; else an UpdateTable for each, and descriptions until it is active, which takes
-    DynamoDB hours on a large table. It goes on with that whatever becomes of this process. Gives those that were made.
-
-    Raises ``ConfigurationError`` for an index that the settings do not name, and ``TableMismatch`` for one that has
-    other keys, or does not project all attributes.
+    Sends one DescribeTable if none is missing. Otherwise it sends an UpdateTable for each, since DynamoDB creates one
+    index at a time, and DescribeTable until the index is active. This takes hours for a large table, and DynamoDB
+    continues if this process ends. Raises ``ConfigurationError`` for an index that is not in the settings, and
+    ``TableMismatch`` for an index that has other keys or does not project all attributes.
     """
     wanted = set(indexes)
     if unknown := sorted(wanted - set(table.settings.indexes)):

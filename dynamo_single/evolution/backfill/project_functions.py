@@ -1,4 +1,4 @@
-"""Run a project's function over items, with the attribute names of the migration."""
+"""Run a project's function on items, with the attribute names of the migration."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.schema import registry
 
-#: Takes an item's values by attribute, and gives those to change, or ``None``.
+#: Accepts an item's values by attribute, and returns the values to change or ``None``.
 Function = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 
 
 def change_items(snapshot: Snapshot, function: Function) -> Task:
-    """Give each item the values that ``function`` gives for it; index keys, folded copies and claims follow.
+    """Change each item to the values that ``function`` returns for it, with its index keys, folded copies and claims.
 
-    It is asked again for what it has given, and has to give nothing more then: work that was interrupted meets items
-    that it has changed. What the app itself computes, the primary key, and whether an object is in the trash cannot be
-    changed. The condition of the write is the whole item as it was given to the function.
+    The function is called again with its own result and must then not return further changes, because an interrupted
+    run meets items that it has already changed. Computed attributes, the primary key and the trash marker cannot be
+    changed. The write is conditional on the complete item that the function received.
     """
     fixed = {name for name, each in snapshot.attributes.items() if each.is_computed}
     fixed |= {*snapshot.identity, registry.DELETED_AT}

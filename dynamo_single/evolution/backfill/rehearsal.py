@@ -15,10 +15,10 @@ from dynamo_single.table import names
 from dynamo_single.table.batches import Pace
 from dynamo_single.table.table import Table, patience
 
-#: What items further on would be written, or ``None`` for deleted ones, by their keys.
+#: The items that earlier changes would have written, by key; ``None`` for deleted ones.
 SimulatedItems = dict[ItemKey, Item | None]
 
-#: What a change looks at of another item: that it is there, and whose claim it is.
+#: The attributes of another item that a change reads: its key, its type, and the owner of a claim.
 _READ_NAMES = (
     names.PARTITION_KEY,
     names.SORT_KEY,
@@ -31,7 +31,7 @@ _READ_NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The items that one change writes, before and after it, by their keys; ``None`` where none is stored."""
+    """The items that one change writes, before and after it, by key; ``None`` for an item that is not stored."""
 
     before: dict[ItemKey, Item | None]
     after: dict[ItemKey, Item | None]
@@ -39,9 +39,9 @@ class Sample:
 
 @dataclass(slots=True)
 class Rehearsal:
-    """What a dry run has seen: how many items were read, would change and would fail, with samples of both.
+    """The result of a dry run: how many items were read, would change and would fail, with samples of both.
 
-    ``complete`` says whether all of the table was read.
+    ``complete`` is set if the whole table was read.
     """
 
     scanned: int = 0
@@ -63,14 +63,14 @@ def rehearse(
     max_rcu: float | None = None,
     imagined: SimulatedItems | None = None,
 ) -> Rehearsal:
-    """Try a task on the items of a table, and write nothing: a Scan for each page, and BatchGetItems as in earnest.
+    """Compute the changes of a task without writing: a Scan for each page, and BatchGetItems as in a real run.
 
-    It ends after about ``most`` items of the table, ``None`` for all of them. ``sample`` is how many items that would
-    change are kept, and ``refused``, or as many, how many that would fail. What others write meanwhile is not looked
-    for.
+    The rehearsal ends after about ``most`` items of the table; ``None`` reads all of them. It returns at most
+    ``sample`` items that would change, and at most ``refused`` failures (by default ``sample``). It does not notice
+    changes by other processes.
 
-    Claims and keys that an item would take count for those after it, so that two which want the same are found; about a
-    kilobyte is kept of each. ``imagined`` are those of earlier tasks, to which this one's are added.
+    Simulated claims and keys are kept, so that the rehearsal finds two items that need the same one; each takes about a
+    kilobyte of memory. ``imagined`` contains those of earlier tasks, and this task adds its own.
     """
     found = Rehearsal()
     pace = Pace(reads=max_rcu)
@@ -90,7 +90,7 @@ def rehearse(
 
 @dataclass(slots=True)
 class _TaskRehearsal:
-    """A task that is tried, with what it would have written so far."""
+    """A rehearsed task, with the items that it would have written so far."""
 
     found: Rehearsal
     task: Task
@@ -100,7 +100,7 @@ class _TaskRehearsal:
     imagined: SimulatedItems = field(default_factory=dict)
 
     def page(self, items: Sequence[Item]) -> None:
-        """Try the items of a page."""
+        """Rehearse the items of a page."""
         wanted = [frozenset(self.task.wanted(item)) for item in items]
         others = read(self.sender, frozenset[ItemKey]().union(*wanted))
         for item, keys in zip(items, wanted, strict=True):
@@ -126,13 +126,13 @@ class _TaskRehearsal:
                 self.imagined[key] = after and {name: after[name] for name in _READ_NAMES if name in after}
 
     def _with_imagined(self, others: Others, wanted: Iterable[ItemKey]) -> Others:
-        """The other items of one item, as they would be by now."""
+        """Return the other items of one item, with the simulated changes."""
         as_they_would_be = {key: self.imagined.get(key, others.get(key)) for key in wanted}
         return {key: other for key, other in as_they_would_be.items() if other is not None}
 
 
 def apply_actions(actions: Sequence[Action], stored: dict[ItemKey, Item]) -> Iterator[tuple[ItemKey, Item | None]]:
-    """What actions make of stored items, by their keys; what is not stored afterwards is ``None``."""
+    """Yield the keys and the items that actions write; ``None`` for a deleted item."""
     for action in actions:
         if isinstance(action, Put):
             yield action.key, action.item

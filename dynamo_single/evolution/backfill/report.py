@@ -1,4 +1,4 @@
-"""Report work: the estimate before it, its progress, and its failures. Sends one DescribeTable."""
+"""Report on work: the estimate before it, its progress, and its failures. Sends one DescribeTable."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from dynamo_single.table.batches import Pace
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
-#: The bytes of a strongly consistent read unit (AWS developer guide, "Read and write operations").
+#: The bytes of one strongly consistent read unit (AWS developer guide, "DynamoDB read and write operations").
 _READ_UNIT: Final = 4096
-#: How many failures a message names; all that are kept are in the error's ``failures``.
+#: The most failures that a message names. The error's ``failures`` contains all stored ones.
 _NAMED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """How large a table is by DynamoDB's own count, which is about six hours old (AWS API reference, DescribeTable)."""
+    """DynamoDB's own count of a table, about six hours old (AWS API reference, DescribeTable); ``size`` in bytes."""
 
     items: int
     size: int
 
     @property
     def read_units(self) -> int:
-        """What reading all of it takes, strongly consistent."""
+        """The read units of a strongly consistent read of the whole table."""
         return math.ceil(self.size / _READ_UNIT)
 
     def __str__(self) -> str:
-        """One sentence."""
+        """Return the estimate as one sentence."""
         return (
             f"The table has about {self.items:,} items of {self.size:,} bytes: reading them takes about "
             f"{self.read_units:,} read units, and each item that changes a write unit for each KB, twice that in a "
@@ -43,14 +43,14 @@ class Estimate:
 
 
 def estimate(table: Table) -> Estimate:
-    """How large a table is: one DescribeTable."""
+    """Return the size of a table: one DescribeTable."""
     described = table.send(Request("DescribeTable"))["Table"]
     return Estimate(int(described.get("ItemCount", 0)), int(described.get("TableSizeBytes", 0)))
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of work that is done. ``before`` says that it had been done before, and nothing was read."""
+    """The result of completed work. If ``before`` is set, an earlier run completed it and nothing was read."""
 
     label: str
     scanned: int = 0
@@ -62,7 +62,7 @@ class Report:
     before: bool = False
 
     def __str__(self) -> str:
-        """One line."""
+        """Return the report as one line."""
         if self.before:
             return f"{self.label}: done before."
         return f"{self.label}: {self.scanned:,} items read, {self.changed:,} changed in {self.seconds:.1f} s."
@@ -70,7 +70,7 @@ class Report:
 
 @dataclass(slots=True)
 class Tally:
-    """The sums over all segments, as they are reported one by one."""
+    """The totals over all segments, updated as segments report their progress."""
 
     work: Work
     options: Options
@@ -81,27 +81,27 @@ class Tally:
     _scanned_before: int = 0
 
     def begin(self, segments: Iterable[Segment]) -> None:
-        """What earlier runs did counts, and is left out of the speed."""
+        """Set the segments. The work of earlier runs counts, but not for the speed."""
         self.segments = {segment.number: segment for segment in segments}
         self._scanned_before = self.sum("scanned")
         self.tell()
 
     def note(self, segment: Segment) -> None:
-        """A segment has come further."""
+        """Update the progress of a segment."""
         self.segments[segment.number] = segment
         self.tell()
 
     def sum(self, name: str) -> int:
-        """A number of all segments together."""
+        """Return the total of a count over all segments."""
         return sum(getattr(segment, name) for segment in self.segments.values())
 
     @property
     def done(self) -> bool:
-        """Whether every segment is at its end."""
+        """Whether every segment is done."""
         return all(segment.done for segment in self.segments.values())
 
     def tell(self) -> None:
-        """Tell whoever wants to know."""
+        """Call the progress callback, if there is one."""
         if self.options.progress is None:
             return
         scanned = self.sum("scanned")
@@ -122,11 +122,11 @@ class Tally:
     def _seconds_left(self, scanned: int) -> float | None:
         just_now, left = scanned - self._scanned_before, self.expected - scanned
         if just_now <= 0 or left < 0:
-            return None  # DynamoDB's count is an old one
+            return None  # DynamoDB's count is out of date
         return left * (time.monotonic() - self.started) / just_now
 
     def report(self) -> Report:
-        """What became of it."""
+        """Return the report of the work."""
         return Report(
             self.work.label,
             scanned=self.sum("scanned"),
@@ -138,11 +138,11 @@ class Tally:
         )
 
     def failures(self) -> list[Failure]:
-        """Those that are kept, by segment."""
+        """Return the stored failures, by segment."""
         return [failure for number in sorted(self.segments) for failure in self.segments[number].failures]
 
     def incomplete(self) -> MigrationIncomplete:
-        """The error for work of which something failed."""
+        """Return the error for work with failures."""
         failed, kept = self.sum("failed"), self.failures()
         named = "".join(f"\n  {failure}" for failure in kept[:_NAMED])
         rest = f"\n  and {failed - _NAMED:,} more." if failed > _NAMED else ""

@@ -1,6 +1,8 @@
-"""Rewrite items: the conditional update from one item to another, index keys, schema upgrades and copies.
+"""Rewrite items: conditional updates from one item to another, index keys, schema upgrades and copies.
 
-All functions are pure. This module does not depend on the reason for a change.
+The functions are pure. This module does not depend on the reason for a change. Each task of it updates one kind of
+dependent attribute: the index keys of a snapshot, the attributes that a model's upgrade functions change in items of an
+earlier version, or copies of the current value of another object.
 """
 
 from __future__ import annotations
@@ -24,10 +26,10 @@ Stored = Mapping[str, Any]
 
 
 def rewrite_actions(item: Item, after: Item, reads: Iterable[str], along: Sequence[Action] = ()) -> tuple[Action, ...]:
-    """The actions that turn an item into another one under the same key, with what is written ``along`` with it.
+    """Return the actions that turn an item into another one with the same key, followed by the actions in ``along``.
 
-    They hold only while the attributes in ``reads``, physical names, and those that are written are as they were read,
-    and the item is of the same type. Nothing if nothing is to be written: checks alone are no work.
+    The actions are conditional on the attributes in ``reads`` (physical names), on all changed attributes, and on the
+    type of the item. Without a write there are no actions, not even checks.
     """
     given = {name: value for name, value in after.items() if not _is_same(item.get(name), value)}
     removed = tuple(name for name in item if name not in after)
@@ -44,21 +46,21 @@ def _is_same(one: Stored | None, other: Stored) -> bool:
 
 
 def with_value(item: Item, name: str, value: Stored | None) -> dict[str, Any]:
-    """An item with another value of an attribute, or without it."""
+    """Return an item with another value of an attribute, or without the attribute."""
     found = {each: stored for each, stored in item.items() if each != name}
     return found if value is None else {**found, name: value}
 
 
 def indexes_of(snapshot: Snapshot) -> frozenset[str]:
-    """Every index that the items of a model have keys on."""
+    """Return every index that a model's items have keys on."""
     found = {key.index for key in snapshot.keys.values()}
     return frozenset(found if snapshot.trash_index is None else {*found, snapshot.trash_index})
 
 
 def with_index_keys(snapshot: Snapshot, indexes: frozenset[str], item: Item) -> dict[str, Any]:
-    """An item with the keys on some indexes that its attributes give: those of a live one, or the trash's.
+    """Return an item with its keys on some indexes: those of a live item, or the trash's.
 
-    Raises ``EmptyKeyPart`` where one is missing that has to be there, and ``InvalidValue`` where a key takes no value.
+    Raises ``EmptyKeyPart`` if a required attribute is missing, and ``InvalidValue`` for a value that fits no key.
     """
     pairs = {name for index in indexes for name in (names.index_partition(index), names.index_sort(index))}
     found = {name: value for name, value in item.items() if name not in pairs}
@@ -72,7 +74,7 @@ def with_index_keys(snapshot: Snapshot, indexes: frozenset[str], item: Item) -> 
 
 
 def index_key_sources(snapshot: Snapshot, indexes: frozenset[str]) -> frozenset[str]:
-    """The physical names of all that keys on some indexes follow from."""
+    """Return the physical names of all attributes that the keys on some indexes depend on."""
     keys = (*_keys(snapshot, indexes, live=True), *_keys(snapshot, indexes, live=False))
     variables = {each for name in keys for each in snapshot.access_keys[name].made_of}
     return frozenset({names.DELETED_AT, *(snapshot.attributes[each].stored for each in variables)})
@@ -84,15 +86,12 @@ def _keys(snapshot: Snapshot, indexes: frozenset[str], *, live: bool) -> list[st
     return [name for name, key in snapshot.keys.items() if key.index in indexes]
 
 
-# Index keys: one task writes the keys of a snapshot.
-
-
 def rewrite_index_keys(after: Snapshot, indexes: Iterable[str]) -> Task:
-    """Give every item the keys on some indexes that its attributes give by ``after``, and no others.
+    """Give every item its keys on some indexes by ``after``, and remove all other keys on them.
 
-    For an index that is new, whose key is another one, or that no key is on any more. Items in the trash have the
-    trash's key, or none; items for which a template gives none stay out. A live item of an earlier schema version is
-    left alone if upgrades change what such a key is made of: it gets its keys when it is upgraded.
+    Use it for an index that is new, has a changed key, or no longer has a key of the model. Items in the trash get the
+    key of the trash, or none. Items without a value for a template get no key. A live item of an earlier schema version
+    is skipped if upgrades change an attribute of such a key: it gets its keys when it is upgraded.
     """
     chosen = frozenset(indexes)
     reads = index_key_sources(after, chosen)
@@ -115,16 +114,14 @@ def _is_earlier(after: Snapshot, item: Item) -> bool:
     return matches(below_version(EVERYTHING, after.schema_version), item)
 
 
-# Schema upgrades: items of an earlier version are upgraded by the functions of their model.
-
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 
 
 def upgrade_items(after: Snapshot, schema_of: Callable[[Snapshot], Schema] | None = None) -> Task:
-    """Bring every item of an earlier version to that of ``after``, with folded copies and index keys.
+    """Upgrade every item of an earlier version to that of ``after``, with folded copies and index keys.
 
-    The functions are those that the model has now, and are asked for when there is an item that needs them. The
-    condition of the write is the whole item, and that what a function looked for and did not find is missing.
+    The task uses the upgrade functions of the current model, and looks them up for the first item that needs them. The
+    write is conditional on the complete item, and on the absence of attributes that a function looked for.
     """
     known = {each.stored for each in after.attributes.values()} | index_key_sources(after, indexes_of(after))
 
@@ -140,7 +137,7 @@ def upgrade_items(after: Snapshot, schema_of: Callable[[Snapshot], Schema] | Non
 
 
 def current_schema(after: Snapshot) -> Schema:
-    """The upgrades of the model as it is declared now; raises ``ConfigurationError`` if it has none any more."""
+    """Return the upgrades of the current model; raise ``ConfigurationError`` if it no longer has the required ones."""
     model = registry.model_of_type(after.alias, after.item_type)
     schema = None if model is None else registry.layout_of(model).schema
     if schema is None or schema.version < after.schema_version or not schema.upgrades:
@@ -151,14 +148,11 @@ def current_schema(after: Snapshot) -> Schema:
     return schema
 
 
-# Copies: each is written with the current value of its source.
-
-
 def fill_copy(after: Snapshot, name: str) -> Task:
-    """Write a copy into every item that refers to a stored object, in the trash too, with the keys that name it.
+    """Write a copy into every item that refers to a stored object, even in the trash, with the keys that contain it.
 
-    The write holds only while the source has that value. Where the source lies, the model says as it is declared now;
-    an item whose source is not stored is left alone, as ``dynamo_verify`` reports.
+    The write is conditional on the current value of the source. The current model determines where the source is. An
+    item whose source is not stored stays as it is; ``dynamo_verify`` reports it.
     """
     attribute = after.attributes[name]
     reference, _dot, copied = attribute.copied.partition(".")
@@ -185,7 +179,7 @@ def fill_copy(after: Snapshot, name: str) -> Task:
         try:
             key = source_of(item)
         except InvalidValue:
-            return ()  # the change says so
+            return ()  # the change reports it
         return () if key is None else (key,)
 
     return Task(of_type(after.item_type), change, wanted=sources)

@@ -1,7 +1,8 @@
-"""Run work: threads over the segments of a table, a periodic sign of life, and a clean stop.
+"""Run work: threads over the segments of a table, a lease that is renewed, and a clean stop.
 
-Checkpoints store the progress, so that a process can be killed at any point. This module does not depend on what is
-done to an item.
+Each thread reads one segment of a parallel Scan page by page (AWS developer guide, "Scanning tables", parallel scan),
+and stores a checkpoint after all writes of a page have a response. A process can be killed at any point. This module
+does not depend on how items are changed.
 """
 
 from __future__ import annotations
@@ -34,15 +35,10 @@ from dynamo_single.table.flow import run
 from dynamo_single.table.request import Request, Response
 from dynamo_single.table.table import Table, patience
 
-# Walk one segment page by page, with a checkpoint after all writes of a page have a response.
-#
-# A parallel Scan reads its segments independently (AWS developer guide, "Scanning tables", parallel scan). This part
-# does not depend on threads, or on what is done to an item.
-
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What the walks of all segments share. ``stopping`` says whether to end after the item in hand."""
+    """The state that the walks of all segments share. ``stopping`` returns whether to end after the current item."""
 
     work: Work
     sender: Sender
@@ -52,7 +48,7 @@ class Walk:
     report: Callable[[Segment], object]
 
     def segment(self, segment: Segment) -> Segment:
-        """Go through a segment from where it is to its end, or until it is time to stop."""
+        """Process a segment from its checkpoint to its end, or until it is time to stop."""
         if not self.stopping():
             segment = self._failures_again(segment)
         while not segment.done and not self.stopping():
@@ -66,9 +62,9 @@ class Walk:
         return segment
 
     def _is_lost(self, segment: Segment, answer: dict[str, object]) -> bool:
-        """Whether a local engine ended a segment because the item that it was to go on after has been deleted.
+        """Return whether a local engine ended a segment early because the item at its position was deleted.
 
-        Dynoxide 1.2.1 does so in a parallel Scan. The segment is begun again, which changes nothing twice.
+        Dynoxide 1.2.1 does so in a parallel Scan. The segment starts again, which does not change any item twice.
         """
         ended = answer["ScannedCount"] == 0 and "LastEvaluatedKey" not in answer
         parallel = self.checkpoints.run.segments > 1 and self.sender.table.settings.is_local
@@ -96,7 +92,7 @@ class Walk:
         return replace(segment, changed=segment.changed + 1) if outcome == "changed" else segment
 
     def _failures_again(self, segment: Segment) -> Segment:
-        """A segment that was at its end: what failed is tried again; if not all of it is known, the whole segment."""
+        """Retry the failures of a completed segment, or the complete segment if not all failures are stored."""
         if not segment.done or not segment.failed:
             return segment
         if segment.failed > len(segment.failures):
@@ -118,13 +114,13 @@ class Walk:
 
 
 def read_others(sender: Sender, task: Task, items: Sequence[Item]) -> dict[ItemKey, Item]:
-    """What the items of a page have to do with, by key: a BatchGetItem for each hundred others."""
+    """Return the other items that a page depends on, by key: a BatchGetItem for each hundred."""
     task.ahead(items, sender.write)
     return read(sender, {key for item in items for key in task.wanted(item)})
 
 
 def read(sender: Sender, keys: Collection[ItemKey]) -> dict[ItemKey, Item]:
-    """The items under some keys, by key: a BatchGetItem for each hundred."""
+    """Return the stored items with some keys, by key: a BatchGetItem for each hundred."""
     found: dict[ItemKey, Item] = {}
     for request in compile_batches(sorted(keys), sender.table.name):
         sender.pace.before(request.operation)
@@ -133,7 +129,7 @@ def read(sender: Sender, keys: Collection[ItemKey]) -> dict[ItemKey, Item]:
 
 
 def scan(task: Task, segment: Segment, segments: int, page: int) -> Request:
-    """The request for the next page of a segment, strongly consistent: what was written just now is not passed by."""
+    """Return the request for a segment's next page, strongly consistent so that it includes the latest writes."""
     builder = ExpressionBuilder()
     params: dict[str, Any] = {"ConsistentRead": True, "Limit": page}
     if segments > 1:
@@ -144,19 +140,19 @@ def scan(task: Task, segment: Segment, segments: int, page: int) -> Request:
     return Request("Scan", {**params, **({"FilterExpression": text} if text else {}), **builder.params()})
 
 
-#: What threads tell: a segment that has come further, or that a thread has ended, with its error.
+#: A message of a thread: a segment with new progress, or the end of the thread with its error or ``None``.
 _Message = Segment | BaseException | None
 
 
 def run_work(work: Work, table: Table, options: Options | None = None) -> Report:
-    """Bring every item of some work up to date, online; resumes what was begun before.
+    """Bring every item of some work up to date, and resume it if an earlier run has started it.
 
-    A DescribeTable, a GetItem and a TransactWriteItems for the checkpoints; then for each page a Scan, a
-    BatchGetItem for each hundred other items that it has to do with, a write for each item that changes, and a PutItem
-    for the checkpoint. Work that is done sends one GetItem.
+    Sends a DescribeTable, then a GetItem and a TransactWriteItems for the checkpoints. Each page takes a Scan, a
+    BatchGetItem for each hundred other items, a write for each changed item, and a PutItem for the checkpoint. Work
+    that is done sends one GetItem.
 
-    Raises ``MigrationRunning`` while another operator carries it out, ``MigrationStopped`` if it ended before it was
-    done, by SIGINT, SIGTERM or a failure of the table, and ``MigrationIncomplete`` if items could not be changed.
+    Raises ``MigrationRunning`` while another operator runs the work, ``MigrationStopped`` if SIGINT, SIGTERM or an
+    error of the table ended it early, and ``MigrationIncomplete`` if items could not be changed.
     """
     if atomic_block.current() is not None:
         raise NotSupported("Work on items is not part of an atomic() block: it cannot be taken back. Call it outside.")
@@ -185,7 +181,7 @@ def run_work(work: Work, table: Table, options: Options | None = None) -> Report
 
 
 def _walk_all(walk: Walk, tally: Tally, stop: threading.Event, news: SimpleQueue[_Message], *, most: int) -> None:
-    """Walk all segments, each in a thread, as many at once as ``most`` allows; the first error ends them all."""
+    """Process all segments in threads, at most ``most`` in parallel. The first error stops them all."""
     waiting: Sequence[Segment] = tuple(tally.segments.values())
     error: BaseException | None = None
 
@@ -193,15 +189,15 @@ def _walk_all(walk: Walk, tally: Tally, stop: threading.Event, news: SimpleQueue
         try:
             walk.segment(segment)
             news.put(None)
-        except BaseException as failure:  # raised again below: a thread that ends without a word is waited for
+        except BaseException as failure:  # raised again below; the queue waits for a report of every thread
             news.put(failure)
         finally:
-            connections.close_all()  # a project's own function may have read from an SQL database
+            connections.close_all()  # a project's function may have read from a SQL database
 
     with ThreadPoolExecutor(min(len(waiting), most), "dynamo_single_work") as threads:
         try:
             for segment in waiting:
-                # A context can be entered once at a time: each call gets a copy of its own.
+                # A context can be entered only once at a time, so that each call gets a copy.
                 threads.submit(copy_context().run, in_thread, segment)
             left = len(waiting)
             renewed = time.monotonic()
@@ -226,12 +222,12 @@ def _walk_all(walk: Walk, tally: Tally, stop: threading.Event, news: SimpleQueue
 
 @contextmanager
 def _release_at_end(checkpoints: Checkpoints) -> Iterator[None]:
-    """Whatever ends the block before its end, the next operator need not wait; failures say how to go on."""
+    """Release the lease if the block fails, and add to the error how to resume."""
     try:
         yield
     except MigrationRunning:
         raise
-    except Exception as error:  # a project's functions are called in it; each is raised again
+    except Exception as error:  # a project's functions run inside the block; every error is raised again
         with suppress(DynamoSingleError):
             checkpoints.release()
         if isinstance(error, MigrationStopped) or not isinstance(error, DynamoSingleError):
@@ -248,9 +244,9 @@ def _release_at_end(checkpoints: Checkpoints) -> Iterator[None]:
 
 @contextmanager
 def _signals(stop: threading.Event) -> Iterator[None]:
-    """The first SIGINT or SIGTERM lets the items in hand end, the second one does what it did before.
+    """Stop after the current items on the first SIGINT or SIGTERM; a second signal reaches the previous handler.
 
-    Only a process's main thread can hear of them.
+    Only the main thread of a process can handle signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -259,7 +255,7 @@ def _signals(stop: threading.Event) -> Iterator[None]:
 
     def put_back() -> None:
         for number, handler in before.items():
-            # A handler that was not set by Python cannot be put back.
+            # Python cannot restore a handler that it did not set.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
     def end(number: int, frame: FrameType | None) -> None:

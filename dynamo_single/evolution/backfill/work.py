@@ -1,7 +1,7 @@
 """Work on a table's items, as values: passes, tasks, and options.
 
-Operations create these values, and this module sends no requests. A change is a pure function, except the one that
-counts. It can be computed again for an item that changed in the meantime, and repeating a page is harmless.
+Operations create these values. This module does not send requests. A change is a pure function, except for the change
+that counts. It can be computed again for an item that changed in the meantime, and a page can be processed repeatedly.
 """
 
 from __future__ import annotations
@@ -16,43 +16,45 @@ from dynamo_single.orm.conditions.terms import And, Condition, Or, Stored
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey
 from dynamo_single.table import names
 
-#: ``open`` is what ``migrate`` does, ``finish`` what ``migrate --finish`` does, ``back`` what takes both back.
+#: ``open`` is the work of ``migrate``, ``finish`` that of ``migrate --finish``, and ``back`` reverts both.
 Phase = Literal["open", "finish", "back"]
-#: Other items by their keys; one that is not stored is not among them.
+#: Other stored items by their keys.
 Others = Mapping[ItemKey, Item]
 #: Sends actions as one request.
 Write = Callable[[Sequence[Action]], object]
 
-#: The most segments of one walk: one transaction takes over the checkpoints of all of them.
+#: The most segments of one walk: one transaction (at most 100 actions) takes over the checkpoints of all of them.
 MAX_SEGMENTS: Final = 64
 
 
 def no_other_items(item: Item) -> Iterable[ItemKey]:
-    """What a change asks for that depends on the item alone."""
+    """Return no keys, for a change that depends only on the item itself."""
     return ()
 
 
 def no_early_writes(items: Sequence[Item], write: Write) -> None:
-    """What a change does ahead that depends on the item alone."""
+    """Write nothing, for a change without early writes."""
 
 
 def below_version(items: Condition, version: int) -> Condition:
-    """Those of some items that are of an earlier schema version, or say none."""
+    """Return the condition for items of an earlier schema version, or without one."""
     earlier = Stored(names.SCHEMA_VERSION, "<", ({"N": str(version)},))
     return And((items, Or((Stored(names.SCHEMA_VERSION, "missing"), earlier))))
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is done to which ``items`` of a table.
+    """The items of a table to change, and the change.
 
-    ``change`` gives the actions that bring an item up to date, the item's own first: they are sent as one request, as a
-    transaction if there are several, and each has to be conditional on what was read. Without any there is nothing to
-    do. It raises an ``InvalidValue`` for an item that cannot be changed, with a sentence for the operator. ``wanted``
-    names other items to be read with each item; the change is given those that are stored. ``ahead`` is called in the
-    same thread with the items of a page, and with one that was read again, and may write; no rehearsal calls it.
+    - ``change`` returns the actions that bring an item up to date, the item's own first. They are sent as one request,
+      or as one transaction if there are several, and each must be conditional on what was read. No actions: the item is
+      up to date. It raises ``InvalidValue`` with a sentence for the operator if an item cannot be changed.
+    - ``wanted`` returns the keys of other items to read with each item; ``change`` gets those that are stored.
+    - ``ahead`` is called with the items of a page, or with an item that was read again, in the same thread. It may
+      write. A rehearsal does not call it.
 
-    What was done may be done again, after a process was killed: a change gives nothing for an item that it has changed.
+    A change may run again after a process was killed, and must return no actions for an item that it has already
+    changed.
     """
 
     items: Condition
@@ -62,17 +64,17 @@ class Task:
 
 
 def digest_of(*parts: object) -> str:
-    """A text that differs when one of some values does, as they are represented: snapshots, names, numbers."""
+    """Return a digest of the ``repr()`` of some values: snapshots, names and numbers."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One pass of an operation of a migration over a table.
+    """One pass of a migration's operation over a table.
 
-    ``app``, ``migration``, ``number`` (of the operation in its migration) and ``phase`` name the checkpoints; where an
-    operation has several passes in a phase, ``step`` counts them. ``mark`` is a text that differs when the task does:
-    checkpoints of another one are begun again. ``label`` says in a line what is done.
+    ``app``, ``migration``, ``number`` (of the operation in its migration), ``phase`` and ``step`` (of several passes in
+    one phase) identify the checkpoints. ``mark`` is a digest of the task: checkpoints with another mark start again.
+    ``label`` describes the work in one line.
     """
 
     app: str
@@ -86,18 +88,20 @@ class Work:
 
     @property
     def name(self) -> str:
-        """The work's name, for messages."""
+        """The name of the work, for messages."""
         return f"{self.app}.{self.migration}, operation {self.number} ({self.phase})"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How work is carried out.
+    """How work is run.
 
-    ``segments`` parts of the table are read beside each other, each in a thread, as far as the table has connections;
-    of work that was begun before, the number of then counts. ``max_rcu`` and ``max_wcu`` are the most read and write
-    units a second of all threads together. ``page`` is the most items that are read at once. ``lease`` is for how many
-    seconds an operator who says nothing more counts as being at work; ``take_over`` says that this is known to be over.
+    - ``segments``: the parts of the table that are read in parallel, each in a thread, up to the table's number of
+      connections. Resumed work keeps the number that it started with.
+    - ``max_rcu``, ``max_wcu``: the most read and write units a second, of all threads together.
+    - ``page``: the most items that one request reads.
+    - ``lease``: the seconds after which a silent operator is treated as stopped.
+    - ``take_over``: the operator of the lease is known to have stopped.
     """
 
     segments: int = 4
@@ -120,10 +124,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far work is: items of the table that were read, of those the model's, and what became of them.
+    """The progress of work: table items read, items of the model, and their outcomes.
 
-    ``expected`` is DynamoDB's own count of the table's items, which it brings up to date about every six hours (AWS API
-    reference, TableDescription), and ``seconds_left`` what follows from it: estimates, ``None`` where there is none.
+    ``expected`` is DynamoDB's own count of the table's items, which it updates about every six hours (AWS API
+    reference, TableDescription). ``seconds_left`` is an estimate based on it, or ``None``.
     """
 
     label: str

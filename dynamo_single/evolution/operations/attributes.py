@@ -33,18 +33,18 @@ class _AttributeOperation(ItemsOperation):
     name: str
 
     def touched(self) -> frozenset[str]:
-        """The attribute."""
+        """Return the attribute."""
         return frozenset({f"attribute:{self.name}"})
 
 
 @public
 class AddAttribute(_AttributeOperation):
-    """An attribute: items that lack it get ``default``, or what ``compute`` gives.
+    """Add an attribute. Items that lack it get ``default`` or the result of ``compute``.
 
-    ``default`` is a value, or a function without arguments that gives one for each item; ``compute`` is a function of
-    the item's values by attribute. A folded copy is computed by itself, and a copy of another object is read from that.
-    What is ``null`` and has neither is not written. A counter is counted by ``migrate --finish``, as is what a checked
-    reference leads to.
+    ``default`` is a value, or a function without arguments that is called for each item. ``compute`` is a function of
+    the item's values by attribute. A folded copy is computed from its source, and a copy of another object is read from
+    that object. A ``null`` attribute without either is not written. ``migrate --finish`` counts the value of a counter,
+    and the objects that refer to the target of a checked reference.
     """
 
     category = OperationCategory.ADDITION
@@ -65,15 +65,15 @@ class AddAttribute(_AttributeOperation):
         self.default, self.compute = default, compute
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """With the attribute."""
+        """Return the snapshot with the attribute."""
         return replace(before, attributes={**before.attributes, self.name: self.attribute})
 
     def touched(self) -> frozenset[str]:
-        """The attribute, and what it is computed of; a function may read them all."""
+        """Return the attribute and its source. A ``compute`` function may read all attributes."""
         return frozenset({"*"}) if self.compute else super().touched() | computed_source(self.attribute)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """One that is removed again never was; one that is renamed, or becomes optional, was so from the start."""
+        """Merge with a removal, a rename, or an alteration that has neither a function nor a default."""
         if isinstance(operation, RemoveAttribute) and operation.name == self.name:
             return []
         if isinstance(operation, RenameAttribute) and operation.old_name == self.name:
@@ -85,19 +85,19 @@ class AddAttribute(_AttributeOperation):
         return None
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write the attribute where it is missing."""
+        """Write the attribute into items that lack it."""
         return fill_tasks(after, self.name, self.default, self.compute)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write it where old code has left it out."""
+        """Write it into items that old code has written without it."""
         return self.open_tasks(before, after)
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Take it out."""
+        """Remove the attribute from the items."""
         return (drop_attribute(after, before, self.name),)
 
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
-        """What is written into items may be missing until it is finished."""
+        """Return the difference: items may lack a new value until the change is finished."""
         waits = self.attribute.counted or self.open_tasks(before, after)
         return Difference(before, after, labels, unfilled=(self.attribute.stored,) if waits else ())
 
@@ -108,21 +108,20 @@ class AddAttribute(_AttributeOperation):
         return AddAttribute(model_name=self.model_name, name=name, attribute=attribute, **named)
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Add attribute {self.name} to {self.model_name}{counting_note(self.attribute)}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"{self.model_name_lower}_{self.name}"
 
 
 @public
 class RemoveAttribute(_AttributeOperation):
-    """An attribute that there is no more: its values are dropped when the migration is finished.
+    """Remove an attribute. ``migrate --finish`` removes its values from the items.
 
-    ``drop=False`` keeps them in the items, as ``makemigrations --noinput`` writes it where the attribute may have been
-    renamed.
+    ``drop=False`` keeps the values. ``makemigrations --noinput`` writes it if the attribute may have been renamed.
     """
 
     category = OperationCategory.REMOVAL
@@ -131,33 +130,33 @@ class RemoveAttribute(_AttributeOperation):
         self.model_name, self.name, self.drop = model_name, name, drop
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """Without the attribute."""
+        """Return the snapshot without the attribute."""
         return replace(before, attributes={n: each for n, each in before.attributes.items() if n != self.name})
 
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Take the values out of the items."""
+        """Remove the values from the items."""
         return (drop_attribute(before, after, self.name),) if self.drop else ()
 
     def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
-        """Until old code, which reads it, has stopped."""
+        """Return true: old code reads the attribute until it has stopped."""
         return True
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         kept = "" if self.drop else "; its values stay in the items"
         return f"Remove attribute {self.name} from {self.model_name}{kept}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"remove_{self.model_name_lower}_{self.name}"
 
 
 @public
 class RenameAttribute(_AttributeOperation):
-    """Another Python name of an attribute, and another physical one if ``stored`` is given: then values move.
+    """Rename an attribute in Python. If ``stored`` is given, its values move to that physical name too.
 
-    Keys, rules and folded copies that name it follow.
+    Keys, rules and folded copies that name the attribute change with it.
     """
 
     category = OperationCategory.ALTERATION
@@ -168,29 +167,29 @@ class RenameAttribute(_AttributeOperation):
         self.name = old_name
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """With the new name."""
+        """Return the snapshot with the new name."""
         if self.old_name not in before.attributes:
             raise ConfigurationError(f"{self.model_name} has no attribute {self.old_name!r} that could be renamed.")
         return with_attribute_renamed(before, self.old_name, self.new_name, self.stored)
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Store the values under the new physical name too."""
+        """Copy the values to the new physical name."""
         return (copy_value(before, after, self.old_name, self.new_name),) if self._moves(before, after) else ()
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Store there what old code has written meanwhile, and release the claims of what it has deleted."""
+        """Copy values that old code wrote in the meantime, and release the claims of items that it deleted."""
         if not self._moves(before, after):
             return ()
         return (*unused_claim_tasks(after, self.new_name), *self.open_tasks(before, after))
 
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Take the old ones out, with their claims."""
+        """Remove the old values, with their claims."""
         if not self._moves(before, after):
             return ()
         return (drop_attribute(before, after, self.old_name), *release_tasks(before, after, self.old_name))
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Store them under the old name, and take the new ones out."""
+        """Copy the values back to the old name, and remove the new ones."""
         if not self._moves(before, after):
             return ()
         copied = copy_value(after, before, self.new_name, self.old_name)
@@ -203,7 +202,7 @@ class RenameAttribute(_AttributeOperation):
         )
 
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
-        """Keys have the same texts under the new name; code that reads it has to wait until it is finished."""
+        """Return the difference. Texts of keys stay; code that reads the new physical name has to wait."""
         names = zip(before.access_keys, after.access_keys, strict=True)
         texts = {after.key_fingerprint(new): before.key_fingerprint(old) for old, new in names}
         if not self._moves(before, after):
@@ -212,18 +211,18 @@ class RenameAttribute(_AttributeOperation):
         return Difference(before, after, labels, held_back=stored[1:], as_before=texts, renamed=stored)
 
     def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Take out what is under the new physical name: the old one counts still."""
+        """Remove the values under the new physical name. Those under the old one are still authoritative."""
         return undo_tasks(before, after, self.old_name, self.new_name) if self._moves(before, after) else ()
 
     def _moves(self, before: Snapshot, after: Snapshot) -> bool:
         return before.attributes[self.old_name].stored != after.attributes[self.new_name].stored
 
     def touched(self) -> frozenset[str]:
-        """Both names."""
+        """Return both names."""
         return frozenset({f"attribute:{self.old_name}", f"attribute:{self.new_name}"})
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """Two renames are one; one that is removed then need not be renamed."""
+        """Merge two renames of the attribute into one."""
         if isinstance(operation, RenameAttribute) and operation.old_name == self.new_name:
             stored = operation.stored or self.stored
             named = {"stored": stored} if stored else {}
@@ -232,22 +231,22 @@ class RenameAttribute(_AttributeOperation):
         return None
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         moved = f", stored as {self.stored}" if self.stored else ""
         return f"Rename attribute {self.old_name} of {self.model_name} to {self.new_name}{moved}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"rename_{self.old_name}_{self.model_name_lower}_{self.new_name}"
 
 
 @public
 class AlterAttribute(_AttributeOperation):
-    """Another form of an attribute: values that are stored otherwise are converted.
+    """Change how an attribute is stored, and convert its values.
 
-    ``convert`` is a function of the value as it was; without it the new attribute takes the old value, or refuses it.
-    ``default`` is written into items that lack a value which is required by now.
+    ``convert`` is a function of the old value. Without it, the new attribute must accept the old value itself.
+    ``default`` is written into items that lack a newly required value.
     """
 
     category = OperationCategory.ALTERATION
@@ -270,18 +269,18 @@ class AlterAttribute(_AttributeOperation):
         return self.convert is None and self.default is NOT_PROVIDED
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """With the new form."""
+        """Return the snapshot with the altered attribute."""
         return replace(before, attributes={**before.attributes, self.name: self.attribute})
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write values that are required by now; store converted ones under another physical name, if it has one."""
+        """Write newly required values, and copy converted ones to the new physical name if there is one."""
         missing = fill_tasks(after, self.name, self.default, None) if self.default is not NOT_PROVIDED else ()
         if before.attributes[self.name].stored == self.attribute.stored:
             return missing
         return (copy_value(before, after, self.name, self.name, self.convert), *missing)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """The same again; values that keep their physical name are converted now, as old code reads the old form."""
+        """Repeat this for items of old code. Convert values in place only now, since old code reads the old form."""
         if before.attributes[self.name].stored != self.attribute.stored:
             return (*unused_claim_tasks(after, self.name), *self.open_tasks(before, after))
         if not self._is_stored_otherwise(before, after):
@@ -291,12 +290,12 @@ class AlterAttribute(_AttributeOperation):
         return (convert_attribute(before, after, self.name, self.convert), *self.open_tasks(before, after))
 
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Take out what is under the old physical name."""
+        """Remove the values under the old physical name."""
         moved = before.attributes[self.name].stored != self.attribute.stored
         return (drop_attribute(before, after, self.name), *release_tasks(before, after, self.name)) if moved else ()
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Convert back, as far as the old form takes the values."""
+        """Convert the values back, if the old form accepts them."""
         if before.attributes[self.name].stored != self.attribute.stored:
             copied = copy_value(after, before, self.name, self.name)
             dropped = drop_attribute(after, before, self.name)
@@ -308,7 +307,7 @@ class AlterAttribute(_AttributeOperation):
         return (convert_attribute(after, before, self.name),)
 
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
-        """Code that reads another physical name has to wait until it is finished."""
+        """Return the difference: code that reads another physical name has to wait until the change is finished."""
         moved = before.attributes[self.name].stored != self.attribute.stored
         if not moved:
             recounted = self.attribute.counted and self._is_stored_otherwise(before, after)
@@ -329,7 +328,7 @@ class AlterAttribute(_AttributeOperation):
         )
 
     def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Take out what is under the new physical name: the old one counts still."""
+        """Remove the values under the new physical name. Those under the old one are still authoritative."""
         moved = before.attributes[self.name].stored != self.attribute.stored
         return undo_tasks(before, after, self.name, self.name) if moved else self.back_tasks(before, after)
 
@@ -337,35 +336,32 @@ class AlterAttribute(_AttributeOperation):
         return before.attribute_fingerprint(self.name) != after.attribute_fingerprint(self.name)
 
     def touched(self) -> frozenset[str]:
-        """The attribute, and what it is computed of."""
+        """Return the attribute and its source."""
         return super().touched() | computed_source(self.attribute)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """The later form counts; one that is removed need not be altered."""
+        """Merge with a later alteration or removal of the attribute, which replaces this one."""
         if isinstance(operation, RemoveAttribute) and operation.name == self.name:
             return [operation]
         later = isinstance(operation, AlterAttribute) and operation.name == self.name
         return [operation] if later and self.declares_only else None
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Alter attribute {self.name} of {self.model_name}{counting_note(self.attribute)}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"alter_{self.model_name_lower}_{self.name}"
-
-
-# What a computed attribute is given out of a document: a function of values that a migration file can name.
 
 
 @dataclass(frozen=True)
 class Extract(MigrationValue):
-    """What lies at a place of a document, for ``AddAttribute(compute=Extract("data__publisher"))``.
+    """Return a nested value of a document, for ``AddAttribute(compute=Extract("data__publisher"))``.
 
-    The path is as ``ExtractedAttribute`` takes it. What has no such place is left without the attribute; a value of
-    another kind than the attribute's is a failure of its item. The document stays as it is.
+    ``path`` has the syntax of ``ExtractedAttribute``. An item without the path does not get the attribute. A value of
+    another type than the attribute's is a failure of its item. The document does not change.
     """
 
     path: str
@@ -378,7 +374,7 @@ class Extract(MigrationValue):
             )
 
     def __call__(self, values: Mapping[str, object]) -> Any:
-        """The value of an item, by the values of its attributes."""
+        """Return the value for an item, from the values of its attributes."""
         first, *steps = self.path.split("__")
         document = values.get(first)
         return value_at(document, steps_into("L" if isinstance(document, list) else "M", steps))

@@ -1,4 +1,4 @@
-"""The base of all operations, and the tasks of those that change attributes.
+"""The base class of all operations, and the tasks that fill, copy, release and remove attributes.
 
 An operation changes the snapshot of one model, and lists the tasks for its items. It does not send requests.
 """
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind", bound="type[ItemsOperation]")
 
-#: What an operation touches of its model if it may touch anything.
+#: The parts that an operation touches if it may read or change any part of the model.
 EVERYTHING = frozenset({"*"})
 
 
 def public(operation: Kind) -> Kind:
-    """Let migration files name the class by its public path."""
+    """Make migration files import the class from its public path."""
     operation.__module__ = "dynamo_single.migrations"
     return operation
 
@@ -43,32 +43,32 @@ def public(operation: Kind) -> Kind:
 class ItemsOperation(Operation):
     """An operation on the items of one model."""
 
-    #: Items are changed one by one, each conditionally: there is nothing that a transaction could undo.
+    #: Items are changed one by one with conditional writes. A transaction of a database could not revert them.
     atomic = False
     #: ``sqlmigrate`` prints the requests.
     reduces_to_sql = True
-    #: By what ``dynamo_single.backend`` knows an app that has items to migrate.
+    #: ``dynamo_single.backend`` recognizes apps with items to migrate by this attribute.
     changes_items: ClassVar[bool] = True
 
-    #: Whether the operation follows from declarations alone, and runs no function of the project over items.
+    #: Whether the operation depends only on declarations, and does not call a function of the project.
     only_declares: ClassVar[bool] = True
 
-    #: Whether the operation does what it should to items that upgrades have not reached yet.
+    #: Whether the operation is correct for items that have not been upgraded yet.
     takes_pending: ClassVar[bool] = True
 
     model_name: str
 
     @property
     def model_name_lower(self) -> str:
-        """The model's name as states have it."""
+        """The model's name in project states."""
         return self.model_name.lower()
 
     def references_model(self, name: str, app_label: str) -> bool:
-        """Whether the operation is about this model."""
+        """Return whether the operation refers to this model."""
         return name.lower() == self.model_name_lower
 
     def touched(self) -> frozenset[str]:
-        """What of the model the operation reads or changes: ``attribute:x``, ``index:x``, ``rule:x``, or ``*``."""
+        """Return the parts that the operation reads or changes: ``attribute:x``, ``index:x``, ``rule:x`` or ``*``."""
         return EVERYTHING
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
@@ -78,48 +78,48 @@ class ItemsOperation(Operation):
 
     @abstractmethod
     def changed(self, before: Snapshot) -> Snapshot:
-        """The snapshot after the operation."""
+        """Return the snapshot after the operation."""
 
     def name_after(self) -> str:
-        """What the model is called after the operation."""
+        """Return the model's name after the operation."""
         return self.model_name
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """What ``migrate`` does to the items, one task after the other."""
+        """Return the tasks of ``migrate``, in order."""
         return ()
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """What ``migrate --finish`` does to the items once no old code writes any more; then it counts as filled."""
+        """Return the tasks of ``migrate --finish`` after old code has stopped. They complete the change."""
         return ()
 
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """What is done last, once every process has heard that the change is filled."""
+        """Return the last tasks of ``migrate --finish``, after every process knows that the change is complete."""
         return ()
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """What leads from ``after`` back to ``before``."""
+        """Return the tasks that lead from ``after`` back to ``before``."""
         return ()
 
     def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """The same while the change is open, and what is of ``before`` counts still."""
+        """Return the tasks that revert the change while it is open and ``before`` is still authoritative."""
         return self.back_tasks(before, after)
 
     def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
-        """Whether the change is over only after ``migrate --finish``."""
+        """Return whether ``migrate --finish`` must complete the change."""
         return bool(self.finish_tasks(before, after) or self.drop_tasks(before, after))
 
     def hint(self) -> str:
-        """What ``makemigrations`` says besides, once it has written the operation; empty for nothing."""
+        """Return a hint that ``makemigrations`` prints after it has written the operation, or an empty string."""
         return ""
 
     def left_to_do(self, app_label: str) -> str:
-        """What somebody has to do by another command; empty if there is nothing."""
+        """Return a sentence about another command that the user has to run, or an empty string."""
         return ""
 
     def to_rebuild(self, app_label: str) -> str:
-        """What to do about what follows from values that changed, if the model has any of it now.
+        """Return how to rebuild values that depend on the changed ones, or an empty string.
 
-        Copies, derived objects, and numbers of those that refer to others.
+        These are copies, derived objects, and counts of the current model.
         """
         label = f"{app_label}.{self.model_name}"
         model = next((each for each in registry.all_models() if each._meta.label_lower == label.lower()), None)
@@ -136,17 +136,17 @@ class ItemsOperation(Operation):
         )
 
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
-        """What changes of what the table says of the model."""
+        """Return the change of the model's form that the table records."""
         return Difference(before, after, labels)
 
     def indexes(self) -> Sequence[str]:
-        """The indexes that have to be there before an item is changed."""
+        """Return the indexes that the table must have before an item is changed."""
         return ()
 
     def database_forwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
-        """Begin the change: see ``apply``."""
+        """Start the change: see ``apply``."""
         before = snapshot_in(from_state, app_label, self.model_name)
         after = snapshot_in(to_state, app_label, self.name_after())
         apply.forwards(apply.Step(self, app_label, before, after), schema_editor)
@@ -154,13 +154,13 @@ class ItemsOperation(Operation):
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
-        """Take the change back: Django gives the state after it first."""
+        """Revert the change. Django passes the state after the change first."""
         after = snapshot_in(from_state, app_label, self.name_after())
         before = snapshot_in(to_state, app_label, self.model_name)
         apply.backwards(apply.Step(self, app_label, before, after), schema_editor)
 
     def reduce(self, operation: Operation, app_label: str) -> bool | list[Operation]:
-        """One operation for two, or whether this one may be done after the other one just as well."""
+        """Return the operations that replace both, or whether the order of the two does not matter."""
         found = super().reduce(operation, app_label)
         if found:
             return found
@@ -172,29 +172,27 @@ class ItemsOperation(Operation):
         return is_independent(self, operation) if merged is None else merged
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """What stands for this operation and a later one on the same model; ``None`` if both have to stay."""
+        """Return the operations that replace this and a later one on the same model, or ``None`` if both must stay."""
         return None
 
 
 def is_independent(one: ItemsOperation, other: ItemsOperation) -> bool:
-    """Whether the order of two operations on one model makes no difference."""
+    """Return whether the order of two operations on one model does not matter."""
     touched = one.touched(), other.touched()
     return EVERYTHING not in touched and touched[0].isdisjoint(touched[1])
 
 
-# The tasks of operations on attributes: fill, copy, release and remove.
-
-#: Gives an attribute's value of the other values of an item, by the attributes' names of then.
+#: Returns an attribute's value for the other values of an item, by the historical names of the attributes.
 Compute = Callable[[Mapping[str, Any]], Any]
 
 
 def computed_source(stored: StoredAttribute) -> frozenset[str]:
-    """What an attribute is computed of."""
+    """Return the source that an attribute is computed from."""
     return frozenset({f"attribute:{stored.source}"} if stored.source else ())
 
 
 def fill_tasks(after: Snapshot, name: str, default: object, compute: Compute | None) -> tuple[Task, ...]:
-    """The task that writes an attribute where it is missing; none if nothing says what, or it is counted."""
+    """Return the task that writes an attribute into items that lack it; none if it is counted or has no value."""
     attribute = after.attributes[name]
     if attribute.counted:
         return ()
@@ -211,22 +209,22 @@ def fill_tasks(after: Snapshot, name: str, default: object, compute: Compute | N
 
 
 def counting_note(attribute: StoredAttribute) -> str:
-    """What a line about an operation adds where something is counted."""
+    """Return the note about counting that an operation's description ends with."""
     if attribute.checked:
         return "; those who refer are counted at --finish"
     return "; it is counted at --finish" if attribute.counted else ""
 
 
 def unused_claim_tasks(snapshot: Snapshot, name: str) -> tuple[Task, ...]:
-    """What releases the claims that nobody needs any more, of the rules that name an attribute."""
+    """Return the tasks that release unused claims of the rules that name an attribute."""
     return tuple(delete_unused_claims(snapshot, rule) for rule in snapshot.unique if name in rule.names)
 
 
 def release_tasks(before: Snapshot, after: Snapshot, name: str) -> tuple[Task, ...]:
-    """What releases the claims that are under an attribute's former physical name."""
+    """Return the tasks that release the claims under an attribute's former physical name."""
     return tuple(release_claims(before, after, rule) for rule in before.unique if name in rule.names)
 
 
 def undo_tasks(before: Snapshot, after: Snapshot, old: str, new: str) -> tuple[Task, ...]:
-    """What takes another physical name out again that no item has for good yet."""
+    """Return the tasks that remove a new physical name while the change is still open."""
     return (*unused_claim_tasks(before, old), drop_attribute(after, before, new), *release_tasks(after, before, new))

@@ -1,4 +1,4 @@
-"""The operation that runs a function of the project over the items of a model."""
+"""The operation that runs a project's function on the items of a model."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from dynamo_single.evolution.backfill.project_functions import change_items
 from dynamo_single.evolution.operations.base import ItemsOperation, public
 from dynamo_single.evolution.snapshots import Snapshot
 
-#: Takes an item's values by attribute, as they were then; gives those to change, or ``None``.
+#: Accepts an item's historical values by attribute, and returns the values to change or ``None``.
 Function = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 
 
 @public
 class ChangeItems(ItemsOperation):
-    """Run a function over the items of a model, once for the table, whatever databases there are.
+    """Run a function on the items of a model, once per table, regardless of the number of databases.
 
-    ``function`` takes an item's values by the attributes' names of then, and gives those to change: ``{"name": "x"}``,
-    ``{"name": None}`` for one to remove, ``None`` or ``{}`` for nothing. Index keys, folded copies and claims follow.
-    It is run again for an item that somebody changed meanwhile, and after a migration was interrupted, so it has to
-    give nothing for what it has changed already. ``repeat=True`` runs it again when the migration is finished, over
-    what old code wrote meanwhile. ``reverse`` is the function for going back.
+    ``function`` accepts an item's values by the historical names of the attributes, and returns the values to change:
+    ``{"name": "x"}``, ``{"name": None}`` to remove one, ``None`` or ``{}`` to change nothing. Index keys, folded copies
+    and claims are updated.
+
+    The function runs again for an item that another process changed in the meantime, and after an interrupted
+    migration. It must return no changes for an item that it has already changed. ``repeat=True`` runs it again when the
+    migration is finished, for items that old code wrote in the meantime. ``reverse`` is the function that reverts the
+    operation.
     """
 
     category = OperationCategory.PYTHON
@@ -41,15 +44,15 @@ class ChangeItems(ItemsOperation):
     ) -> None:
         self.model_name, self.function, self.reverse = model_name, function, reverse
         self.repeat = repeat
-        self.elidable = elidable  # type: ignore[misc]  # Django sets it so too
+        self.elidable = elidable  # type: ignore[misc]  # Django assigns it too
 
     @property
     def reversible(self) -> bool:  # type: ignore[override]  # a plain attribute elsewhere
-        """Whether there is a function for going back."""
+        """Whether there is a function that reverts the operation."""
         return self.reverse is not None
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """As it was: values change, declarations do not."""
+        """Return the snapshot unchanged: values change, and declarations do not."""
         return before
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
@@ -57,17 +60,17 @@ class ChangeItems(ItemsOperation):
         return (change_items(after, self.function),)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Run it again, if that is asked for."""
+        """Run the function again if ``repeat`` is set."""
         return self.open_tasks(before, after) if self.repeat else ()
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Run the other function."""
+        """Run the ``reverse`` function."""
         return () if self.reverse is None else (change_items(before, self.reverse),)
 
     def left_to_do(self, app_label: str) -> str:
-        """Copies in other objects, and numbers."""
+        """Return how to rebuild copies in other objects, and counts."""
         return self.to_rebuild(app_label)
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Change items of {self.model_name} by {getattr(self.function, '__name__', 'a function')}"

@@ -21,12 +21,12 @@ class _KeyOperation(ItemsOperation):
     name: str
 
     def touched(self) -> frozenset[str]:
-        """The key, and for one that is written, the attributes that it names."""
+        """Return the key; operations that write it add the attributes that it names."""
         return frozenset({f"key:{self.name}"})
 
 
 def _index_key_tasks(wanted: Snapshot, key: IndexKey) -> tuple[Task, ...]:
-    """Give every item what the snapshot has on the key's index."""
+    """Return the task that gives every item the keys of the snapshot on the key's index."""
     return (rewrite_index_keys(wanted, (key.index,)),)
 
 
@@ -39,7 +39,7 @@ def _needs(name: str, key: IndexKey) -> frozenset[str]:
 
 @public
 class AddKey(_KeyOperation):
-    """A key on an index: written into every item of the model, whose queries find it once it is filled."""
+    """Add a key on an index. It is written into every item, and serves queries once it is complete."""
 
     category = OperationCategory.ADDITION
 
@@ -47,7 +47,7 @@ class AddKey(_KeyOperation):
         self.model_name, self.name, self.key = model_name, name, key
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """With the key."""
+        """Return the snapshot with the key."""
         return replace(before, keys={**before.keys, self.name: self.key})
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
@@ -55,23 +55,23 @@ class AddKey(_KeyOperation):
         return _index_key_tasks(after, self.key)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write it into those of old code."""
+        """Write the key into items that old code has written."""
         return _index_key_tasks(after, self.key)
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Take it out."""
+        """Remove the key from the items."""
         return _index_key_tasks(before, self.key)
 
     def indexes(self) -> Sequence[str]:
-        """The key's."""
+        """Return the index of the key."""
         return (self.key.index,)
 
     def touched(self) -> frozenset[str]:
-        """The key, its index, and the attributes that it names."""
+        """Return the key, its index, and the attributes that it names."""
         return _needs(self.name, self.key)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """A key that is removed again never was; one that is altered was so from the start."""
+        """Merge with a removal, alteration or rename of the key."""
         if isinstance(operation, RemoveKey) and operation.name == self.name:
             return []
         if isinstance(operation, AlterKey) and operation.name == self.name:
@@ -81,18 +81,18 @@ class AddKey(_KeyOperation):
         return None
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Add key {self.name} to {self.model_name} on {self.key.index}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"{self.model_name_lower}_{self.name}"
 
 
 @public
 class AlterKey(_KeyOperation):
-    """Other templates of a key on the same index: every item gets its new form when the migration is finished."""
+    """Change the templates of a key on the same index. ``migrate --finish`` rewrites the key of every item."""
 
     category = OperationCategory.ALTERATION
 
@@ -100,39 +100,39 @@ class AlterKey(_KeyOperation):
         self.model_name, self.name, self.key = model_name, name, key
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """With the key's new form."""
+        """Return the snapshot with the altered key."""
         return replace(before, keys={**before.keys, self.name: self.key})
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Give every item the new form: old code reads by the old one until then."""
+        """Write the new key into every item. Old code reads the old key until now."""
         return _index_key_tasks(after, self.key)
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Give every item the old form."""
+        """Write the old key into every item."""
         return _index_key_tasks(before, self.key)
 
     def touched(self) -> frozenset[str]:
-        """The key, its index, and the attributes that it names."""
+        """Return the key, its index, and the attributes that it names."""
         return _needs(self.name, self.key)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """The later form counts; a key that is removed need not be altered."""
+        """Merge with a later alteration or removal of the key, which replaces this one."""
         later = isinstance(operation, AlterKey | RemoveKey) and operation.name == self.name
         return [operation] if later else None
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Alter key {self.name} of {self.model_name} on {self.key.index}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"alter_{self.model_name_lower}_{self.name}"
 
 
 @public
 class RenameKey(_KeyOperation):
-    """Another name of a key in ``class Keys``. Nothing that is stored changes."""
+    """Rename a key in ``class Keys``. The stored items do not change."""
 
     category = OperationCategory.ALTERATION
 
@@ -141,34 +141,34 @@ class RenameKey(_KeyOperation):
         self.name = old_name
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """With the key under its new name, in its old place."""
+        """Return the snapshot with the key under its new name, in the same position."""
         return replace(
             before, keys={self.new_name if name == self.old_name else name: key for name, key in before.keys.items()}
         )
 
     def touched(self) -> frozenset[str]:
-        """Both names."""
+        """Return both names."""
         return frozenset({f"key:{self.old_name}", f"key:{self.new_name}"})
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """Two renames are one."""
+        """Merge two renames of the key into one."""
         if isinstance(operation, RenameKey) and operation.old_name == self.new_name:
             return [RenameKey(model_name=self.model_name, old_name=self.old_name, new_name=operation.new_name)]
         return None
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Rename key {self.old_name} of {self.model_name} to {self.new_name}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"rename_{self.model_name_lower}_{self.old_name}_{self.new_name}"
 
 
 @public
 class RemoveKey(_KeyOperation):
-    """A key that there is no more: it is taken out of the items when the migration is finished."""
+    """Remove a key. ``migrate --finish`` removes it from the items."""
 
     category = OperationCategory.REMOVAL
 
@@ -176,22 +176,22 @@ class RemoveKey(_KeyOperation):
         self.model_name, self.name = model_name, name
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """Without the key."""
+        """Return the snapshot without the key."""
         return replace(before, keys={name: key for name, key in before.keys.items() if name != self.name})
 
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Take it out of the items."""
+        """Remove the key from the items."""
         return _index_key_tasks(after, before.keys[self.name])
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write it again."""
+        """Write the key again."""
         return _index_key_tasks(before, before.keys[self.name])
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Remove key {self.name} from {self.model_name}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"remove_{self.model_name_lower}_{self.name}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @public
 class AddModel(ItemsOperation):
-    """A model as it is stored from here on. No item is written: every key, rule and attribute counts as filled."""
+    """Add a model. Its items are not written: every key, rule and attribute is recorded as complete."""
 
     category = OperationCategory.ADDITION
     serialization_expand_args = ["attributes", "keys", "unique"]  # noqa: RUF012 - Django's
@@ -61,7 +61,7 @@ class AddModel(ItemsOperation):
 
     @classmethod
     def of(cls, name: str, snapshot: Snapshot) -> AddModel:
-        """The operation for a model with this snapshot."""
+        """Return the operation for a model with this snapshot."""
         _path, arguments, named = snapshot.deconstruct()
         item_type, primary, attributes = arguments
         named |= {name: list(named[name]) for name in ("unique", "pending") if name in named}
@@ -69,31 +69,31 @@ class AddModel(ItemsOperation):
 
     @property
     def name_lower(self) -> str:
-        """As Django's ``CreateModel`` has it."""
+        """The name, as in Django's ``CreateModel``."""
         return self.model_name_lower
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        """Let the state have the model."""
+        """Add the model to the state."""
         state.add_model(SnapshotState.make(app_label, self.name, self.snapshot))
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """The model's own."""
+        """Return the model's snapshot."""
         return self.snapshot
 
     def database_forwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
-        """Let the table know the model; refuse if there are items already, unless they are adopted."""
+        """Record the model in the table. Raise an error if there are items already, unless they are adopted."""
         apply.create_model(apply.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
 
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
-        """Let the table know nothing of the model; its items stay."""
+        """Remove the model from the table's state. Its items stay."""
         apply.forget_model(apply.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """The model as it is after the later operation, unless that one runs a function."""
+        """Merge with any later operation on the model that does not run a function."""
         if isinstance(operation, RemoveModel):
             return []
         if isinstance(operation, RenameModel):
@@ -103,18 +103,18 @@ class AddModel(ItemsOperation):
         return [AddModel.of(self.name, operation.changed(self.snapshot))]
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Add model {self.name}, stored as {self.snapshot.item_type}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return self.model_name_lower
 
 
 @public
 class RemoveModel(ItemsOperation):
-    """A model that there is no more. Its items stay in the table."""
+    """Remove a model. Its items stay in the table."""
 
     category = OperationCategory.REMOVAL
 
@@ -122,40 +122,40 @@ class RemoveModel(ItemsOperation):
         self.name = self.model_name = name
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        """Take the model out of the state."""
+        """Remove the model from the state."""
         state.remove_model(app_label, self.model_name_lower)
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """As it was: the items stay."""
+        """Return the snapshot unchanged: the items stay."""
         return before
 
     def database_forwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
-        """Let the table know nothing of the model."""
+        """Remove the model from the table's state."""
         before = snapshot_in(from_state, app_label, self.name)
         apply.forget_model(apply.Step(self, app_label, before, before), schema_editor)
 
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
-        """Let the table know the model again; what was written of its items meanwhile is checked by samples."""
+        """Record the model in the table again, after a check of a sample of items that were written in the meantime."""
         before = snapshot_in(to_state, app_label, self.name)
         apply.create_model(apply.Step(self, app_label, before, before), schema_editor, adopt=True)
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Remove model {self.name}; its items stay in the table"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"remove_{self.model_name_lower}"
 
 
 @public
 class RenameModel(ItemsOperation):
-    """Another name of the class. Nothing that is stored changes: its ``itemType`` does by ``MoveKeys``."""
+    """Rename the class of a model. The stored items do not change; ``MoveKeys`` changes their ``itemType``."""
 
     category = OperationCategory.ALTERATION
 
@@ -164,41 +164,41 @@ class RenameModel(ItemsOperation):
         self.model_name = old_name
 
     def references_model(self, name: str, app_label: str) -> bool:
-        """Whether it is about a model of either name."""
+        """Return whether the operation refers to a model of either name."""
         return name.lower() in (self.old_name.lower(), self.new_name.lower())
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        """Rename the model, and what refers to it."""
+        """Rename the model and the references to it."""
         snapshot_in(state, app_label, self.old_name)
         state.rename_model(app_label, self.old_name, self.new_name)
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """As it was."""
+        """Return the snapshot unchanged."""
         return before
 
     def name_after(self) -> str:
-        """The new one."""
+        """Return the new name."""
         return self.new_name
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """Two renames are one."""
+        """Merge two renames of the model into one."""
         if isinstance(operation, RenameModel) and operation.old_name.lower() == self.new_name.lower():
             return [RenameModel(self.old_name, operation.new_name)]
         return None
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Rename model {self.old_name} to {self.new_name}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"rename_{self.old_name.lower()}_{self.new_name.lower()}"
 
 
 @public
 class MoveKeys(ItemsOperation):
-    """Another primary key or ``itemType``: each item is written under its new key and deleted under the old one."""
+    """Change the primary key or the ``itemType``: write each item under its new key and delete it under the old one."""
 
     category = OperationCategory.ALTERATION
     takes_pending = False
@@ -207,20 +207,20 @@ class MoveKeys(ItemsOperation):
         self.model_name, self.primary, self.item_type = model_name, primary, item_type
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """With the new primary key and type."""
+        """Return the snapshot with the new primary key and type."""
         primary = before.primary if self.primary is None else self.primary
         return replace(before, primary=primary, item_type=self.item_type or before.item_type)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Move the items, one by one."""
+        """Move the items one by one."""
         return _move_tasks(before, after)
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Move them back."""
+        """Move the items back."""
         return _move_tasks(after, before)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """Two moves are one."""
+        """Merge two moves into one."""
         if not isinstance(operation, MoveKeys):
             return None
         primary, item_type = operation.primary or self.primary, operation.item_type or self.item_type
@@ -229,14 +229,14 @@ class MoveKeys(ItemsOperation):
         return [MoveKeys(model_name=self.model_name, **named)]
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         parts = [] if self.primary is None else [f"({self.primary.partition}, {self.primary.sort})"]
         parts += [f"itemType {self.item_type}"] if self.item_type else []
         return f"Move items of {self.model_name} to {' and '.join(parts)}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"move_{self.model_name_lower}"
 
 
@@ -249,7 +249,7 @@ def _move_tasks(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
 
 @public
 class AlterTrashIndex(ItemsOperation):
-    """Another index for the trash, or none."""
+    """Change the index of the trash; ``None`` removes it."""
 
     category = OperationCategory.ALTERATION
 
@@ -257,36 +257,36 @@ class AlterTrashIndex(ItemsOperation):
         self.model_name, self.index = model_name, index
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """With the trash on that index."""
+        """Return the snapshot with the trash on the new index."""
         return replace(before, trash_index=self.index)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Give items in the trash their new key."""
+        """Write the new key into items in the trash."""
         return _trash_key_tasks(before, after)
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Give them their old one."""
+        """Write the old key into items in the trash."""
         return _trash_key_tasks(after, before)
 
     def indexes(self) -> Sequence[str]:
-        """The trash's."""
+        """Return the index of the trash."""
         return () if self.index is None else (self.index,)
 
     def touched(self) -> frozenset[str]:
-        """The trash, which no other operation of one attribute or key is about."""
+        """Return the trash, which operations on an attribute or a key do not touch."""
         return frozenset({"trash"})
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """The later one counts."""
+        """Merge with a later change of the index, which replaces this one."""
         return [operation] if isinstance(operation, AlterTrashIndex) else None
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Read the trash of {self.model_name} by {self.index or 'no index'}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"{self.model_name_lower}_trash_{self.index or 'none'}"
 
 

@@ -1,4 +1,4 @@
-"""The operation on the number of a model's shards."""
+"""The operation that changes the number of a model's shards."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 @public
 class ChangeShards(ItemsOperation):
-    """Another number of shards for objects to come, as ``manage.py dynamo_shards`` lets a model have it.
+    """Change the number of shards for future objects, as ``manage.py dynamo_shards`` does.
 
-    It counts as early as every process knows, in 20 minutes, and not before ``since``; at once where the table has no
-    item of the model, and no number recorded. What is recorded already stays as it is. Going back takes no number
-    back, and says so. The number lies in the table, so that ``makemigrations`` never writes this operation.
+    The number is used as soon as every process knows it, 20 minutes later, and not before ``since``. It is used
+    immediately if the table contains no items of the model and no recorded number. Recorded numbers stay. Reverting the
+    operation does not remove the number, and reports this. The number is stored in the table rather than declared, so
+    that ``makemigrations`` never writes this operation.
     """
 
     category = OperationCategory.ALTERATION
@@ -35,7 +36,7 @@ class ChangeShards(ItemsOperation):
         Schedule((Entry(0, shards),))
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """As it was, if it has a sharded key: the number is no part of a declaration."""
+        """Return the snapshot unchanged. Raise ``ConfigurationError`` if the model has no sharded key."""
         grow_shards.sharded_model(before, self.model_name)
         return before
 
@@ -48,7 +49,7 @@ class ChangeShards(ItemsOperation):
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
-        """Leave it, and say so."""
+        """Keep the number, and report this."""
         grow_shards.backwards(self._step(app_label, to_state), schema_editor)
 
     def _step(self, app_label: str, state: ProjectState) -> apply.Step:
@@ -56,15 +57,15 @@ class ChangeShards(ItemsOperation):
         return apply.Step(self, app_label, snapshot, snapshot)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """The later number counts."""
+        """Merge with a later number, which replaces this one."""
         return [operation] if isinstance(operation, ChangeShards) else None
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         since = "" if self.since is None else f", not before {self.since.isoformat()}"
         return f"Divide {self.model_name} into {self.shards} shards{since}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"{self.model_name_lower}_{self.shards}_shards"

@@ -1,4 +1,4 @@
-"""Operations on what a model declares unique."""
+"""Operations on the unique rules of a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _UniqueOperation(ItemsOperation):
     rule: UniqueRule
 
     def touched(self) -> frozenset[str]:
-        """The rule and its attributes; a condition may be about any of them."""
+        """Return the rule and its attributes. A condition may depend on any attribute."""
         if self.rule.condition is not None:
             return frozenset({"*"})
         return frozenset({f"rule:{self._words}", *(f"attribute:{name}" for name in self.rule.names)})
@@ -31,7 +31,7 @@ class _UniqueOperation(ItemsOperation):
 
 @public
 class AddUnique(_UniqueOperation):
-    """A unique rule: every live item claims its values; two that have the same are reported with both objects."""
+    """Add a unique rule. Every live item claims its values; two items with the same values are both reported."""
 
     category = OperationCategory.ADDITION
 
@@ -39,38 +39,38 @@ class AddUnique(_UniqueOperation):
         self.model_name, self.rule = model_name, rule
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """With the rule."""
+        """Return the snapshot with the rule."""
         return replace(before, unique=(*before.unique, self.rule))
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Take the claims that are free; what two items have is a failure that names both."""
+        """Take the free claims. If two items have the same values, report both as a failure."""
         return (take_claims(after, (self.rule,)),)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Release those of what old code has changed or deleted, and take those of what it has written."""
+        """Release claims of items that old code has changed or deleted, and take those of items that it has written."""
         return (delete_unused_claims(after, self.rule), *self.open_tasks(before, after))
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Release them."""
+        """Release the claims."""
         return (release_claims(after, before, self.rule),)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """A rule that is removed again never was."""
+        """Merge with the removal of the rule: neither operation is needed."""
         return [] if isinstance(operation, RemoveUnique) and operation.rule == self.rule else None
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Make {' and '.join(self.rule.attributes)} of {self.model_name} unique"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"{self.model_name_lower}_{self._words}_unique"
 
 
 @public
 class RemoveUnique(_UniqueOperation):
-    """A unique rule that there is no more: its claims are deleted when the migration is finished."""
+    """Remove a unique rule. ``migrate --finish`` deletes its claims."""
 
     category = OperationCategory.REMOVAL
 
@@ -78,7 +78,7 @@ class RemoveUnique(_UniqueOperation):
         self.model_name, self.rule = model_name, rule
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """Without the rule."""
+        """Return the snapshot without the rule."""
         if self.rule not in before.unique:
             raise ConfigurationError(f"{self.model_name} has no unique rule over {', '.join(self.rule.attributes)}.")
         return replace(before, unique=tuple(rule for rule in before.unique if rule != self.rule))
@@ -88,14 +88,14 @@ class RemoveUnique(_UniqueOperation):
         return (release_claims(before, after, self.rule),)
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Take them again."""
+        """Take the claims again."""
         return (take_claims(before, (self.rule,)),)
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Let {' and '.join(self.rule.attributes)} of {self.model_name} be the same"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"remove_{self.model_name_lower}_{self._words}_unique"

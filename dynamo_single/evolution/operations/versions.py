@@ -17,11 +17,11 @@ from dynamo_single.exceptions import ConfigurationError
 
 @public
 class RaiseSchemaVersion(ItemsOperation):
-    """A later ``Meta.schema_version``: items are upgraded when they are read, and nothing is written now.
+    """Raise ``Meta.schema_version``. Items are upgraded when they are read; nothing is written now.
 
-    ``changes`` are the physical names that the upgrades to it may change, and ``attributes`` those of the model's
-    attributes among them that are new or stored otherwise. What is asked by these is refused until ``UpgradeItems`` is
-    finished. It does not go back: items of the new version may be there.
+    ``changes`` contains the physical names that the upgrades may change, and ``attributes`` those of the model's
+    attributes among them that are new or stored differently. Queries by these attributes raise ``KeyNotFilled`` until
+    ``UpgradeItems`` is finished. The operation cannot be reverted, because items of the new version may exist.
     """
 
     category = OperationCategory.ALTERATION
@@ -38,13 +38,13 @@ class RaiseSchemaVersion(ItemsOperation):
         self.attributes = dict(attributes or {})
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """With the version, and with the attributes that items of it have."""
+        """Return the snapshot with the version, and with the attributes of its items."""
         pending = tuple(sorted({*before.pending, *self.changes}))
         attributes = {**before.attributes, **self.attributes}
         return replace(before, schema_version=self.to, attributes=attributes, pending=pending)
 
     def hint(self) -> str:
-        """Another operation that the project may want."""
+        """Return the hint that ``UpgradeItems`` exists."""
         return (
             f"{self.model_name}: stored items stay as they are, and a filter by what the upgrades change is "
             f"KeyNotFilled. To rewrite all of them, now or ever, write UpgradeItems({self.model_name!r}, to={self.to}) "
@@ -52,21 +52,21 @@ class RaiseSchemaVersion(ItemsOperation):
         )
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Raise schema version of {self.model_name} to {self.to}: items are upgraded when they are read"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"{self.model_name_lower}_version_{self.to}"
 
 
 @public
 class UpgradeItems(ItemsOperation):
-    """Bring every item of an earlier schema version to this one, by the functions in ``Meta.upgrades``.
+    """Upgrade every item of an earlier schema version with the functions in ``Meta.upgrades``.
 
-    Once it is finished, what the upgrades change is asked for as anything else, and those functions may go. ``to`` is
-    the version that the migrations before it have.
+    After ``migrate --finish``, queries may use the attributes that the upgrades change, and those functions can be
+    removed. ``to`` is the schema version of the migrations before this one.
     """
 
     category = OperationCategory.PYTHON
@@ -75,7 +75,7 @@ class UpgradeItems(ItemsOperation):
         self.model_name, self.to = model_name, to
 
     def changed(self, before: Snapshot) -> Snapshot:
-        """Without items of earlier versions."""
+        """Return the snapshot without items of earlier versions."""
         if before.schema_version != self.to:
             raise ConfigurationError(
                 f"UpgradeItems of {self.model_name} goes to schema version {self.to}, and the migrations before it "
@@ -84,18 +84,18 @@ class UpgradeItems(ItemsOperation):
         return replace(before, oldest_version=self.to, pending=())
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Upgrade what there is."""
+        """Upgrade the items."""
         return (upgrade_items(after),)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Upgrade what old code has written meanwhile."""
+        """Upgrade the items that old code has written in the meantime."""
         return self.open_tasks(before, after)
 
     def describe(self) -> str:
-        """In one line."""
+        """Return the description for ``migrate``."""
         return f"Upgrade items of {self.model_name} to schema version {self.to}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """For the file's name."""
+        """The fragment for the name of the migration file."""
         return f"upgrade_{self.model_name_lower}_{self.to}"
