@@ -31,9 +31,10 @@ from dynamo_single.orm.rollout.compare import NOTHING, Missing, missing_in, uncl
 from dynamo_single.orm.rollout.schedules import Divided, known_schedule, refuse_divided, schedule_in, with_schedule
 from dynamo_single.orm.rollout.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.schema import bindings, registry
-from dynamo_single.orm.schema.bindings import Rollout
+from dynamo_single.orm.schema.bindings import ModelBinding, Rollout
 from dynamo_single.orm.schema.keys.shards import Schedule
 from dynamo_single.orm.schema.layout import ModelLayout, Twin
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.flow import local, run
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import CONFLICT_ATTEMPTS, Table, get_table
@@ -71,6 +72,8 @@ class _Known(Struct):
     filled: set[ModelLayout] = field(default_factory=set)
     settled: dict[ModelLayout, TableState] = field(default_factory=dict)
     claimed: set[ModelLayout] = field(default_factory=set)
+    #: By model until when nothing has to be asked: see ``bindings.settled()``.
+    until: dict[type[DynamoModel], float] = field(default_factory=dict)
     #: The models whose items no later code has divided into shards, as far as was known at a time.
     undivided: dict[ModelLayout, float] = field(default_factory=dict)
     state: TableState | None = None
@@ -116,7 +119,13 @@ class _Known(Struct):
         return self.state
 
 
-_tables: dict[Table, _Known] = {}
+_tables: dict[Table, _Known] = bindings.asked
+
+
+async def take(model: type[DynamoModel]) -> ModelBinding:
+    """The binding that an operation carries to its end, after ``ask()`` for the model."""
+    await ask(registry.layout_of(model))
+    return bindings.binding_of(model)
 
 
 async def ask(layout: ModelLayout) -> Missing:
@@ -129,7 +138,11 @@ async def ask(layout: ModelLayout) -> Missing:
     """
     table, layout = get_table(layout.alias), layout.origin
     await undivided(table, layout)
-    return await _ask_form(table, layout)
+    found = await _ask_form(table, layout)
+    known = _tables.get(table)
+    if known is not None and layout in known.filled:
+        known.until[registry.model_of(layout)] = math.inf if table.replaced else known.undivided.get(layout, 0.0)
+    return found
 
 
 async def _ask_form(table: Table, layout: ModelLayout) -> Missing:

@@ -10,10 +10,11 @@ This module sends nothing, and must not know what is worked out of a binding.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from functools import wraps
 from threading import RLock
-from typing import Any, Final, TypeAlias, TypeVar, TypeVarTuple
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, TypeVarTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -106,6 +107,25 @@ def _bind(model: Any, within: Generation) -> ModelBinding:
     made = ModelBinding(model, _declared(model), within.rollouts.get(model._meta.concrete_model))
     # Where several threads make it, the first one counts. It belongs to the generation it was made of.
     return within.bindings.setdefault(model, made)
+
+
+class Asked(Protocol):
+    """What a table was asked about the items of its models."""
+
+    #: By model until when it need not be asked again, by ``time.monotonic()``.
+    until: dict[Any, float]
+
+
+#: What was asked, by table. ``orm/rollout/knowledge`` asks, and forgets.
+asked: Final[dict[Any, Any]] = {}
+
+
+def settled(model: type[DynamoModel], table: object) -> ModelBinding | None:
+    """The present binding of a model whose table need not be asked about its items now; ``None`` if it must be."""
+    known: Asked | None = asked.get(table)
+    if known is None or known.until.get(model, 0.0) <= time.monotonic():
+        return None
+    return generation.bindings.get(model)
 
 
 def rollouts() -> Mapping[Any, Rollout]:

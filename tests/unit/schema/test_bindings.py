@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from threading import Barrier, Thread
 from typing import Any
@@ -132,3 +133,19 @@ def test_facts_are_bounded(shop: Any) -> None:
     for number in range(1, 2 * MAX_FACTS):
         text_of(shop, number)
     assert len(bindings.binding_of(shop).facts) <= MAX_FACTS
+
+
+class Known:
+    """What is known of a table: how long nothing has to be asked about a model."""
+
+    def __init__(self, model: Any, seconds: float) -> None:
+        self.until = {model: time.monotonic() + seconds}
+
+
+@pytest.mark.parametrize("seconds", [60.0, -1.0])
+def test_model_is_settled_until_it_is_asked_about(shop: Any, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """By what is known of its own table."""
+    table, binding = object(), bindings.binding_of(shop)
+    monkeypatch.setitem(bindings.asked, table, Known(shop, seconds))
+    assert bindings.settled(shop, table) is (binding if seconds > 0 else None)
+    assert bindings.settled(shop, object()) is None
