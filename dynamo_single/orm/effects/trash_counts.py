@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,7 +23,8 @@ from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Item, ItemKey, Update, key_of
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.references import cascading
+from dynamo_single.orm.schema.bindings import ModelBinding, fact
+from dynamo_single.orm.schema.references import cascading_parents, cascading_to_trash
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.table import get_table
@@ -43,50 +44,31 @@ def cached_roots(known: Iterable[DynamoModel]) -> Iterator[None]:
         _cached_roots.reset(token)
 
 
-def is_counted(model: type[DynamoModel]) -> bool:
+@fact
+def is_counted(binding: ModelBinding) -> bool:
     """Return whether items of a model are counted when they are moved to the trash with another object.
 
     Items that expire by themselves are not counted, since DynamoDB deletes them without a write. Items that are purged
     with their object are counted: they expire together.
     """
-    return model._meta.concrete_model in _counted_models(registry.generation)
+    parents = [field for parent, field in cascading_parents(binding) if registry.has_soft_delete(parent)]
+    if not parents or not registry.has_soft_delete(binding.model):
+        return False
+    if binding.layout.expires is not None and binding.model._options.purge_after is None:
+        return False
+    partition = {*binding.layout.primary.partition.variables}
+    return not all(partition <= {field.attname} for field in parents)
 
 
-@lru_cache(maxsize=1)
-def _counted_models(generation: int) -> frozenset[type[DynamoModel]]:
-    found = set()
-    for parent in filter(registry.has_soft_delete, registry.all_models()):
-        for children in cascading(parent):
-            model = children.model._meta.concrete_model
-            expires = registry.layout_of(model).expires is not None and model._options.purge_after is None
-            if registry.has_soft_delete(model) and not children.is_by_table and not expires:
-                found.add(model)
-    return frozenset(found)
-
-
-def has_trash_count(model: type[DynamoModel]) -> bool:
+@fact
+def has_trash_count(binding: ModelBinding) -> bool:
     """Return whether objects of a model have a trash count: whether counted items can be deleted with them."""
-    return model._meta.concrete_model in _models_with_count(registry.generation)
-
-
-@lru_cache(maxsize=1)
-def _models_with_count(generation: int) -> frozenset[type[DynamoModel]]:
-    if not _counted_models(generation):
-        return frozenset()
-    roots: list[Any] = [each._meta.concrete_model for each in registry.all_models() if registry.has_soft_delete(each)]
-    return frozenset(model for model in roots if not _counted_models(generation).isdisjoint(_descendant_models(model)))
-
-
-def _descendant_models(model: type[DynamoModel]) -> list[Any]:
-    """Return the models whose objects can be moved to the trash with an object of a model."""
-    found = _child_models(model)
-    for each in found:
-        found += [one for one in _child_models(each) if one not in found]
-    return found
-
-
-def _child_models(model: Any) -> list[Any]:
-    return [each.model._meta.concrete_model for each in cascading(model) if registry.has_soft_delete(each.model)]
+    if not registry.has_soft_delete(binding.model):
+        return False
+    below: list[Any] = [each.model for each in cascading_to_trash(binding)]
+    for model in below:
+        below += [each.model for each in cascading_to_trash(model) if each.model not in below]
+    return any(map(is_counted, below))
 
 
 def trash_count(item: Item) -> int | None:
@@ -114,10 +96,8 @@ class TrashCounts(Effect):
     def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
         self.watches = frozenset({names.DELETED_AT, names.DELETED_WITH} if is_counted(model) else {names.DELETED_AT})
-        followed = (each for parent in registry.all_models() for each in cascading(parent))
-        own = (each.field for each in followed if each.model._meta.concrete_model is model._meta.concrete_model)
         #: The physical names of the references by which an item is found below another one.
-        self.references = frozenset(field.attribute.attr_name for field in own)
+        self.references = frozenset(field.attribute.attr_name for _, field in cascading_parents(model))
 
     def concerns(self, transition: Transition) -> bool:
         """Return whether an item enters or leaves the trash, or changes its parent there."""

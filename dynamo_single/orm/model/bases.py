@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from asgiref.sync import sync_to_async
@@ -23,7 +22,7 @@ from dynamo_single.orm.items.async_safety import makes_objects
 from dynamo_single.orm.model.model import Abstract, Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
 from dynamo_single.orm.requests.atomic_block import Block, current
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.attributes import (
     AuthorAttribute,
     IdAttribute,
@@ -200,9 +199,9 @@ def prefix_of(model: type[DynamoModel]) -> str:
     return getattr(registry.attributes_of(model)["id"], "prefix", "")
 
 
-@lru_cache(maxsize=1)
-def _sorts(generation: int) -> tuple[tuple[str, str], ...]:
-    """The prefixes of the records in tables whose key is ``id``, the longest first, each with their sort key."""
+@bindings.shared
+def _sorts() -> tuple[tuple[str, str], ...]:
+    """Return the prefixes of the records in tables whose key is ``id``, longest first, each with its sort key."""
     found = {
         prefix_of(model): model._options.primary.sort
         for model in registry.all_models()
@@ -220,11 +219,11 @@ def _has_id_alone(alias: str) -> bool:
 
 def _forget(*, setting: str, **_: object) -> None:
     if setting == "DYNAMO_SINGLE":
-        _sorts.cache_clear()
+        bindings.begin()
 
 
 setting_changed.connect(_forget, dispatch_uid="dynamo_single.orm.model.bases")
-id_tables.tell_of(lambda: _sorts(registry.generation))
+id_tables.tell_of(_sorts)
 
 
 def _indexes(alias: str) -> Sequence[str]:

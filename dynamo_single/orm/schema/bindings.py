@@ -54,13 +54,23 @@ class ModelBinding:
 
     __slots__ = ("facts", "index_keys", "layout", "model", "rollout")
 
-    def __init__(self, model: type[DynamoModel], declared: ModelLayout, rollout: Rollout | None) -> None:
-        keys = None if rollout is None else rollout.keys
+    layout: ModelLayout
+    index_keys: tuple[AccessKey, ...]
+
+    def __init__(self, model: type[DynamoModel], rollout: Rollout | None) -> None:
         self.model = model
         self.rollout = rollout
-        self.layout = declared if rollout is None else in_use(declared, rollout.twins)
-        self.index_keys = declared.index_keys if keys is None else keys
         self.facts: dict[Any, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """Build the layout when it is first asked for: facts about references do not need one that is valid."""
+        if name not in ("layout", "index_keys"):
+            raise AttributeError(name)
+        declared, rollout = _declared(self.model), self.rollout
+        keys = None if rollout is None else rollout.keys
+        self.index_keys = declared.index_keys if keys is None else keys
+        self.layout = declared if rollout is None else in_use(declared, rollout.twins)
+        return getattr(self, name)
 
 
 #: What facts are worked out of: a binding, or a model for its present one.
@@ -68,15 +78,19 @@ Subject: TypeAlias = ModelBinding | type[DynamoModel]
 
 
 class Generation:
-    """The bindings of all models at one time. Each is made when it is first asked for."""
+    """The bindings of all models at one time. Each is made when it is first asked for.
 
-    __slots__ = ("bindings", "rollouts")
+    ``facts`` are the results of functions that are decorated with ``shared``.
+    """
+
+    __slots__ = ("bindings", "facts", "rollouts")
 
     def __init__(self, rollouts: Mapping[Any, Rollout]) -> None:
         #: By concrete model.
         self.rollouts = rollouts
         #: By model class, proxies included.
         self.bindings: dict[Any, ModelBinding] = {}
+        self.facts: dict[Any, Any] = {}
 
 
 #: The present one. What is asked in every call reads it here without a further call.
@@ -104,7 +118,7 @@ def binding_of(subject: Subject) -> ModelBinding:
 
 
 def _bind(model: Any, within: Generation) -> ModelBinding:
-    made = ModelBinding(model, _declared(model), within.rollouts.get(model._meta.concrete_model))
+    made = ModelBinding(model, within.rollouts.get(model._meta.concrete_model))
     # Where several threads make it, the first one counts. It belongs to the generation it was made of.
     return within.bindings.setdefault(model, made)
 
@@ -150,7 +164,7 @@ def roll(model: type[DynamoModel], rollout: Rollout | None) -> None:
 
 
 def begin() -> None:
-    """Begin a generation because there are other models than before."""
+    """Begin a generation because the models or the settings are other ones than before."""
     with _lock:
         _begin(generation.rollouts)
 
@@ -197,6 +211,21 @@ def fact(make: Callable[[ModelBinding, *Arguments], R]) -> Callable[[Subject, *A
             if len(facts) >= MAX_FACTS:
                 facts.clear()
             found = facts.setdefault(key, make(binding, *arguments))
+        result: R = found
+        return result
+
+    return of
+
+
+def shared(make: Callable[[*Arguments], R]) -> Callable[[*Arguments], R]:
+    """Keep what a function works out of all models in the present generation, such as which of them refer to which."""
+
+    @wraps(make)
+    def of(*arguments: *Arguments) -> R:
+        facts, key = generation.facts, (make, *arguments)
+        found: Any = facts.get(key, _ABSENT)
+        if found is _ABSENT:
+            found = facts.setdefault(key, make(*arguments))
         result: R = found
         return result
 

@@ -5,7 +5,7 @@ Such a reference is followed as declared ``Children`` are. This module must not 
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.apps import apps
@@ -15,6 +15,7 @@ from django.db.models.fields.related_descriptors import create_reverse_many_to_o
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
+from dynamo_single.orm.schema.bindings import ModelBinding, fact, shared
 from dynamo_single.orm.schema.fields.references import saving
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
@@ -174,13 +175,10 @@ class Referrers(Children):
         self.name = f"{field.model._meta.label}.{field.name}"
 
 
-def cascading(model: type[DynamoModel]) -> tuple[Children, ...]:
-    """What goes along when an object is deleted: declared children first, then what ``CASCADE`` says besides."""
-    return _cascading(model._meta.concrete_model, registry.generation)
-
-
-@lru_cache(maxsize=1024)
-def _cascading(model: type[DynamoModel], generation: int) -> tuple[Children, ...]:
+@fact
+def cascading(binding: ModelBinding) -> tuple[Children, ...]:
+    """Return the children that are deleted with an object: the declared ones first, then those by ``CASCADE`` alone."""
+    model: Any = binding.model._meta.concrete_model
     children = [each for each in declared(model) if each.problem() is None]
     fields = {each.field for each in children}
     return (
@@ -189,15 +187,24 @@ def _cascading(model: type[DynamoModel], generation: int) -> tuple[Children, ...
     )
 
 
+@fact
+def cascading_to_trash(binding: ModelBinding) -> tuple[Children, ...]:
+    """Return the children that are moved to the trash with an object: those whose model has one."""
+    return tuple(children for children in cascading(binding) if registry.has_soft_delete(children.model))
+
+
+@fact
+def cascading_parents(binding: ModelBinding) -> tuple[tuple[type[DynamoModel], Any], ...]:
+    """Return the models whose deletion cascades to a model's objects, each with the reference to it."""
+    model = binding.model._meta.concrete_model
+    every = ((parent, each) for parent in registry.all_models() for each in cascading(parent))
+    return tuple((parent, each.field) for parent, each in every if each.model._meta.concrete_model is model)
+
+
 def taking_along(model: type[DynamoModel]) -> frozenset[str]:
-    """The stored names of the references by which a model's objects go along, but for those that never change."""
-    return _taking_along(model._meta.concrete_model, registry.generation)
-
-
-@lru_cache(maxsize=1024)
-def _taking_along(model: type[DynamoModel], generation: int) -> frozenset[str]:
-    every = (each for parent in registry.all_models() for each in cascading(parent))
-    fields = [each.field for each in every if each.model._meta.concrete_model is model]
+    """Return the stored names of the references by which a model's objects are deleted with others; those in the
+    primary key are omitted, since they never change."""
+    fields = [field for _, field in cascading_parents(model)]
     return frozenset(field.attribute.attr_name for field in fields if field.attname not in model._identity)
 
 
@@ -213,22 +220,23 @@ def resetting(model: type[DynamoModel]) -> tuple[Children, ...]:
 
 def referrers(model: type[DynamoModel], on_delete: object) -> tuple[Children, ...]:
     """The references to a model that say ``on_delete``, in the order in which the models are declared."""
-    return _by_handler(model._meta.concrete_model, registry.generation).get(on_delete, ())
+    return _by_handler(model).get(on_delete, ())
 
 
-@lru_cache(maxsize=1024)
-def _by_handler(model: type[DynamoModel], generation: int) -> dict[object, tuple[Children, ...]]:
+@fact
+def _by_handler(binding: ModelBinding) -> dict[object, tuple[Children, ...]]:
+    model: Any = binding.model._meta.concrete_model
     found: dict[object, tuple[Children, ...]] = {}
-    for holder, field in _by_target(generation).get(model, ()):
+    for holder, field in _by_target().get(model, ()):
         if holder._options.alias == model._options.alias:
             on_delete = field.remote_field.on_delete
             found[on_delete] = (*found.get(on_delete, ()), Referrers(model, field))
     return found
 
 
-@lru_cache(maxsize=1)
-def _by_target(generation: int) -> dict[type[DynamoModel], list[tuple[type[DynamoModel], Any]]]:
-    """The references to each model, with the models that have them: looked for once, and not for each model again."""
+@shared
+def _by_target() -> dict[type[DynamoModel], list[tuple[type[DynamoModel], Any]]]:
+    """Return the references to each model, with the models that have them."""
     found: dict[type[DynamoModel], list[tuple[type[DynamoModel], Any]]] = {}
     for holder in registry.all_models():
         for field in references(holder):
@@ -250,14 +258,10 @@ def references(holder: type[DynamoModel]) -> list[Any]:
     ]
 
 
-def checked(model: type[DynamoModel]) -> tuple[tuple[str, Children], ...]:
-    """The references to a model that are checked, each with the physical name of the count that an object has of it."""
-    return _checked(model._meta.concrete_model, registry.generation)
-
-
-@lru_cache(maxsize=1024)
-def _checked(model: type[DynamoModel], generation: int) -> tuple[tuple[str, Children], ...]:
-    found = (each for some in _by_handler(model, generation).values() for each in some)
+@fact
+def checked(binding: ModelBinding) -> tuple[tuple[str, Children], ...]:
+    """Return the checked references to a model, each with the physical name of the count that an object has of it."""
+    found = (each for some in _by_handler(binding).values() for each in some)
     return tuple((count_name(each.field), each) for each in found if each.field.attribute.checked)
 
 

@@ -6,7 +6,7 @@ This module must not know requests or querysets.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from dynamo_single import conf
@@ -35,8 +35,6 @@ T = TypeVar("T")
 
 _MODELS: dict[str, type[DynamoModel]] = {}
 _MODELS_OF_LAYOUTS: dict[ModelLayout, type[DynamoModel]] = {}
-#: Another number whenever there are other models: what is worked out of all classes is kept by it.
-generation = 0
 
 TRASH = "trash"
 DELETED_AT = "deleted_at"
@@ -70,9 +68,6 @@ def register(model: type[DynamoModel]) -> None:
 
 def changed() -> None:
     """Note that there are other models than before."""
-    global generation
-    generation += 1
-    _layouts_of_table.cache_clear()
     bindings.begin()
 
 
@@ -120,14 +115,11 @@ def copied_of(model: type[DynamoModel]) -> tuple[CopiedAttribute, ...]:
     return tuple(each for each in attributes_of(model).values() if isinstance(each, CopiedAttribute))
 
 
-def copied_from(model: type[DynamoModel]) -> tuple[CopiedAttribute, ...]:
-    """The copies that other models keep of this one's attributes."""
-    return _copied_from(model._meta.concrete_model, all_models())
-
-
-@lru_cache(maxsize=1024)
-def _copied_from(model: type[DynamoModel], known: tuple[type[DynamoModel], ...]) -> tuple[CopiedAttribute, ...]:
-    copies = (copy for holder in known for copy in copied_of(holder))
+@bindings.fact
+def copied_from(binding: bindings.ModelBinding) -> tuple[CopiedAttribute, ...]:
+    """The copies that other models keep of a model's attributes."""
+    model = binding.model._meta.concrete_model
+    copies = (copy for holder in all_models() for copy in copied_of(holder))
     return tuple(copy for copy in copies if copy.source.field.model._meta.concrete_model is model)
 
 
@@ -158,7 +150,7 @@ def model_of(layout: ModelLayout) -> type[DynamoModel]:
 bindings.tell_of(declared_layout)
 
 
-@lru_cache(maxsize=64)
+@bindings.shared
 def _layouts_of_table(alias: str) -> tuple[ModelLayout, ...]:
     return tuple(declared_layout(model) for model in _MODELS.values() if model._options.alias == alias)
 

@@ -7,7 +7,6 @@ secrets (``also``) but cannot remove any. This module does not send requests.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from django.apps import apps
@@ -16,6 +15,7 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.attributes.base import AlsoSecret
+from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.keys.secret_values import MASK, Path, hide_in, is_secret_name
 from dynamo_single.orm.schema.layout import AccessKey
 from dynamo_single.orm.schema.types import DynamoModel
@@ -36,13 +36,13 @@ def is_secret(model: type[Any] | None, name: str, also: AlsoSecret | None = None
 def secrets_of(model: type[DynamoModel], also: AlsoSecret | None = None) -> frozenset[str]:
     """Return the Python names of a model's secret attributes."""
     if also is None:
-        return _secrets_of(model, registry.generation)
+        return _secrets_of(model)
     return frozenset(name for name, each in registry.attributes_of(model).items() if each.is_secret(also))
 
 
-@lru_cache(maxsize=1024)
-def _secrets_of(model: type[DynamoModel], generation: int) -> frozenset[str]:
-    return frozenset(name for name, each in registry.attributes_of(model).items() if each.is_secret())
+@fact
+def _secrets_of(binding: ModelBinding) -> frozenset[str]:
+    return frozenset(name for name, each in registry.attributes_of(binding.model).items() if each.is_secret())
 
 
 def lookup_hides(model: type[Any], lookup: str, also: AlsoSecret | None = None) -> bool:

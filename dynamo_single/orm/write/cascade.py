@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from functools import lru_cache, partial
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -28,8 +28,7 @@ from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Put
 from dynamo_single.orm.requests.atomic_block import Block, Entry, Explain
 from dynamo_single.orm.requests.compiler import compile_batches
 from dynamo_single.orm.requests.updates import as_stored
-from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.references import Children, cascading
+from dynamo_single.orm.schema.references import Children, cascading, cascading_to_trash
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write.save import absent_parents
 from dynamo_single.table.batches import Wanted, get_batches
@@ -77,12 +76,7 @@ ChildQueries = Callable[[Children], Iterable[ChildQuery]]
 
 def cascade_children(model: type[DynamoModel], *, for_good: bool = False) -> tuple[Children, ...]:
     """Return the children that are deleted with objects of a model: with ``for_good`` all, else those with a trash."""
-    return _cascade_children(model, for_good, registry.generation)
-
-
-@lru_cache(maxsize=1024)
-def _cascade_children(model: type[DynamoModel], for_good: bool, generation: int) -> tuple[Children, ...]:
-    return tuple(children for children in cascading(model) if for_good or registry.has_soft_delete(children.model))
+    return cascading(model) if for_good else cascading_to_trash(model)
 
 
 def cascade_models(model: type[DynamoModel]) -> list[type[DynamoModel]]:
@@ -91,13 +85,6 @@ def cascade_models(model: type[DynamoModel]) -> list[type[DynamoModel]]:
     for each in found:
         found += [child.model for child in cascade_children(each, for_good=True) if child.model not in found]
     return found
-
-
-def cascade_parents(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
-    """Yield the models whose deletion cascades to objects of this model, each with the reference."""
-    for parent in registry.all_models():
-        if registry.has_soft_delete(parent):
-            yield from ((parent, each.field) for each in cascade_children(parent) if each.model is model)
 
 
 async def descendants(

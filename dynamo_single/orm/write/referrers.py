@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from django.db import router
@@ -12,6 +11,7 @@ from django.db.models import DO_NOTHING
 from dynamo_single.exceptions import NoAccessPattern, NotSupported
 from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.fields.base import relations_from_sql
 from dynamo_single.orm.schema.keys.values import named
 from dynamo_single.orm.schema.references import declared
@@ -20,16 +20,11 @@ from dynamo_single.orm.schema.types import DynamoModel
 _VISIBILITIES: tuple[Visibility, ...] = ("all", "live", "deleted")
 
 
-def references_to(model: type[DynamoModel]) -> tuple[tuple[Any, bool], ...]:
-    """The references to a model, and whether a key has to find them: those of ``Children``, and with an ``on_delete``;
-    what follows from an object follows it."""
-    return _references_to(model, registry.generation)
-
-
-@lru_cache(maxsize=1024)
-def _references_to(model: type[DynamoModel], generation: int) -> tuple[tuple[Any, bool], ...]:
-    """They are asked for with each object of a family that moves, and looked for among all fields of all models."""
-    return tuple(_found_references(model))
+@fact
+def references_to(binding: ModelBinding) -> tuple[tuple[Any, bool], ...]:
+    """Return the references to a model, each with whether a key has to find its objects: those of ``Children``, and
+    those with an ``on_delete``. References of derived objects are omitted."""
+    return tuple(_found_references(binding.model))
 
 
 def _found_references(model: type[DynamoModel]) -> Iterator[tuple[Any, bool]]:

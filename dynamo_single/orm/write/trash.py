@@ -40,7 +40,7 @@ from dynamo_single.orm.requests.atomic_block import Block, Entry
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.schema import registry, secrecy
-from dynamo_single.orm.schema.references import Children, checked
+from dynamo_single.orm.schema.references import Children, cascading_parents, checked
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import cascade, on_delete
 from dynamo_single.orm.write.cascade import Cascade, ChildQuery, Step
@@ -460,7 +460,9 @@ def _child_guards(obj: DynamoModel) -> list[Entry]:
 def _parent_guards(obj: Any) -> list[Entry]:
     """What has to be out of the trash for the object to be live: the objects that it goes along with."""
     guards = []
-    for parent, field in cascade.cascade_parents(obj._meta.concrete_model):
+    for parent, field in cascading_parents(type(obj)):
+        if not registry.has_soft_delete(parent):
+            continue
         pk = decode.values_of(type(obj), obj._stored)[field.attname]
         if pk is not None:
             name = secrecy.named(parent, pk)

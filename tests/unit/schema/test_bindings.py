@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from dynamo_single import models
+from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.schema import bindings, registry
-from dynamo_single.orm.schema.bindings import MAX_FACTS, ModelBinding, Rollout, fact
+from dynamo_single.orm.schema.bindings import MAX_FACTS, ModelBinding, Rollout, fact, shared
 from dynamo_single.orm.schema.layout import Twin
+from dynamo_single.orm.schema.references import cascading
 from tests.unit.declaring import declare, forgotten
 
 RENAME = Rollout((Twin("name", "title", is_before=True),))
@@ -23,6 +25,12 @@ RENAME = Rollout((Twin("name", "title", is_before=True),))
 def text_of(binding: ModelBinding, number: int = 0) -> list[str]:
     """Return another list whenever it is worked out."""
     return [f"{binding.layout.label} {number}"]
+
+
+@shared
+def labels() -> list[str]:
+    """Return the labels of all models."""
+    return [model._meta.label for model in registry.all_models()]
 
 
 def shelf(label: str) -> Any:
@@ -149,3 +157,20 @@ def test_model_is_settled_until_it_is_asked_about(shop: Any, monkeypatch: pytest
     monkeypatch.setitem(bindings.asked, table, Known(shop, seconds))
     assert bindings.settled(shop, table) is (binding if seconds > 0 else None)
     assert bindings.settled(shop, object()) is None
+
+
+@pytest.mark.usefixtures("shop")
+def test_facts_of_references_need_no_layout() -> None:
+    """A model whose keys cannot work does not keep others from being asked who refers to them."""
+    broken = declare("Broken", ("BROKEN#{nobody}", "A"), code=models.UnicodeAttribute())
+    assert cascading(broken) == ()
+    with pytest.raises(ConfigurationError):
+        registry.layout_of(broken)
+
+
+def test_facts_of_all_models_end_with_the_generation(shop: Any) -> None:
+    """Another model may be one of those that they are worked out of."""
+    before = labels()
+    assert labels() is before
+    shelf("Store")
+    assert {*labels()} == {*before, "catalog.Store"}

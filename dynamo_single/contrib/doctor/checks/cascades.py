@@ -8,7 +8,6 @@ children that would have been deleted with their parent. All others need a decis
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
 from django.db.models import CASCADE
@@ -21,7 +20,8 @@ from dynamo_single.orm.items.encode import key_of_pk, keys_of_pk
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.references import cascading, leading
+from dynamo_single.orm.schema.bindings import ModelBinding, fact
+from dynamo_single.orm.schema.references import cascading_parents, leading
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.translated import sentence
@@ -92,7 +92,7 @@ def _referenced_objects(subject: Subject) -> Iterator[_ReferencedObject]:
     if subject.model is None:
         return
     model = subject.model._meta.concrete_model
-    for kind, parent, field in _references(model, registry.generation):
+    for kind, parent, field in _references(model):
         stored = subject.item.get(field.attribute.attr_name)
         if stored is None:
             continue
@@ -103,15 +103,17 @@ def _referenced_objects(subject: Subject) -> Iterator[_ReferencedObject]:
         yield _ReferencedObject(kind, parent, field.name, keys)
 
 
-@lru_cache(maxsize=1024)
-def _references(model: type[DynamoModel], generation: int) -> tuple[tuple[FindingKind, Any, Any], ...]:
+@fact
+def _references(binding: ModelBinding) -> tuple[tuple[FindingKind, Any, Any], ...]:
     """The references of a model in the same table, each with what it leads to and what is left if that is gone."""
+    model = binding.model
     found: dict[Any, tuple[FindingKind, Any, Any]] = {}
     for target, field in leading(model):
         if field.remote_field.on_delete is not CASCADE:
             found[field] = ("refers to nobody", target, field)
-    for parent, field in _parent_references(model, generation):
-        found[field] = ("child of nobody", parent, field)
+    for parent, field in cascading_parents(model):
+        if parent._options.alias == model._options.alias:
+            found[field] = ("child of nobody", parent, field)
     for target, field in _edge_references(model):
         found[field] = ("edge of nobody", target, field)
     return tuple(found.values())
@@ -130,18 +132,6 @@ def _edge_references(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
                 target = field.related_model._meta.concrete_model
                 if target in registry.all_models() and target._options.alias == model._options.alias:
                     yield target, field
-
-
-@lru_cache(maxsize=1024)
-def _parent_references(model: type[DynamoModel], generation: int) -> tuple[tuple[Any, Any], ...]:
-    """The parents that a model's objects go along with, in the same table, each with the reference to it."""
-    return tuple(
-        (parent, children.field)
-        for parent in registry.all_models()
-        if parent._options.alias == model._options.alias
-        for children in cascading(parent)
-        if children.model._meta.concrete_model is model
-    )
 
 
 def _value_of(model: type[DynamoModel], pk: str) -> object:
