@@ -1,4 +1,4 @@
-"""Where the admin's log goes: beside the users, in DynamoDB or in SQL.
+"""Write and show the admin's log, which is stored with the users, in DynamoDB or in SQL.
 
 A log entry refers to its user, so the user model decides, for every model of the site: objects in SQL that a user from
 DynamoDB edits are logged in DynamoDB too, and the other way round.
@@ -11,7 +11,8 @@ from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from django.contrib.admin import ModelAdmin
 from django.contrib.admin.utils import unquote
@@ -21,13 +22,15 @@ from django.core.paginator import Paginator
 from django.db import models, router, transaction
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
+from django.utils.encoding import force_str
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin import changes
 from dynamo_single.admin.lists.stepwise import KeyPaginator
 from dynamo_single.admin.secrets import Masks, site_secrets
 from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.forms import in_words
+from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.types import DynamoModel
 
 if TYPE_CHECKING:
@@ -47,6 +50,9 @@ else:
 
 
 ENTRIES_PER_PAGE = 100
+#: Characters of a value that the log keeps, and fields of one change whose values it keeps.
+MAX_LENGTH: Final = 100
+MAX_FIELDS: Final = 50
 _PRECISION = timedelta(milliseconds=1)
 #: Where a request keeps the entries that are held back, in its ``__dict__``.
 _DEFERRED = "_dynamo_single_deferred"
@@ -138,6 +144,51 @@ def _entries_in_sql(model: type[models.Model], flag: int, since: datetime) -> An
     return LogEntry.objects.filter(content_type=kind, action_flag=flag, action_time__gte=since)
 
 
+def with_values(message: list[dict[str, Any]], form: Any, formsets: Iterable[Any], masks: Masks) -> list[Any]:
+    """Django's message of a change with the values of each field before and after, where they are known.
+
+    Django names the changed rows of an inline in the order in which it saved them.
+    """
+    rows = [*_changed_rows(formsets or ())]
+    found: list[Any] = []
+    left = MAX_FIELDS
+    for entry in message:
+        changed = entry.get("changed")
+        if changed is None:
+            found.append(entry)
+            continue
+        source = (rows.pop(0) if rows else None) if "object" in changed else form
+        values = {} if source is None else dict(islice(_values(source, masks), left))
+        left -= len(values)
+        found.append({"changed": {**changed, "values": values}} if values else entry)
+    return found
+
+
+def _changed_rows(formsets: Iterable[Any]) -> Iterator[Any]:
+    for formset in formsets:
+        by_object = {id(form.instance): form for form in formset.initial_forms}
+        for changed, _fields in formset.changed_objects:
+            yield by_object.get(id(changed))
+
+
+def _values(form: Any, masks: Masks) -> Iterator[tuple[str, tuple[str, str]]]:
+    for name in form.changed_data:
+        field = form.fields.get(name)
+        if field is None:
+            continue
+        label, model = force_str(field.label or name), type(form.instance)
+        if masks.hides(model, "", name):
+            yield label, (MASK, MASK)
+            continue
+        shown = (masks.inside(model, name, each) for each in (form[name].initial, form.cleaned_data.get(name)))
+        before, after = (_shortened(in_words(field, each)) for each in shown)
+        yield label, (before, after)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"
+
+
 class DeferredEntries:
     """The entries of deletions that have not happened yet: Django logs them before it deletes."""
 
@@ -201,7 +252,7 @@ class LoggedModelAdmin(_Base[M]):
         message: Any = super().construct_change_message(request, form, formsets, add)
         if add or not isinstance(message, list):
             return message
-        return changes.with_values(message, form, formsets, Masks(site_secrets(self)))
+        return with_values(message, form, formsets, Masks(site_secrets(self)))
 
     def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
         """Log that an object was added: one PutItem."""

@@ -13,10 +13,11 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.admin.models import ACTION_FLAG_CHOICES
 from django.contrib.admin.models import LogEntry as DjangoLogEntry
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
-from dynamo_single.admin import changes, content_types
+from dynamo_single.admin import content_types
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.table.names import LOG_OF_OBJECT
@@ -33,6 +34,23 @@ def _second_index() -> str | None:
 
 #: The index that lists the entries of all users: the table's second one, if it has one.
 TIME_INDEX: Final = _second_index()
+
+
+def readable_message(message: list[dict[str, Any]], text: str) -> str:
+    """A message for people: Django's text of it, and below it the values."""
+    lines = [
+        _of(changed)
+        + gettext('%(field)s: from "%(before)s" to "%(after)s"')
+        % {"field": gettext(label), "before": old, "after": new}
+        for changed in (entry.get("changed", {}) for entry in message)
+        for label, (old, new) in changed.get("values", {}).items()
+    ]
+    return f"{text} {'; '.join(lines)}." if lines else text
+
+
+def _of(changed: dict[str, Any]) -> str:
+    """Whose values they are, of a row of an inline."""
+    return f"{gettext(changed['name'])} “{changed['object']}”, " if "object" in changed else ""
 
 
 class LogEntryManager(models.Manager["LogEntry"]):
@@ -113,7 +131,7 @@ class LogEntry(models.Model):
             message = json.loads(self.change_message)
         except ValueError:
             return text
-        return changes.readable_message(message, text) if isinstance(message, list) else text
+        return readable_message(message, text) if isinstance(message, list) else text
 
     @property
     def content_type(self) -> Any:

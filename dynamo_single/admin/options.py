@@ -23,7 +23,6 @@ from django.utils.text import capfirst
 from dynamo_single.admin import content_types, trash, trash_page, types
 from dynamo_single.admin.batch_actions.batching import BatchActionsMixin, batched_action
 from dynamo_single.admin.batch_actions.remaining import log_deletions
-from dynamo_single.admin.display import hide_in_form
 from dynamo_single.admin.editing import saving
 from dynamo_single.admin.editing.merging import MergingMixin, RowFieldsMixin
 from dynamo_single.admin.editing.saving import AtomicSaveMixin, LeadsToItem, RedirectMixin, UnknownAttributesMixin
@@ -39,6 +38,7 @@ from dynamo_single.admin.references import ReferencesMixin
 from dynamo_single.admin.secrets import SecretsMixin, site_secrets, without_secrets
 from dynamo_single.admin.trash_page import TrashPageMixin
 from dynamo_single.admin.types import M
+from dynamo_single.admin.viewing.display import hide_in_form
 from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField, UnreadableItem
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.registry import layout_of

@@ -18,12 +18,12 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin.autocomplete import ChoicesView
-from dynamo_single.admin.display import hide_in_view
 from dynamo_single.admin.errors import unavailable_on_error
 from dynamo_single.admin.history import LoggedModelAdmin, is_in_dynamodb, log_entries
 from dynamo_single.admin.lists import in_memory
+from dynamo_single.admin.lists.autocomplete import ChoicesView
 from dynamo_single.admin.secrets import SecretsMixin
+from dynamo_single.admin.viewing.display import hide_in_view
 from dynamo_single.admin.viewing.pages import Listed, index_entries
 from dynamo_single.admin.viewing.rules import VisibleEntries
 from dynamo_single.backend.errors import is_stored_in_dynamodb

@@ -17,12 +17,12 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin import secrets, types
-from dynamo_single.admin.display import hide_in_list
 from dynamo_single.admin.errors import is_developer
 from dynamo_single.admin.lists import in_memory, key_advice, search, stepwise
 from dynamo_single.admin.lists.filters import MembersListFilter, facet_counter
 from dynamo_single.admin.references import is_exact, is_served_by_keys
 from dynamo_single.admin.types import MissingPart
+from dynamo_single.admin.viewing.display import hide_in_list
 from dynamo_single.admin.viewing.rules import sees_all
 from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.exceptions import DynamoSingleError, NotSupported, TooManyMatches
