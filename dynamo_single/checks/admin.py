@@ -1,6 +1,8 @@
-"""W904, W909, W920: lists that no key supports, a middleware that fails without DynamoDB, inlines that hide nothing.
+"""System checks of the admin: lists, middleware, inlines, users, permissions and logs.
 
-The checks do not call methods that depend on a request, such as ``get_queryset()``, and do not send requests.
+W904 reports lists that no key supports, W909 a middleware that fails without DynamoDB, and W920 inlines that hide
+nothing. E012, E013 and E017 report the parts of Django's login, permissions and log that need an SQL database if there
+is none. The checks do not call methods that depend on a request, such as ``get_queryset()``, and do not send requests.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ _OURS: Final = "dynamo_single.admin.middleware.LoginRequiredMiddleware"
 
 
 def check_lists(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W904: a list, an order, a search or a filter of the admin that is refused however few rows there are."""
+    """W904: a list, an order, a search or a filter of an admin that would be rejected for any number of rows."""
     return [warning for model_admin in registered_admins() for warning in _warnings(model_admin)]
 
 
@@ -60,7 +62,7 @@ def registered_admins() -> Iterator[Any]:
 
 
 def check_login_required(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W909: Django's middleware that asks everybody to log in, which asks before a page of the admin can answer."""
+    """W909: Django's middleware that requires a login. It reads the user before the admin can show its error page."""
     if not apps.is_installed("django.contrib.admin"):
         return []
     from django.contrib.admin.sites import all_sites
@@ -80,7 +82,7 @@ def check_login_required(app_configs: Sequence[AppConfig] | None = None, **kwarg
 
 
 def check_inlines(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W920: an inline of a model in DynamoDB that shows secrets or hidden objects, by its class or by its site."""
+    """W920: an inline of a DynamoDB model whose class or site would show secrets or hidden objects."""
     if not apps.is_installed("django.contrib.admin"):
         return []
     from django.contrib.admin.sites import all_sites
@@ -92,7 +94,7 @@ def check_inlines(app_configs: Sequence[AppConfig] | None = None, **kwargs: obje
         for site in all_sites
         for model_admin in site._registry.values()
         for inline in model_admin.inlines
-        # Django's own check reports what is no inline, and an inline without a model.
+        # Django's own check reports a class that is not an inline, and an inline without a model.
         if isinstance(model := getattr(inline, "model", None), type) and is_stored_in_dynamodb(model)
         for what, hint in _shown_by(inline, model_admin)
     ]
@@ -114,7 +116,7 @@ def _shown_by(inline: type[Any], model_admin: Any) -> Iterator[tuple[str, str]]:
 
 
 class _RefusedOption(Struct, frozen=True):
-    """What an admin asks for that is refused, why, and what to do."""
+    """An unsupported option of an admin, the reason, and the fix."""
 
     what: str
     why: str
@@ -122,7 +124,7 @@ class _RefusedOption(Struct, frozen=True):
 
 
 def _warnings(model_admin: Any) -> Iterator[Warning]:
-    """One for an admin, whatever it asks for: they stand before the output of each command."""
+    """Yield at most one warning per admin, since warnings are printed before the output of every command."""
     found = [*_refused_options(model_admin)]
     if not found:
         return
@@ -176,7 +178,7 @@ def _searched(queryset: QuerySet[DynamoModel], name: str) -> Any:
 
 
 def _refused_filter(queryset: QuerySet[DynamoModel], name: str) -> str:
-    """Why Django's filter for an attribute cannot be shown, or would be refused when it is used."""
+    """Return why Django's filter for an attribute cannot be shown or would be rejected, or an empty string."""
     options: Any = queryset.model._meta
     if name in {each.name for each in (*options.many_to_many, *options.related_objects)}:
         return f"{options.label}.{name} leads to other objects, and DynamoDB has no joins"
@@ -192,25 +194,20 @@ def _refused_filter(queryset: QuerySet[DynamoModel], name: str) -> str:
 
 
 def _refusal(ask: Callable[[], Any]) -> str:
-    """The first line of what a queryset is refused for; a name that is not there is for Django's checks to tell."""
+    """Return the first line of a queryset's error, or an empty string. Django's checks report unknown names."""
     try:
         with supposed_filled():
             rows.plan(state_of(ask()))
     except (NotSupported, InvalidValue) as refusal:
         return str(refusal).partition("\n")[0].rstrip(".")
     except (UnknownField, ConfigurationError):
-        # A model whose keys do not work has an error of its own, and every model beside it is planned with its keys.
+        # Another check reports a model with invalid keys. Models that refer to it are planned with its keys.
         pass
     return ""
 
 
-# System checks of users, groups and permissions: what of Django's own takes an SQL database that is not there.
-#
-# They are about settings and admin sites; ``checks`` looks at models.
-
-
 def check_backends(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """E012: a backend that reads the permissions of users in DynamoDB from SQL tables."""
+    """E012: a login backend that reads the permissions of users in DynamoDB from SQL tables."""
     if not apps.is_installed("django.contrib.auth"):
         return []
     from django.contrib.auth.backends import ModelBackend
@@ -239,13 +236,13 @@ def _backend(path: str) -> Any:
     try:
         return import_string(path)
     except ImportError:
-        return None  # E020 says so
+        return None  # reported by E020
 
 
 def check_admin_sites(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """E013: a model for an SQL database on a site of the admin, where there is no such database.
+    """E013: a model for an SQL database on an admin site, in a project without SQL.
 
-    An error and no warning: every page of the model would fail, and what registers it can be taken out.
+    This is an error rather than a warning: every page of the model would fail, and its registration can be removed.
     """
     if not apps.is_installed("django.contrib.admin"):
         return []
@@ -257,14 +254,14 @@ def check_admin_sites(app_configs: Sequence[AppConfig] | None = None, **kwargs: 
     for site in all_sites:
         unusable = [model for model in site._registry if _has_no_database(model)]
         if isinstance(site, DynamoAdminSite):
-            # What Django registers by itself, such as auth.Group, this site leaves out.
+            # This site omits the models that Django registers itself, such as auth.Group.
             unusable = [model for model in unusable if not _is_djangos(model)]
         messages += _unusable(site, unusable)
     return messages
 
 
 def check_admin_logs(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """E017: a site of the admin that keeps its log in SQL, while the users are in DynamoDB."""
+    """E017: an admin site that stores its log in SQL although the users are in DynamoDB."""
     if not apps.is_installed("django.contrib.admin"):
         return []
     from django.contrib.admin.sites import all_sites

@@ -1,7 +1,7 @@
 """E007: two record types of one table whose objects could have the same primary key.
 
-What an attribute promises of its values counts: the prefix that an ``IdAttribute`` makes, and ``choices``. Neither is
-enforced when an object is written; a creation under a key that is taken is refused then, as ever.
+The check uses what an attribute declares about its values: the prefix of an ``IdAttribute``, and ``choices``. Neither
+is enforced when an object is written. If two objects do get the same key, creating the second one raises an error.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from dynamo_single.orm.schema.keys.template import KeyPart, Template, can_collid
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.orm.schema.types import DynamoModel
 
-#: The keys of items that belong to no model, by what an error calls them.
+#: The keys of items that do not belong to a model, by their description in errors.
 _RESERVED: Final[dict[str, Callable[[], Iterable[tuple[str, str]]]]] = {
     "a claim on a unique value": unique_rules.claim_keys,
     "an item of the cache": lambda: entries.KEYS,
     "what migrations keep in the table": lambda: states.KEYS,
 }
-#: The most combinations of choices that are compared one by one; beyond, the choices of a key do not count.
+#: The most combinations of choices that are compared individually. Above it, the choices of a key are ignored.
 MOST_COMBINATIONS: Final = 64
 
 Pair = tuple[Template, Template]
@@ -43,7 +43,7 @@ def check_collisions(models: Sequence[object]) -> Iterator[Error]:
         try:
             layout = registry.layout_of(model)
         except ConfigurationError:
-            continue  # E003 says so for that model
+            continue  # reported by E003
         layouts.append((model, layout, _possible_keys(model, layout)))
     asked = {*models}
     reserved = _reserved_keys() if asked else {}
@@ -78,7 +78,7 @@ def _keys_of(layout: ModelLayout) -> str:
 
 
 def _reserved_keys() -> dict[str, list[Pair]]:
-    """What else the app stores: the templates of its keys, by what an error calls them."""
+    """Return the key templates of the app's other items, by their description in errors."""
     return {
         taken: [(Template.parse(partition), Template.parse(sort)) for partition, sort in keys()]
         for taken, keys in _RESERVED.items()
@@ -86,7 +86,7 @@ def _reserved_keys() -> dict[str, list[Pair]]:
 
 
 def _reserved_by(pairs: list[Pair], reserved: dict[str, list[Pair]]) -> str:
-    """What else the app stores under keys that the model could write; nothing, as a rule."""
+    """Return the description of the app's other items whose keys the model could write, or an empty string."""
     for taken, others in reserved.items():
         if any(can_collide(own, other) for own in pairs for other in others):
             return taken
@@ -94,7 +94,7 @@ def _reserved_by(pairs: list[Pair], reserved: dict[str, list[Pair]]) -> str:
 
 
 def _possible_keys(model: type[DynamoModel], layout: ModelLayout) -> list[Pair]:
-    """The model's primary key as templates in which all that is known of the values stands as literal text."""
+    """Return the model's primary key as templates in which the known parts of values are literal text."""
     attributes = registry.attributes_of(model)
     pair = (layout.primary.partition, layout.primary.sort)
     found = _with_known_values(attributes, pair)
@@ -116,13 +116,13 @@ def _with_known_values(attributes: Mapping[str, object], pair: Pair) -> list[Pai
 
 
 def _known_beginnings(attribute: object, part: KeyPart) -> list[tuple[str, bool]]:
-    """What a value begins with, each with whether that is all of it; nothing if nothing is known.
+    """Return the known beginnings of a value, each with whether it is the whole value; empty if none is known.
 
-    Of a reference it is what is known of the other model's primary key.
+    For a reference, they come from the primary key of the other model.
     """
     while isinstance(attribute, StandIn) and not attribute.field.choices:
         attribute = attribute.target
-    # What stores the pk of an SQL model, or an identity of several values, is no attribute of a model and has no field.
+    # Attributes that store the pk of an SQL model or an identity of several values have no field.
     field = getattr(attribute, "field", None)
     try:
         if field is not None and field.choices:
@@ -130,7 +130,7 @@ def _known_beginnings(attribute: object, part: KeyPart) -> list[tuple[str, bool]
         if isinstance(attribute, IdAttribute) and attribute.prefix and not part.spec:
             return [(part.encode(f"{attribute.prefix}-"), False)]
     except InvalidValue:
-        pass  # a choice that no key can hold: then nothing is known
+        pass  # a choice that does not fit a key, so that nothing is known
     return []
 
 

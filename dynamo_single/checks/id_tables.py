@@ -1,4 +1,4 @@
-"""E033: a model in a table whose key is ``id`` alone, where each item is a partition by itself, that is no record."""
+"""E033: a model that is not a record, in a table whose key is only ``id``. Every item there is a separate partition."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dynamo_single.orm.schema.types import DynamoModel
 
 
 def check_single_key(model: type[DynamoModel]) -> Iterator[Error]:
-    """What is wrong with the primary key of a model in such a table."""
+    """Yield E033 for a primary key that does not fit such a table."""
     alias = model._options.alias
     if table_settings(alias).key != "id":
         return
-    with suppress(ConfigurationError):  # E003 says so
+    with suppress(ConfigurationError):  # reported by E003
         if not is_by_id(model):
             primary = registry.layout_of(model).primary
             yield Error(
@@ -41,7 +41,7 @@ def check_single_key(model: type[DynamoModel]) -> Iterator[Error]:
 
 
 def _conflicting_records(model: type[DynamoModel]) -> list[str]:
-    """The other records of the table that take identifiers of any form, if the model does."""
+    """Return the other records of the table that accept identifiers of any form, if the model does too."""
     return [
         each._meta.label
         for each in registry.all_models()

@@ -1,4 +1,4 @@
-"""Checks of migrations: what is open in a table, and models whose changes nobody would notice."""
+"""Checks of migrations: open changes in a table, and models whose changes would go unnoticed."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table, get_table
 
-#: What the two commands are to have among their bases, and what they would do without.
+#: The base class that each command needs, and the consequence of not having it.
 _MIXINS: Final[dict[str, type]] = {"makemigrations": MakemigrationsMixin, "migrate": MigrateMixin}
 _WITHOUT: Final = {
     "makemigrations": "it would write them down as models of SQL",
     "migrate": "it could not finish what it begins",
 }
-#: Packages whose models this project's own releases change; their users write no migrations for them.
+#: Packages whose models change only in releases of this project. Their users do not write migrations for them.
 _SHIPPED = ("dynamo_single", "accounts")
 
 
 def check_on_runserver(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """What ``check_tables()`` finds, for ``runserver``."""
+    """Return the messages of ``check_tables()``, for ``runserver``."""
     return check_tables(app_configs, databases=[DEFAULT_DB_ALIAS])
 
 
 def check_tables(
     app_configs: Sequence[AppConfig] | None = None, databases: Collection[str] | None = None, **kwargs: object
 ) -> list[CheckMessage]:
-    """W905: open changes of items; W914: shards by spelling; E022: a table of another project, or an unreadable one.
+    """W905: open changes of items; W914: shards that depend on spelling; E022: a foreign or unreadable table.
 
-    For ``check --database`` and ``migrate``: one strongly consistent GetItem for each table.
+    Runs for ``check --database`` and ``migrate``, and sends one strongly consistent GetItem for each table.
     """
     return [each for alias in aliases() for each in _table_problems(get_table(alias))] if databases else []
 
@@ -53,7 +53,7 @@ def check_tables(
 def check_applied(
     app_configs: Sequence[AppConfig] | None = None, databases: Collection[str] | None = None, **kwargs: object
 ) -> list[CheckMessage]:
-    """W910: migrations of items that are not applied, for ``check --database``; ``migrate`` is about to apply them."""
+    """W910: migrations of items that are not applied. For ``check --database``; ``migrate`` is about to apply them."""
     if is_running():
         return []
     return [
@@ -68,7 +68,7 @@ def _unapplied(alias: str) -> list[str]:
     try:
         return unapplied_migrations(alias)
     except (DatabaseError, DynamoSingleError, ImproperlyConfigured):
-        return []  # what uses the database says so
+        return []  # code that uses the database reports the error
 
 
 def _table_problems(table: Table) -> Iterator[CheckMessage]:
@@ -79,7 +79,7 @@ def _table_problems(table: Table) -> Iterator[CheckMessage]:
         yield Error(str(error), id="dynamo_single.E022")
         return
     except DynamoSingleError:
-        return  # without a table nothing is open; what uses it says so
+        return  # no table, so no open change; code that uses the table reports the error
     yield from _unfolded_shards(table, state)
     for item_type, form in state.forms.items():
         yield from _unreadable(table, item_type, form)
@@ -94,7 +94,7 @@ def _table_problems(table: Table) -> Iterator[CheckMessage]:
 
 
 def _unfolded_shards(table: Table, state: TableState) -> Iterator[Warning]:
-    """W914: the latest shards of a model hash what its primary key folds, so that spellings are different objects."""
+    """W914: the latest shards of a model hash a value that its primary key folds: spellings are different objects."""
     for model in registry.all_models():
         layout = registry.layout_of(model)
         recorded = state.shards.get(layout.item_type)
@@ -113,7 +113,7 @@ def _unfolded_shards(table: Table, state: TableState) -> Iterator[Warning]:
 
 
 def _unreadable(table: Table, item_type: str, form: StoredForm) -> Iterator[Warning]:
-    """W908: items may be of a schema version that the code has no upgrade from, or of a newer one than its own."""
+    """W908: items may have a newer schema version than the code, or one that it cannot upgrade."""
     model = registry.model_of_type(table.settings.alias, item_type)
     if model is not None and knowledge.has_migrations(model._meta.app_label):
         try:
@@ -123,7 +123,7 @@ def _unreadable(table: Table, item_type: str, form: StoredForm) -> Iterator[Warn
 
 
 def check_commands(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """E032: another app's ``makemigrations`` or ``migrate`` stands before ours, and knows nothing of these models."""
+    """E032: ``makemigrations`` or ``migrate`` of an earlier app that does not support these models."""
     if all(map(_is_shipped, registry.all_models())):
         return []
     found = get_commands()
@@ -142,7 +142,7 @@ def check_commands(app_configs: Sequence[AppConfig] | None = None, **kwargs: obj
 
 
 def check_apps(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W906: an app with models of ours and without migrations. Sends nothing; for ``check --deploy``."""
+    """W906: an app with DynamoDB models but without migrations. For ``check --deploy``; sends no request."""
     labels = {model._meta.app_label for model in registry.all_models() if not _is_shipped(model)}
     return [
         Warning(
@@ -157,7 +157,7 @@ def check_apps(app_configs: Sequence[AppConfig] | None = None, **kwargs: object)
 
 
 def check_versions(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W907: a raised schema version in an app without migrations, so that nobody knows of items below it."""
+    """W907: a raised schema version in an app without migrations, which could not report items of earlier versions."""
     return [
         Warning(
             f"Meta.schema_version is {model._options.schema_version}, and the app {model._meta.app_label!r} has no "

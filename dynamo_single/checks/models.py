@@ -1,6 +1,6 @@
-"""System checks: the mistakes in models that would otherwise show up with the first object.
+"""System checks of models: mistakes that would otherwise show up with the first object.
 
-Django itself calls ``Model.check()``, whose messages do not belong here.
+Django itself calls ``Model.check()``. The messages of that method do not belong here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from dynamo_single.table import names
 
 
 def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """Every check of ours of every model of the given apps; collisions are looked for among all models."""
+    """Return the messages for the models of some apps. Collisions are checked among all models."""
     labels = None if app_configs is None else {config.label for config in app_configs}
     models = [model for model in registry.all_models() if labels is None or model._meta.app_label in labels]
     messages = [message for model in models for message in check_model(model)]
@@ -52,7 +52,7 @@ def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: objec
 
 
 def check_model(model: type[DynamoModel]) -> list[CheckMessage]:
-    """Every check of ours that is about one model alone, and what it refers to; it asks no table what is filled."""
+    """Return the messages for one model and its references. Reads no table; every key is assumed to be complete."""
     with supposed_filled():
         return [
             *_check_names(model),
@@ -81,7 +81,7 @@ def _error(model: type[DynamoModel], id: str, message: str, hint: str | None = N
 
 
 def _check_managers(model: type[DynamoModel]) -> Iterator[Error]:
-    """E018: a manager that makes Django's own querysets, which would be SQL."""
+    """E018: a manager that creates Django's own querysets, which query SQL."""
     for manager in model._meta.managers:
         if not isinstance(manager.get_queryset(), QuerySet):
             yield _error(
@@ -93,7 +93,7 @@ def _check_managers(model: type[DynamoModel]) -> Iterator[Error]:
 
 
 def _check_upgrades(model: type[DynamoModel]) -> Iterator[Error]:
-    """E023: upgrades that change what other items follow from, such as a unique value."""
+    """E023: upgrades that change an attribute which other items depend on, such as a unique value."""
     if model._options.upgrades:
         with suppress(ConfigurationError):
             registry.layout_of(model)
@@ -104,14 +104,14 @@ def _check_upgrades(model: type[DynamoModel]) -> Iterator[Error]:
 
 
 def _check_shards(model: type[DynamoModel]) -> Iterator[Error]:
-    """E024: what would have to know the key of a sharded object without its time."""
+    """E024: a part of the app that would need the key of a sharded object without its time."""
     if model._options.shards is None or not model._options.primary.sharded:
         return
     for children in declared(model):
         yield _unsharded(
             model, f"{children.name} are its children", "Leave the Children out, and ask the reference's manager."
         )
-    with suppress(ConfigurationError):  # E003 says so of the other model
+    with suppress(ConfigurationError):  # E003 reports the other model
         for copy in registry.copied_from(model):
             text = f"{copy.field.model._meta.label}.{copy.name} is copied from it"
             yield _unsharded(model, text, "Read it along with select_related().")
@@ -134,7 +134,7 @@ def _unsharded(model: type[DynamoModel], what: str, hint: str) -> Error:
 
 
 def _check_names(model: type[DynamoModel]) -> Iterator[Error]:
-    """E001: a Python name that models use themselves; E002: a stored name that is the layout's, or taken."""
+    """E001: a Python name that models already use; E002: a stored name that is reserved or used twice."""
     python_names = set(dir(Model))
     reserved = {names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE}
     for index in table_settings(model._options.alias).indexes:
@@ -162,7 +162,7 @@ def _check_names(model: type[DynamoModel]) -> Iterator[Error]:
 
 
 def _check_layout(model: type[DynamoModel]) -> Iterator[Error]:
-    """E003: a key that cannot work; E004: an index that is not in the settings; E005: two keys on one index."""
+    """E003: an invalid key; E004: an index that is not in the settings; E005: two keys on one index."""
     try:
         layout = registry.layout_of(model)
         for key in layout.indexes:
@@ -195,7 +195,7 @@ def _check_layout(model: type[DynamoModel]) -> Iterator[Error]:
 
 
 def _with_index(alias: str, configured: Sequence[str], index: str) -> str:
-    """How a setting gets a further index, by the form that it has."""
+    """Return how to add an index to a setting: to its dictionary or its URL."""
     setting = f"DYNAMO_SINGLE[{alias!r}]"
     if isinstance(getattr(settings, "DYNAMO_SINGLE", {}).get(alias), str):
         return f"write indexes={','.join((*configured, index))} in the query of the URL {setting}"
@@ -203,18 +203,18 @@ def _with_index(alias: str, configured: Sequence[str], index: str) -> str:
 
 
 def _check_children(model: type[DynamoModel]) -> Iterator[Error]:
-    """E006: ``Children`` that name no model, or one without a reference to this; E014: that cannot cascade."""
+    """E006: ``Children`` without a model, or whose model does not refer to this one; E014: an impossible cascade."""
     for children in declared(model):
         problem = children.problem()
         if problem:
             yield _error(model, "E006", problem)
             continue
-        with suppress(ConfigurationError):  # E003 says so for that model
+        with suppress(ConfigurationError):  # E003 reports that model
             yield from _check_cascade(model, children)
 
 
 def _check_cascade(model: type[DynamoModel], children: Children) -> Iterator[Error]:
-    """E014: children that are to go along with their parent, and cannot."""
+    """E014: children that should be deleted with their parent but cannot be."""
     child, own, other = children.model, registry.has_soft_delete(model), registry.has_soft_delete(children.model)
     name, parent, label, short = children.name, model._meta.object_name, child._meta.label, child._meta.object_name
     if not children.cascades:
@@ -237,13 +237,13 @@ def _check_cascade(model: type[DynamoModel], children: Children) -> Iterator[Err
 
 
 def _check_copies(model: type[DynamoModel]) -> Iterator[Error]:
-    """E015: a copy that could not follow its source, since no key finds the objects that hold it."""
+    """E015: a copy that cannot be updated, because no key finds the objects that contain it."""
     for copy in registry.copied_of(model):
         try:
             registry.layout_of(model)
             problem = copy_updates.holder_key_problem(copy)
         except ConfigurationError:
-            continue  # E003 says so
+            continue  # reported by E003
         if problem:
             yield _error(
                 model,
@@ -254,20 +254,20 @@ def _check_copies(model: type[DynamoModel]) -> Iterator[Error]:
 
 
 def _check_counters(model: type[DynamoModel]) -> Iterator[Error]:
-    """E016: a counter of what is no ``Children``, or of children that cannot be counted."""
+    """E016: a counter that does not name ``Children``, or names children that cannot be counted."""
     for counter in registry.counters_of(model):
         try:
             problem = counters.counter_problem(counter)
         except ConfigurationError:
-            continue  # E003 and E006 say so
+            continue  # reported by E003 and E006
         if problem:
             yield _error(model, "E016", f"{counter.name} cannot count {counter.children}: {problem[0]}", problem[1])
 
 
 def _check_stored(model: type[DynamoModel]) -> Iterator[Error]:
-    """E008: what looks like an attribute of the model, and would never reach the item."""
+    """E008: a declaration that looks like an attribute of the model but would not be stored."""
     for field in (*model._meta.concrete_fields, *model._meta.many_to_many):
-        # An automatic id means that E003 names the real mistake.
+        # With an automatic id, E003 reports the actual mistake.
         if not isinstance(field, DynamoField | ManyToMany) and not field.auto_created:
             yield _not_stored(model, field)
     ours = {id(attribute) for attribute in (*registry.attributes_of(model).values(), *Model._attributes.values())}
@@ -282,7 +282,7 @@ def _check_stored(model: type[DynamoModel]) -> Iterator[Error]:
 
 
 def _check_schema(model: type[DynamoModel]) -> Iterator[Error]:
-    """E034: a ``class Data`` that declares places, and that no attribute has as its schema."""
+    """E034: a ``class Data`` that declares nested values although no attribute uses it as its schema."""
     shapes = [getattr(attribute, "shape", None) for attribute in registry.attributes_of(model).values()]
     used = {shape.declared for shape in shapes if shape is not None}
     for owner in model.__mro__:
@@ -341,7 +341,7 @@ def _check_unique(model: type[DynamoModel]) -> Iterator[Error]:
         try:
             claimable = not attribute.unique or attribute.key_kind is not None
         except (ConfigurationError, ValueError):
-            continue  # a reference that leads nowhere: E003 says so
+            continue  # E003 reports a reference to an unknown model
         if not claimable:
             yield _error(
                 model,
@@ -350,7 +350,7 @@ def _check_unique(model: type[DynamoModel]) -> Iterator[Error]:
                 "Leave unique=True out, or keep the value in a text, number or moment of its own.",
             )
             return
-    with suppress(ValueError):  # the same; rules of several attributes look at each of them
+    with suppress(ValueError):  # as above; a rule of several attributes examines each of them
         try:
             unique_rules.rules_of(model)
         except ConfigurationError as error:

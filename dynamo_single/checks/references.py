@@ -1,8 +1,12 @@
-"""Check references and many-to-many relations.
+"""Check references, many-to-many relations, and models for an SQL database.
 
 E030 reports an ``on_delete`` that could not be executed, E035 a reference without one, and E031 a many-to-many relation
 whose edges could not be queried. E037 reports derived objects that expire with their sources. W911 reports a partition
 that differs from the partition of a referenced object only in the format of a value.
+
+W912 reports models for an SQL database in a project without one: a first model is easily derived from
+``django.db.models.Model``, and nothing else reports this before its first query fails. E010 reports fields of SQL
+models that refer to a model in DynamoDB in a way that cannot work.
 """
 
 from __future__ import annotations
@@ -290,16 +294,12 @@ def lists(key: AccessKey, layout: ModelLayout, reference: str) -> bool:
     return whole and key.condition is None
 
 
-# W912: models for an SQL database, where there is none.
-#
-# A first model is easily derived from ``django.db.models.Model``; nothing says so before its first query is refused.
-
-#: E013, W902 and W903 name what stands in for their models, where something would ask these.
+#: E013, W902 and W903 report the alternatives to these apps if the project uses them.
 _REPLACED: Final = frozenset(f"django.contrib.{name}" for name in ("admin", "auth", "contenttypes", "sessions"))
 
 
 def check_sql_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """One warning for each app, with all of its models that no database can hold."""
+    """W912: one warning for each app, with all of its models that no database can store."""
     found: dict[tuple[AppConfig, str], list[type[models.Model]]] = defaultdict(list)
     for model in apps.get_models():
         config = model._meta.app_config
@@ -311,7 +311,7 @@ def check_sql_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: o
 
 
 def _is_table(model: type[models.Model]) -> bool:
-    """Whether a model would have a table of its own; a user model has a warning of its own."""
+    """Return whether a model has a separate table. Another check reports the user model."""
     options = model._meta
     is_user = options.label_lower == settings.AUTH_USER_MODEL.lower()
     return options.managed and not (options.proxy or options.swapped or is_user or is_stored_in_dynamodb(model))
@@ -330,13 +330,11 @@ def _warning(config: AppConfig, alias: str, unusable: Sequence[type[models.Model
     )
 
 
-# E010: what a field of an SQL model that refers to a model in DynamoDB cannot do.
-
 _INSTEAD = "Keep the other object's pk in a field of its own, or keep this model in DynamoDB too."
 
 
 def check_references_from_sql(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """Every reference of every SQL model of the given apps to one of ours, where there is an SQL database for it."""
+    """E010: return the messages for the references from SQL models of some apps to our models."""
     messages: list[CheckMessage] = []
     for model in apps.get_models():
         options: Any = model._meta
@@ -363,7 +361,7 @@ def _sql_problems(field: Any, target: Any) -> Iterator[Error]:
     elif column_of(target._meta.pk) is None:
         kind = type(target._meta.pk.attribute).__name__
         yield _error(field, f"{where}: no column of SQL can hold its pk, which is a {kind}.", _INSTEAD)
-    # Django 6.1: on_delete=DB_CASCADE and the like.
+    # Django 6.1: database-level options such as on_delete=DB_CASCADE.
     if hasattr(field.remote_field.on_delete, "on_delete_sql"):
         text = f"{where}: the database does not know when an object is deleted there."
         yield _error(field, text, "Take an on_delete that Django carries out, such as models.CASCADE.")

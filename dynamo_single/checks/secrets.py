@@ -1,6 +1,6 @@
-"""W916, W917: options of an admin that name secrets, and attributes that declare the copy of a secret as none.
+"""W916 and W917: options of an admin that name secrets, and copies of secrets that are declared as not secret.
 
-The admin leaves out or masks what W916 names. Nothing is sent.
+The admin omits or masks the secrets that W916 names. The checks do not send requests.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dynamo_single.admin import secrets
 from dynamo_single.checks.admin import registered_admins
 from dynamo_single.orm.schema import registry
 
-#: The options of an admin whose names are left out, or masked, if they are of secrets.
+#: The options of an admin that must not name secrets. It omits or masks them.
 _OPTIONS: Final = (
     "date_hierarchy",
     "list_display",
@@ -27,7 +27,7 @@ _OPTIONS: Final = (
 
 
 def check_admins(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W916: an admin has an option that names a secret, or addresses that contain one."""
+    """W916: an admin with an option that names a secret, or with addresses that contain one."""
     return [warning for model_admin in registered_admins() for warning in _of_admin(model_admin)]
 
 
@@ -56,7 +56,7 @@ def _of_admin(model_admin: Any) -> Iterator[CheckMessage]:
 
 
 def check_copies(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W917: an attribute is declared with ``secret=False``, and repeats the value of a secret."""
+    """W917: an attribute that is declared with ``secret=False`` but repeats the value of a secret."""
     labels = None if app_configs is None else {config.label for config in app_configs}
     return [
         Warning(

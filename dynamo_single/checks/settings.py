@@ -1,6 +1,6 @@
-"""System checks of Django's own settings: what a login, a session or this app itself needs and has not.
+"""System checks of Django's settings: requirements of a login, of sessions and of this app.
 
-This app's own settings are read when the app starts, so no check is needed for them.
+The app reads its own settings when it starts, so that they do not need a check.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dynamo_single.backend.router import uses_engine
 from dynamo_single.conf import aliases, table_settings
 from dynamo_single.orm.schema.fields.base import NO_DATABASE
 
-#: What Django's login, its forms and its sessions ask of a user, beside what Django's own check asks for.
+#: The members of a user that Django's login, forms and sessions need, in addition to those of Django's own check.
 _OF_A_USER: Final = ("check_password", "set_password", "get_session_auth_hash", "get_username", "is_active")
 _ENGINE: Final = "dynamo_single.sessions"
 _SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
@@ -31,7 +31,7 @@ _UNAVAILABLE: Final = "dynamo_single.middleware.UnavailableMiddleware"
 
 
 def check_database(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W913: no database at all, which Django asks for transactions, for migrations and for tests."""
+    """W913: no database at all, which Django needs for transactions, migrations and tests."""
     if connections.settings[DEFAULT_DB_ALIAS]["ENGINE"] != NO_DATABASE:
         return []
     return [
@@ -44,7 +44,7 @@ def check_database(app_configs: Sequence[AppConfig] | None = None, **kwargs: obj
 
 
 def check_user_model(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """E019: a user model of ours that nobody can log in with; W902: one for an SQL database, where there is none."""
+    """E019: a user model in DynamoDB that does not support login; W902: an SQL user model without an SQL database."""
     if not apps.is_installed("django.contrib.auth"):
         return []
     model: Any = get_user_model()
@@ -78,7 +78,7 @@ def _missing_attributes(model: type[models.Model]) -> Iterator[Error]:
 
 
 def check_names(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """E020: a session engine or a login backend that is not there, which would be an error of every request."""
+    """E020: a session engine or login backend that cannot be imported, so that every request would fail."""
     named: list[tuple[str, str, str]] = []
     if _uses_sessions():
         named.append(("SESSION_ENGINE", settings.SESSION_ENGINE, f"{settings.SESSION_ENGINE}.SessionStore"))
@@ -98,7 +98,7 @@ def check_names(app_configs: Sequence[AppConfig] | None = None, **kwargs: object
 
 
 def check_session_engine(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W903: sessions that are kept in SQL, where there is no such database."""
+    """W903: sessions in SQL, in a project without an SQL database."""
     from django.contrib.sessions.backends.db import SessionStore
 
     if not _has(_SESSIONS) or _import_problem(f"{settings.SESSION_ENGINE}.SessionStore"):
@@ -122,7 +122,7 @@ def check_session_engine(app_configs: Sequence[AppConfig] | None = None, **kwarg
 
 
 def check_middleware(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W918: a middleware that may wait for DynamoDB stands before the one that responds while DynamoDB is away."""
+    """W918: a middleware that may wait for DynamoDB comes before the one that responds without DynamoDB."""
     if _UNAVAILABLE not in settings.MIDDLEWARE:
         return []
     before = settings.MIDDLEWARE[: settings.MIDDLEWARE.index(_UNAVAILABLE)]
@@ -140,7 +140,7 @@ def check_middleware(app_configs: Sequence[AppConfig] | None = None, **kwargs: o
 
 
 def check_timeouts(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W919: a bound of a part of a request is longer than the bound of the whole."""
+    """W919: a timeout for a part of a request that is longer than the timeout of the whole request."""
     return [
         Warning(
             f"DYNAMO_SINGLE[{alias!r}][{name.upper()!r}] is {getattr(found, name):g} seconds, and TOTAL_TIMEOUT is "
@@ -159,7 +159,7 @@ def _uses_sessions() -> bool:
 
 
 def _has(path: str) -> bool:
-    """Whether a middleware, or one that derives from it, stands in ``MIDDLEWARE``."""
+    """Return whether ``MIDDLEWARE`` contains a middleware or a subclass of it."""
     if path in settings.MIDDLEWARE:
         return True
     wanted = import_string(path)
@@ -171,11 +171,11 @@ def _is_importable(path: str) -> object:
     try:
         return import_string(path)
     except ImportError:
-        return None  # Django says so when the middleware is loaded
+        return None  # Django reports it when it loads the middleware
 
 
 def _import_problem(path: str) -> str:
-    """Why a name leads nowhere; empty if it leads to something."""
+    """Return why a dotted path cannot be imported, or an empty string."""
     try:
         import_string(path)
     except ImportError as error:

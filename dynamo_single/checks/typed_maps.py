@@ -1,4 +1,4 @@
-"""E036: attributes that are declared in a class of maps, as PynamoDB has it: nothing would be held to them."""
+"""E036: attributes declared in a class of maps, as in PynamoDB. Values would not be validated against them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 
 
 def check_typed_maps(model: type[DynamoModel]) -> Iterator[Error]:
-    """Report each class of maps with declared attributes that a model uses, also within a list and a schema."""
+    """Yield E036 for each class of maps with declared attributes, including those inside lists and schemas."""
     for name, attribute in registry.attributes_of(model).items():
         for said, each, instead in _nested_members(name, attribute):
             kind = type(each)
@@ -31,7 +31,7 @@ def check_typed_maps(model: type[DynamoModel]) -> Iterator[Error]:
 
 
 def _nested_members(said: str, member: Any, instead: str = "MapAttribute") -> Iterator[tuple[str, Any, str]]:
-    """A member of an item or a document, and those inside of it, each with its place and what takes a schema there."""
+    """Yield a member and its nested members, each with its path and the attribute that accepts a schema."""
     if isinstance(member, Shape):
         for name, each in member.members.items():
             yield from _nested_members(f"{said}.{name}", each)

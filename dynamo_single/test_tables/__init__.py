@@ -1,5 +1,5 @@
-"""Test tables: making them, giving each test what it found, emptying them, and keeping tests away from other tables.
+"""Test tables: create them, restore them after each test, empty them, and keep tests away from other tables.
 
-Private. Django's runner and pytest come in by ``hooks``, a project without SQL by ``dynamo_single.backend``; what a
-project may use is in ``dynamo_single.testing``. It must not know models.
+This package is private. Django's test runner and pytest use it through ``hooks``, and a project without SQL through
+``dynamo_single.backend``. A project's tests use ``dynamo_single.testing``. The package must not depend on models.
 """

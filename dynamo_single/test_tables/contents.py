@@ -1,8 +1,12 @@
-"""All that one table holds, as a value: read, written as text, and given back to the table.
+"""The contents of one table as a value: read, written as text, and restored. Requests in Django's query log.
 
-For tables of a local engine. Only differences are written: emptying a table after a test costs a Scan, and a
-BatchWriteItem for each 25 items that were left. A test's listeners, interceptors and faults neither hear nor stop that.
-Contents are held in memory, as a test's own data are.
+The functions are for tables of a local engine. Only differences are written: emptying a table after a test takes a
+Scan, and a BatchWriteItem for each 25 remaining items. Listeners, interceptors and faults of a test do not affect these
+requests. The contents are held in memory, like the data of the test itself.
+
+``assertNumQueries`` counts the requests in the query log, and ``CaptureQueriesContext`` shows them. A request counts
+for the default connection, and for connections whose engine is ``dynamo_single.backend``. As with SQL, requests in
+threads of a live server are not counted. Requests that a read sends in threads of the app are counted.
 """
 
 from __future__ import annotations
@@ -28,25 +32,25 @@ from dynamo_single.test_tables import guard, record
 T = TypeVar("T")
 #: The items of a table by their keys.
 Contents = Mapping[tuple[str, str], Item]
-#: What emptying a table reads of its items.
+#: The attributes that are read to empty a table.
 _KEYS = f"{names.PARTITION_KEY}, {names.SORT_KEY}"
 
 
 def read(table: Table) -> Contents:
-    """Every item of the table: a Scan, of as many pages as there are megabytes."""
+    """Return every item of the table: a Scan, with a request per megabyte."""
     return _without_log(partial(_read, table))
 
 
 def restore(table: Table, wanted: Contents) -> int:
-    """Make the table hold these items and no others, and return the number of differences.
+    """Make the table contain exactly these items, and return the number of differences.
 
-    Sends a Scan, and the differences in batches of 25: those of this thread, of other threads and of other processes.
+    Sends a Scan, and the differences in batches of 25, including those that other threads and processes caused.
     """
     return _without_log(partial(_restore, table, wanted))
 
 
 def put_back(table: Table, wanted: Contents, keys: Iterable[tuple[str, str]]) -> None:
-    """Make the items of these keys as they are in ``wanted``, and delete those that are not in it: 25 a request."""
+    """Restore the items with these keys, and delete those that are not in ``wanted``: one request for each 25."""
 
     def work() -> None:
         table.replaced += 1
@@ -56,7 +60,7 @@ def put_back(table: Table, wanted: Contents, keys: Iterable[tuple[str, str]]) ->
 
 
 def empty(table: Table, *, most: int) -> bool:
-    """Delete what the table holds, unless that are more items; whether it is empty now."""
+    """Delete all items unless there are more than ``most``. Return whether the table is empty now."""
 
     def work() -> bool:
         found = table.send(Request("Scan", {"ConsistentRead": True, "Limit": most + 1, "ProjectionExpression": _KEYS}))
@@ -70,19 +74,19 @@ def empty(table: Table, *, most: int) -> bool:
 
 
 def expire(table: Table, moment: float) -> int:
-    """Delete the items whose time to live has ended at a moment, in seconds since 1970, as DynamoDB does in time."""
+    """Delete items whose time to live ended before ``moment``, in seconds since 1970, as DynamoDB does eventually."""
     found = _without_log(partial(_read, table))
     alive = {key: item for key, item in found.items() if not _has_expired(item, moment)}
     return restore(table, alive)
 
 
 def as_text(contents: Contents) -> list[object]:
-    """The items as values that JSON can write."""
+    """Return the items as values that JSON can represent."""
     return [_encoded(item) for item in contents.values()]
 
 
 def from_text(items: Sequence[object]) -> Contents:
-    """What ``as_text()`` gave, as items again."""
+    """Return the items that ``as_text()`` represented."""
     return {_key(item): item for item in map(_decoded, items)}
 
 
@@ -136,7 +140,7 @@ def _named(key: tuple[str, str]) -> Item:
 
 
 def _encoded(value: object) -> object:
-    """JSON has no bytes; in an item they stand alone or in a list, under ``B`` and ``BS``."""
+    """Return a value with its bytes as base64. An item contains bytes alone or in a list, under ``B`` and ``BS``."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, Mapping):
@@ -146,23 +150,18 @@ def _encoded(value: object) -> object:
 
 def _decoded(value: object) -> Any:
     if isinstance(value, Mapping):
-        # A type of DynamoDB is one of its short names; "base64" is none.
+        # A DynamoDB type is one of the short names, which do not include "base64".
         if value.keys() == {"base64"} and isinstance(value["base64"], str):
             return base64.b64decode(value["base64"])
         return {name: _decoded(each) for name, each in value.items()}
     return [_decoded(each) for each in value] if isinstance(value, list) else value
 
 
-# Requests in the log of queries that ``assertNumQueries`` counts and ``CaptureQueriesContext`` shows.
-#
-# A request counts for the default connection, and for others whose engine is ``dynamo_single.backend``. As with SQL,
-# those of a live server's threads are not counted, and those that a read sends in threads of its own are.
-
 VENDOR: Final = "dynamodb"
 
 
 class _Log:
-    """Writes into the logs of the connections of the thread that made it."""
+    """Adds requests to the query logs of the connections of the thread that created it."""
 
     def __init__(self) -> None:
         self._connections: list[BaseDatabaseWrapper] = [
@@ -178,17 +177,17 @@ class _Log:
 
 
 def request_line(sent: SentRequest) -> str:
-    """One request in one line, for messages."""
+    """Return one request in one line, for messages."""
     shown = {name: value for name, value in sent.params.items() if name != "ReturnConsumedCapacity"}
     return f"{sent.operation} {shown}" + (f" -> {sent.error}" if sent.error else "")
 
 
 def start() -> None:
-    """Log the requests of this thread, and of those that work for it."""
+    """Log the requests of this thread, and of threads that work for it."""
     stop()
     HEARD.set((*HEARD.get(), _Log()))
 
 
 def stop() -> None:
-    """Log none any more."""
+    """Stop logging requests."""
     HEARD.set(tuple(listener for listener in HEARD.get() if not isinstance(listener, _Log)))

@@ -1,7 +1,7 @@
-"""Which tables a test may reach: its test tables while Django lets it reach a database, and engines of its own.
+"""The guard of a test's requests: only test tables while Django allows database access, and engines of the test itself.
 
-Who may reach a database is asked of Django and of pytest-django themselves, whose doors are the same method. So the
-``django_db`` mark, ``databases`` of a test class and ``django_db_blocker`` mean here what they mean for SQL.
+Django and pytest-django decide about database access; both replace the same method. So the ``django_db`` mark,
+``databases`` of a test class, and ``django_db_blocker`` mean the same here as for SQL.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WAY_OUT = (
 
 
 def check(settings: TableSettings, operation: str, params: Parameters) -> None:
-    """Raise ``AccessOutsideTest`` unless a request to the table may be sent now; record which items it writes."""
+    """Raise ``AccessOutsideTest`` unless a request to the table is allowed now, and record the items that it writes."""
     if redirects.is_own(settings):
         return
     if not _without_guard.get():
@@ -42,7 +42,7 @@ def check(settings: TableSettings, operation: str, params: Parameters) -> None:
 
 @contextmanager
 def allow_engine(endpoint_url: str) -> Iterator[None]:
-    """Within the block tests, and processes that they start, may reach every table of an engine that a test runs."""
+    """Allow tests and the processes that they start to reach every table of an engine that a test runs."""
     redirects.state.engines[endpoint_url] += 1
     redirects.publish()
     try:
@@ -54,9 +54,9 @@ def allow_engine(endpoint_url: str) -> Iterator[None]:
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Within the block every request is checked, also before and after there are test tables.
+    """Check every request within the block, even before and after there are test tables.
 
-    Processes that are started in it reach no other table either.
+    Processes that are started within the block cannot reach other tables either.
     """
     redirects.state.in_tests = True
     redirects.publish()
@@ -70,20 +70,20 @@ def guarded() -> Iterator[None]:
 
 
 def start() -> None:
-    """Check every request of this process, and keep a record of its writes."""
+    """Check every request of this process, and record its writes."""
     redirects.state.guard = check
     record.start()
 
 
 def stop() -> None:
-    """Check requests as before the tests, unless ``guarded()`` says otherwise."""
+    """Check requests as before the tests, unless a ``guarded()`` block is active."""
     record.stop()
     redirects.state.guard = check if redirects.state.in_tests else redirects.default_guard()
 
 
 @contextmanager
 def without_guard() -> Iterator[None]:
-    """Within the block nothing is asked: for making, emptying and removing the test tables themselves."""
+    """Do not check requests within the block, to create, empty and remove the test tables themselves."""
     token = _without_guard.set(True)
     try:
         yield
@@ -96,9 +96,9 @@ def _named(settings: TableSettings) -> str:
 
 
 def _refusal() -> BaseException | None:
-    """Why no connection may be opened at present; ``None`` if one of the aliases may be."""
+    """Return why no connection may be opened now, or ``None`` if one of the aliases allows it."""
     refusal: BaseException | None = None
-    # The default one says best what a test lacks.
+    # The error of the default alias explains best what a test lacks.
     for alias in sorted(connections, key=lambda each: each != DEFAULT_DB_ALIAS):
         try:
             BaseDatabaseWrapper.ensure_connection(cast(Any, _Probe(alias)))
@@ -110,7 +110,7 @@ def _refusal() -> BaseException | None:
 
 
 class _Probe:
-    """As much of a closed connection as the doors look at; opening it does nothing."""
+    """The members of a closed connection that Django's and pytest-django's checks use. Opening it has no effect."""
 
     connection = None
     in_atomic_block = False
@@ -121,7 +121,7 @@ class _Probe:
         self.wrap_database_errors: AbstractContextManager[None] = nullcontext()
 
     def connect(self) -> None:
-        """Let the request pass."""
+        """Allow the request."""
 
     def ensure_connection(self) -> None:
-        """What a door that stays shut has taken the place of, and does not call."""
+        """Do nothing: a check that refuses access has replaced this method and does not call it."""

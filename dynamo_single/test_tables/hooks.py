@@ -1,8 +1,9 @@
-"""Wrap Django's test runs: create, restore and remove test tables. A project may have SQL databases alone.
+"""Wrap Django's test runs: create, restore and remove test tables. A project may have only SQL databases.
 
-Django does not call an app when it creates test databases or when a test begins and ends, so ``wrapped_hooks()`` wraps
-these methods of its classes while tests run; decision 0019 has the reasons. A test and a class restore what they found,
-so that our engine supports transactions in the meantime: ``setUpTestData()`` is called once a class.
+Django does not call an app when it creates test databases or when a test begins and ends. ``wrapped_hooks()`` therefore
+wraps these methods of Django's classes while tests run; decision 0019 gives the reasons. A test and a class restore the
+contents that they found, so that our engine supports transactions in the meantime: ``setUpTestData()`` is called once a
+class.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from dynamo_single.test_tables.contents import VENDOR
 from dynamo_single.test_tables.record import Level
 from dynamo_single.test_tables.tables import Snapshot
 
-#: What tells parallel runs apart where no test database has a name that does: of xdist's worker, and of tox.
+#: The variables that distinguish parallel runs without a test database: tox's, and that of pytest-xdist's worker.
 _WORKERS = ("TOX_PARALLEL_ENV", "PYTEST_XDIST_WORKER")
 
 Method = Callable[..., Any]
@@ -35,7 +36,7 @@ Method = Callable[..., Any]
 
 @contextmanager
 def wrapped_hooks() -> Iterator[None]:
-    """While tests run: make test tables with the first test database, empty them, and guard every other table."""
+    """Create test tables with the first test database, empty them, and guard all other tables while tests run."""
     with ExitStack() as stack:
         for owner, name, wrapper in _WRAPPERS:
             original = inspect.getattr_static(owner, name)
@@ -52,11 +53,8 @@ def _wrapped(original: Any, wrapper: Callable[[Method], Method]) -> object:
     return wrapper(original)
 
 
-# the test databases
-
-
 class _Owner:
-    """The SQL database with which the test tables were made, and are removed."""
+    """The SQL database with which the test tables are created and removed."""
 
     creation: BaseDatabaseCreation | None = None
 
@@ -72,7 +70,7 @@ def _wrap_create(create: Method) -> Method:
             suffix = "_".join(filter(None, map(os.environ.get, _WORKERS)))
             tables.create_tables(suffix=suffix, keep=asked["keepdb"], verbosity=asked["verbosity"])
             _owner.creation = self
-            # Engines override this method, so it is wrapped where it is found. A forked process takes it along.
+            # Engines override this method, so that the instance's method is wrapped. A forked process inherits it.
             self.setup_worker_connection = _wrap_use_clone(self.setup_worker_connection)
         return create(self, *args, **kwargs)
 
@@ -127,38 +125,35 @@ def _arguments(method: Method, owner: object, args: tuple[object, ...], kwargs: 
     return bound.arguments
 
 
-# the tests
-
-
 class _TestContents:
-    """What a class or a test found in the test tables, until it is restored."""
+    """The contents of the test tables before a class or a test, until they are restored."""
 
     def __init__(self, level: Level) -> None:
         self._level = level
         self._snapshot: Snapshot | None = None
 
     def take(self) -> None:
-        """Keep what is there before a test, or a class of tests, begins."""
-        self.give_back()  # a test whose preparation was interrupted has no end
+        """Store the contents before a test or a class of tests begins."""
+        self.give_back()  # a test whose preparation was interrupted did not restore them
         if tables.are_in_use():
             self._snapshot = tables.snapshot()
             record.enter(self._level)
 
     def give_back(self, *, look: bool = False) -> None:
-        """Restore it; ``look`` finds also what is in no record, by a Scan."""
+        """Restore the contents. With ``look``, a Scan also finds changes that were not recorded."""
         snapshot, self._snapshot = self._snapshot, None
         if snapshot is not None and tables.are_in_use():
             tables.restore(snapshot, look=look)
             record.leave(self._level)
 
     def empty(self) -> None:
-        """Delete everything before Django flushes SQL: what its handlers then create, they find as little as in SQL."""
+        """Delete all items before Django flushes SQL, so that handlers of the flush find neither SQL rows nor items."""
         if self._snapshot is not None and tables.are_in_use():
             tables.restore({})
 
 
 class _FinalScan:
-    """Whether the test that runs is the last one before the test tables are scanned."""
+    """Whether the test tables are scanned after the running test."""
 
     is_due = False
 
@@ -167,12 +162,12 @@ _by_class, _by_test, _final_scan = _TestContents(Level.CLASS), _TestContents(Lev
 
 
 def look_after_test(is_due: bool) -> None:
-    """Scan the test tables at the end of the next test, or do not; test functions have no class that would do it."""
+    """Set whether the test tables are scanned after the next test. Test functions have no class that would do so."""
     _final_scan.is_due = is_due
 
 
 def _rolls_back(test: object) -> bool:
-    """Whether Django rolls back what the test did, and does not flush."""
+    """Return whether Django rolls the test back rather than flushing the database."""
     return isinstance(test, TestCase) and all(each.features.supports_transactions for each in _connections(test))
 
 
@@ -209,7 +204,7 @@ def _wrap_skipped_class(tear_down: Method) -> Method:
     @wraps(tear_down)
     def tearDownClass(cls: object) -> None:
         tear_down(cls)
-        _by_test.give_back()  # the first test is prepared with its class, also if it is skipped then
+        _by_test.give_back()  # the first test is prepared with its class, even if the class is then skipped
 
     return tearDownClass
 
@@ -221,7 +216,7 @@ def _wrap_pre_setup(pre_setup: Method) -> Method:
         try:
             pre_setup(cls)
         except BaseException:
-            _by_test.give_back()  # Django does not end a test whose fixtures failed
+            _by_test.give_back()  # Django does not tear down a test whose fixtures failed
             raise
 
     return _pre_setup
@@ -245,7 +240,7 @@ def _wrap_rollback(roll_back: Method) -> Method:
     def _rollback_atomics(cls: object, atomics: object) -> None:
         ours: list[Any] = [each for each in _connections(cls) if each.vendor == VENDOR]
         for connection in ours:
-            connection.writes.forget()  # here they are undone
+            connection.writes.forget()  # these writes are rolled back here
         roll_back(cls, atomics)
 
     return _rollback_atomics

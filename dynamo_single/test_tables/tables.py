@@ -1,8 +1,8 @@
-"""The test tables of a run: created on the local engine that runs, or on one that is started, and removed at the end.
+"""The test tables of a run: created on a running local engine or on a new one, and removed at the end.
 
-Each table of ``DYNAMO_SINGLE`` gets one, ``test_<name>_<worker>_run<id>``, so that two runs at the same time share
-no table. With ``--keepdb`` the name has no run. A table that is not on this machine is never touched: its test table is
-created on a local engine.
+Each table of ``DYNAMO_SINGLE`` gets a test table ``test_<name>_<worker>_run<id>``, so that two simultaneous runs do not
+share a table. With ``--keepdb`` the name does not contain the run. Tables that are not on this machine are never used:
+their test tables are created on a local engine.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from dynamo_single.test_tables import contents, guard, record, runs
 from dynamo_single.test_tables.contents import Contents
 
 PREFIX: Final = "test_"
-#: What of a table's own name is taken over: DynamoDB takes 255 characters, and a prefix and suffixes are added.
+#: The most characters of a table's name in a test table's name: DynamoDB allows 255 (AWS API reference, CreateTable).
 _LONGEST_NAME: Final = 200
 
-#: What all test tables hold.
+#: The contents of all test tables.
 Snapshot = Mapping[Place, Contents]
 
 
 class _Run:
-    """What this process has set up."""
+    """The engine and the test tables that this process has set up."""
 
     def __init__(self) -> None:
         self.engine: LocalEngine | None = None
         self.bases: dict[TableSettings, TableSettings] = {}
-        #: What the test tables hold but for the items that the record names; ``None`` if only a Scan can tell.
+        #: The contents of the test tables except for recorded writes; ``None`` if only a Scan can tell.
         self.known: Snapshot | None = None
 
 
@@ -53,15 +53,15 @@ _run: Final = _Run()
 
 
 def are_in_use() -> bool:
-    """Whether test tables stand in for the tables of the settings."""
+    """Return whether test tables replace the tables of the settings."""
     return bool(redirects.state.stand_ins)
 
 
 def create_tables(*, suffix: str = "", keep: bool = False, verbosity: int = 1) -> None:
     """Create an empty test table for each table of the settings, and use them from now on.
 
-    The tables that dead runs left on the same engines are removed first. With ``keep`` the tables of an earlier run
-    with ``keep`` are emptied and brought up to the settings.
+    First removes tables on the same engines that interrupted runs left. With ``keep``, it empties the tables of an
+    earlier run with ``keep`` and updates them to the settings.
     """
     _run.bases = _test_tables(suffix if keep else runs.run_suffix(suffix))
     for endpoint in dict.fromkeys(base.endpoint_url for base in _run.bases.values()):
@@ -77,7 +77,7 @@ def create_tables(*, suffix: str = "", keep: bool = False, verbosity: int = 1) -
 
 
 def clone_tables(suffix: str, *, keep: bool = False) -> None:
-    """Copy each test table, with all that it holds, into one for a parallel process."""
+    """Copy each test table with its contents for a parallel process."""
     for base in _run.bases.values():
         table = table_at(_with_suffix(base, suffix))
         _prepare(table, keep=keep)
@@ -85,13 +85,13 @@ def clone_tables(suffix: str, *, keep: bool = False) -> None:
 
 
 def use_clone(suffix: str) -> None:
-    """In a parallel process: use the copies that its parent has made. The process may be forked or spawned."""
+    """Use the copies that the parent of a parallel process created. The process may be forked or spawned."""
     declared = {settings: redirects.stand_in_for(settings) for settings in _declared()}
     _use({settings: _with_suffix(base, suffix) for settings, base in declared.items()})
 
 
 def remove_tables(suffix: str = "") -> None:
-    """Delete the test tables, or those of a parallel process."""
+    """Delete the test tables, or the copies of a parallel process."""
     for base in _run.bases.values():
         _delete(table_at(_with_suffix(base, suffix) if suffix else base))
 
@@ -109,19 +109,19 @@ def use_settings_tables() -> None:
 
 
 def snapshot() -> Snapshot:
-    """Return what the test tables hold. Sends a Scan of each if anything was written since they were last known."""
+    """Return the contents of the test tables. Sends a Scan of each if anything was written since the last one."""
     if _run.known is None or not record.is_empty():
-        record.take_keys()  # first: what another thread writes during the Scan is noted for the next time
+        record.take_keys()  # first, so that writes of another thread during the Scan are recorded for the next time
         _run.known = {place: contents.read(table) for place, table in _tables()}
     return _run.known
 
 
 def restore(wanted: Snapshot, *, look: bool = False) -> None:
-    """Make the test tables hold these items and no others.
+    """Make the test tables contain exactly these items.
 
-    Writes the items that the record names, and those in which ``wanted`` differs from what was known, in batches of 25.
-    Sends a Scan of each table first, and writes the differences that it shows, if ``look`` is set or something else may
-    have written: a process that was started, another client, or a request without keys.
+    Writes the recorded items, and items in which ``wanted`` differs from the known contents, in batches of 25. With
+    ``look``, or if another writer is possible (a started process, another client, or a request without keys), it first
+    sends a Scan of each table and writes the differences.
     """
     known, _run.known = _run.known, None
     written = record.take_keys()
@@ -144,12 +144,12 @@ def _changed(before: Contents, after: Contents) -> set[tuple[str, str]]:
 
 
 def as_text() -> str:
-    """What the test tables hold, as text, in the order of the settings: a parallel process has other names."""
+    """Return the contents as text, in the order of the settings, since a parallel process has other table names."""
     return json.dumps([contents.as_text(contents.read(table)) for _, table in _tables()])
 
 
 def from_text(text: str) -> None:
-    """Make the test tables hold what a text says."""
+    """Restore the contents of the test tables from a text."""
     for (_, table), items in zip(_tables(), json.loads(text), strict=True):
         contents.restore(table, contents.from_text(items))
 
@@ -171,7 +171,7 @@ def _declared() -> list[TableSettings]:
 
 
 def _test_tables(suffix: str) -> dict[TableSettings, TableSettings]:
-    """The test table of each table of the settings; two aliases of one table share it, and no two tables do."""
+    """Return the test table of each table. Two aliases of one table share it; two tables never do."""
     known: dict[Place, Place] = {}
     found = {}
     for declared in _declared():
@@ -194,7 +194,7 @@ def _with_suffix(base: TableSettings, suffix: str) -> TableSettings:
 
 
 def _endpoint(settings: TableSettings) -> str:
-    """The local engine that the settings name, if it runs; otherwise one of this run."""
+    """Return the settings' local engine if it runs; otherwise the engine of this run."""
     parts = urlsplit(settings.endpoint_url or "")
     if settings.is_local and answers(parts.port or (443 if parts.scheme == "https" else 80), parts.hostname or ""):
         return str(settings.endpoint_url)
@@ -219,8 +219,10 @@ def _delete(table: Table) -> None:
 
 
 def _remove_leftovers(endpoint: str | None, verbosity: int) -> None:
-    """Delete the test tables of runs that have ended without removing them. Sends ListTables for each 100 names, and a
-    DescribeTable for each table of a run of which this machine has no lock file."""
+    """Delete the test tables of runs that ended without removing them.
+
+    Sends a ListTables for each 100 names, and a DescribeTable for each table of a run without a lock file here.
+    """
     any_base = next(base for base in _run.bases.values() if base.endpoint_url == endpoint)
     with guard.without_guard():
         for name in _names_of_tables(table_at(any_base)):
