@@ -18,7 +18,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from django.contrib.admin.sites import AdminSite, all_sites
 from django.urls import resolvers
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from dynamo_single.engines import DYNOXIDE, available_engines
 from dynamo_single.table import SentRequest, Table, capture_requests, get_table, redirects
@@ -43,9 +43,15 @@ gc.set_threshold(200_000, 20, 20)
 # With each other ROOT_URLCONF Django works all addresses out again. What a pattern means stays, and takes half of that.
 resolvers.normalize = cache(resolvers.normalize)
 
-# Timings are no matter of tests: another process may take the processor meanwhile. A property without a number of its
-# own is tried with 15 examples; in a deep run with 200, which is twice what Hypothesis takes.
-settings.register_profile("tests", deadline=None, max_examples=examples(15, 200))
+# Timings are no matter of tests: another process may take the processor meanwhile. What a function's fixtures make is
+# the same for all examples of a property, which begin by emptying it. A property without a number of its own is tried
+# with 15 examples; in a deep run with 200, which is twice what Hypothesis takes.
+settings.register_profile(
+    "tests",
+    deadline=None,
+    max_examples=examples(15, 200),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 settings.load_profile("tests")
 
 ROOT = Path(__file__).resolve().parent.parent

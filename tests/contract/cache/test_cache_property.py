@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from django.core.cache import caches
 from django.test import override_settings
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import NotSupported
@@ -49,7 +49,7 @@ def result(cache: Any, method: str, args: tuple[Any, ...]) -> Any:
 
 
 @given(calls=st.lists(CALLS, max_size=15), split=st.booleans())
-@settings(max_examples=examples(30, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30, 60))
 def test_it_is_as_the_cache_in_memory(table: Table, calls: list[tuple[str, Any]], split: bool) -> None:
     """Results and contents are the same after every call, whichever calls came before."""
     ours = {"BACKEND": BACKEND, "OPTIONS": {"LARGE_VALUES": "split" if split else "refuse"}}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.db.models import GenericIPAddressField
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.catalog.models import Sample
@@ -51,7 +51,7 @@ VALUES = {
 
 
 @given(values=st.fixed_dictionaries({}, optional=VALUES))
-@settings(max_examples=examples(15, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15, 60))
 def test_what_is_saved_is_what_is_read(values: dict[str, Any]) -> None:
     """Every attribute type gives back exactly the value that was stored."""
     sample = Sample.objects.create(sample_id=str(uuid.uuid4()), **values)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.db.models import F
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.contrib.doctor import verify
@@ -59,11 +59,7 @@ def model(table: Table) -> Iterator[Any]:
 
 
 @given(steps=STEPS)
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(max_examples=EXAMPLES)
 def test_every_reader_sees_what_the_last_writer_meant(model: Any, table: Table, steps: list[tuple[Any, ...]]) -> None:
     """Whatever version wrote an item, and whoever has brought it up to date."""
     History(model, table).go(steps)

@@ -146,7 +146,7 @@ def same_rows(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> bool:
     return all(same(our, their) for our, their in pairs)
 
 
-QUICKLY = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+QUICKLY = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.usefixtures("table")

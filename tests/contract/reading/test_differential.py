@@ -208,7 +208,7 @@ def key(entry: Any) -> tuple[str, int]:
     entries=ENTRIES,
     questions=st.lists(QUESTION, min_size=1, max_size=10),
 )
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 def test_a_queryset_and_a_list_agree(
     models: tuple[Any, Any], entries: list[dict[str, Any]], questions: list[dict[str, Any]]
 ) -> None:

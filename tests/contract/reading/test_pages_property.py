@@ -165,7 +165,7 @@ def budget_of(queryset: Any, walk: dict[str, Any]) -> int | None:
 
 @pytest.mark.usefixtures("table")
 @given(entries=ENTRIES, walk=WALK)
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 def test_what_is_left_alone_is_given_once(entries: list[dict[str, Any]], walk: dict[str, Any]) -> None:
     """Forwards with writes between the pages, then back again: each untouched object comes once, and in its place."""
     fill(entries)
@@ -207,7 +207,7 @@ def test_what_is_left_alone_is_given_once(entries: list[dict[str, Any]], walk: d
 
 @pytest.mark.usefixtures("table")
 @given(entries=ENTRIES, walk=WALK, place=st.integers(0, 20), size=st.integers(1, 5))
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 def test_pages_begin_and_end_at_any_object(
     entries: list[dict[str, Any]], walk: dict[str, Any], place: int, size: int
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.db.models import F, Q
 from django.db.models.lookups import GreaterThan
 from django.utils import timezone
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import ConditionNotMet, NotSupported, UnknownField
@@ -195,7 +195,7 @@ CONDITIONS = st.recursive(
 )
 
 
-@settings(max_examples=examples(30, 150), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30, 150))
 @given(values=st.tuples(VALUES, VALUES, VALUES, VALUES), condition=CONDITIONS)
 def test_python_and_the_engine_agree_on_every_pair(table: Table, values: Any, condition: Condition) -> None:
     a, b, x, y = values

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.clock import EPOCH
@@ -115,7 +115,7 @@ class History:
         self.clock.move(timedelta(seconds=seconds))
 
 
-@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES)
 @given(history=HISTORY)
 def test_shards_are_like_one_list(table: Table, history: dict[str, Any]) -> None:
     """In order, nothing twice, nothing lost, and one object of an identity, whatever is done between two pages."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.db.models.signals import post_init
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import UnexpectedItem, UnknownField
@@ -160,7 +160,7 @@ def test_unknown_names_are_refused() -> None:
 
 
 @given(values=st.fixed_dictionaries({}, optional=VALUES))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 def test_rows_have_the_values_of_objects(values: dict[str, Any]) -> None:
     """For every type of attribute, read alone or with all others, a row holds what the object holds."""
     sample = Sample.objects.create(sample_id=str(uuid.uuid4()), **values)

@@ -22,7 +22,6 @@ PHASES = [Phase.generate, Phase.reuse, *([Phase.shrink] if "MACHINE_SHRINK" in o
 BUDGET = settings(
     max_examples=EXAMPLES,
     stateful_step_count=STEPS,
-    deadline=None,
     phases=PHASES,
     suppress_health_check=list(HealthCheck),
 )

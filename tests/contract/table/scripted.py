@@ -8,7 +8,6 @@ import socket
 import ssl
 import struct
 import threading
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -73,6 +72,8 @@ class Scripted:
     check: Callable[[dict[str, str], bytes], None] | None = None
     #: For each of the next connections, the bytes that it gets instead of a handshake; none reset it.
     breaks: list[bytes] = field(default_factory=list)
+    #: Set when the block ends: what is delayed then is not sent any more.
+    over: threading.Event = field(default_factory=threading.Event)
     #: Refuses connections from now on.
     stop: Callable[[], None] = lambda: None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -91,6 +92,7 @@ def scripted(*steps: Step, tls: ssl.SSLContext | None = None) -> Iterator[Script
     with ExitStack() as stack:
         state.port = stack.enter_context(listening(lambda connection: _serve(state, connection, tls)))
         state.stop = stack.close
+        stack.callback(state.over.set)
         yield state
 
 
@@ -129,12 +131,11 @@ def _one_request(state: Scripted, connection: socket.socket) -> bool:
         body += connection.recv(65536)
     if state.check is not None:
         state.check(headers, body)
-    if state.pause:
-        time.sleep(state.pause)
+    state.over.wait(state.pause)
     step = state.take(headers, body)
-    time.sleep(step.delay)
     for each in [step.given[at : at + 1] for at in range(len(step.given))] if step.drip else [step.given]:
-        time.sleep(step.drip)
+        if state.over.wait(step.drip or step.delay):
+            return False
         connection.sendall(each)
     if step.end == "garbled":
         socket.socket.sendall(connection, b"no record of TLS\r\n")

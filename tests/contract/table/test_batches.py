@@ -126,13 +126,17 @@ def test_there_are_no_more_requests_at_once_than_connections(monkeypatch: pytest
     monkeypatch.setattr(table, "settings", replace(table.settings, max_pool_connections=2))
     running: set[int] = set()
     most: list[int] = []
-    lock = threading.Lock()
+    lock, both = threading.Lock(), threading.Barrier(2)
 
     def note(operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
         with lock:
             running.add(threading.get_ident())
             most.append(len(running))
-        threading.Event().wait(0.01)
+            first = len(most) <= 2
+        if first:
+            both.wait(60)
+        else:
+            threading.Event().wait(0.01)
         with lock:
             running.discard(threading.get_ident())
         return {"Responses": {}}

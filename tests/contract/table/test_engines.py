@@ -106,17 +106,20 @@ def test_a_busy_port_is_a_clear_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
-    [("echo out of order; exit 3", "ended at once on port .*out of order"), ("exec sleep 60", "did not answer")],
+    ("script", "told", "seconds"),
+    [
+        ("echo out of order; exit 3", "ended at once on port .*out of order", 60),
+        ("exec sleep 60", "did not answer", 0.3),
+    ],
 )
 def test_an_engine_that_does_not_come_up_is_told_with_its_own_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str, seconds: float
 ) -> None:
     """A child that ends or stays silent is an error, and is not left running."""
     program = tmp_path / "engine"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    monkeypatch.setattr(engines, "START_SECONDS", 0.3)
+    monkeypatch.setattr(engines, "START_SECONDS", seconds)
     broken = LocalEngine(Engine("Dynoxide", (str(program),), "listening on"))
     with pytest.raises(EngineNotStarted, match=told):
         broken.start()

@@ -189,18 +189,18 @@ def silent(port: int) -> Any:
 
 def test_silent_engine_costs_a_page_its_timeout(get: Any) -> None:
     """The bounds of a single request are much longer."""
-    with scripted(*[Step(delay=5)] * 9) as server, silent(server.port):
+    with scripted(*[Step(delay=60)] * 9) as server, silent(server.port):
         begun = time.monotonic()
         assert_unavailable(get("awaited"))
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < 20
 
 
 def test_page_that_goes_on_sends_no_more(get: Any) -> None:
     """Twenty reads have the time of one."""
-    with scripted(*[Step(delay=5)] * 30) as server, silent(server.port):
+    with scripted(*[Step(delay=60)] * 30) as server, silent(server.port):
         begun = time.monotonic()
         assert get("repeated").content == b"20"
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < 20
         assert len(server.requests) <= 2
 
 

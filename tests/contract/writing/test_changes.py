@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import ConditionFailed
@@ -69,7 +69,7 @@ CHANGES = st.one_of(
 )
 
 
-@settings(max_examples=examples(50, 300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50, 300))
 @given(item=ITEMS, change=CHANGES)
 def test_python_and_dynamodb_make_the_same(table: Table, item: dict[str, Any], change: Change) -> None:
     """The same places have what the change needs, and the same values come out."""

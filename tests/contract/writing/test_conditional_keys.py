@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.db.models import F, Q
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_single import counters, models, transactions
@@ -246,7 +246,7 @@ def write(how: str, pk: str, values: dict[str, Any], stale: dict[str, Any]) -> N
                 obj.save()
 
 
-@settings(max_examples=examples(15, 200), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15, 200))
 @given(st.lists(WRITES, min_size=1, max_size=8))
 def test_the_index_holds_what_meets_the_condition_after_any_writes(table: Table, writes: list[Any]) -> None:
     """Also by objects that were read before others wrote."""

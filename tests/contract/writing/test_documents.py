@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import StaleObject
@@ -294,7 +294,7 @@ VALUES = st.recursive(
 MAPS = st.dictionaries(st.sampled_from(["a", "b", "c.d", "0"]), VALUES, max_size=4)
 
 
-@settings(max_examples=examples(15, 150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15, 150))
 @given(before=MAPS, after=MAPS)
 def test_what_is_stored_is_what_the_object_holds(table: Table, before: dict[str, Any], after: dict[str, Any]) -> None:
     """Without another writer, whatever became of a map."""
@@ -308,7 +308,7 @@ def test_what_is_stored_is_what_the_object_holds(table: Table, before: dict[str,
         stock.save()
 
 
-@settings(max_examples=examples(15, 100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15, 100))
 @given(before=MAPS, mine=MAPS, theirs=MAPS)
 def test_two_writers_differences_commute(table: Table, before: Any, mine: Any, theirs: Any) -> None:
     """Differences on disjoint places come to the same in whichever order they are saved."""

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import DynamoSingleError
@@ -83,7 +83,7 @@ def act(obj: Any, way: str, change: tuple[str, Any]) -> None:
         WRITERS[way](obj, *change)
 
 
-@settings(max_examples=examples(15, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15, 60))
 @given(DOCUMENTS, STEPS)
 def test_two_writers_leave_what_is_extracted_as_the_document_has_it(
     table: Table,

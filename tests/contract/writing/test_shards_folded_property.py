@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_single import clock
@@ -100,7 +100,7 @@ class Life:
 
 
 @pytest.mark.parametrize("folds", [True, False], ids=["folded", "spelled"])
-@settings(max_examples=EXAMPLES // 3, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES // 3)
 @given(
     skews=st.lists(SKEW, min_size=3, max_size=3),
     steps=st.lists(st.one_of(CREATE, CREATE, CREATE, GROW, WAIT, WAIT, READ, REPAIR), min_size=10, max_size=30),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_single import clock
@@ -113,7 +113,7 @@ class Life:
         self.time.move(timedelta(seconds=seconds))
 
 
-@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES)
 @given(
     skews=st.lists(SKEW, min_size=3, max_size=3),
     steps=st.lists(st.one_of(CREATE, CREATE, CREATE, GROW, WAIT, WAIT, READ), min_size=10, max_size=40),

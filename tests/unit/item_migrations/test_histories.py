@@ -351,7 +351,6 @@ class Histories(RuleBasedStateMachine):
 Histories.TestCase.settings = settings(
     max_examples=EXAMPLES,
     stateful_step_count=20,
-    deadline=None,
     # Shrinking a history takes minutes: HISTORY_SHRINK=1 asks for it.
     phases=[Phase.generate, Phase.reuse, *([Phase.shrink] if "HISTORY_SHRINK" in os.environ else [])],
 )

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from dynamo_single import models
@@ -156,7 +156,7 @@ def compare_decisions(layout: ModelLayout, where: Condition) -> None:
                 assert found.foreign[each.shape].applies((each,)) == expected, each
 
 
-@settings(max_examples=examples(30, 600), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30, 600))
 @given(st.data())
 def test_decisions_are_those_of_the_characters(data: st.DataObject) -> None:
     """For any templates and any values, each range is shared by the rule exactly if its characters say so."""
@@ -175,7 +175,7 @@ def _kind(layout: ModelLayout, name: str) -> str:
 
 
 @pytest.mark.parametrize("group", in_tens(registry.all_models()), ids=lambda group: group[0]._meta.label)
-@settings(max_examples=examples(2, 15), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(2, 15))
 @given(data=st.data())
 def test_real_models_decide_as_their_characters(group: Sequence[Any], data: st.DataObject) -> None:
     """The same holds of every declared model, among all the models of its table."""

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import NoAccessPattern
@@ -205,7 +205,7 @@ def expected(query: Query, items: Iterable[Mapping[str, Any]]) -> list[Mapping[s
     return wanted
 
 
-@settings(max_examples=examples(100, 600), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100, 600))
 @given(
     stores,
     bases,
@@ -250,7 +250,7 @@ def row(item: Mapping[str, Any], ordering: list[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("separator", ["#", " ", "#X#", ""])
-@settings(max_examples=examples(25, 150), deadline=None)
+@settings(max_examples=examples(25, 150))
 @given(bounds=st.lists(st.tuples(st.sampled_from(["lt", "lte", "gt", "gte"]), names), min_size=1, max_size=3))
 def test_bounds_of_text_are_exact(separator: str, bounds: list[tuple[str, str]]) -> None:
     """Every combination of bounds finds the values between them, last part or not, after a prefix or not."""
