@@ -1,4 +1,4 @@
-"""Users and groups in DynamoDB: the models that a project's own derive from."""
+"""Users and groups in DynamoDB: the abstract models for those of a project."""
 
 from dynamo_single.auth.groups import AbstractGroup, AbstractMembership, GroupManager, Groups, Members
 from dynamo_single.auth.users import (

@@ -1,7 +1,7 @@
-"""Groups of users in DynamoDB, and the memberships: the abstract models, and the relations between them and users.
+"""Groups of users in DynamoDB and their memberships: the abstract models, and the relations between groups and users.
 
-A user's own item holds the identifiers of the groups, and that decides; a membership item beside it, written in the
-same transaction, is there to list a group's members. This module must not know how permissions are checked.
+A user's item stores the identifiers of the groups and is authoritative. A separate membership item, written in the same
+transaction, serves the list of a group's members. This module must not depend on how permissions are checked.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ M = TypeVar("M", bound=models.Model)
 
 
 class Related:
-    """What the two descriptors share: they name the model of the memberships."""
+    """The base of both relation descriptors, which name the model of the memberships."""
 
-    #: The membership's reference to what the manager gives.
+    #: The membership's reference to the objects that the manager returns.
     gives: str
     manager: type[MembershipManager]
 
@@ -68,17 +68,17 @@ class Related:
 
     @cached_property
     def end(self) -> End:
-        """This end of the relation."""
+        """The end of the relation on this side."""
         takes = self.through._meta.get_field("user" if self.gives == "group" else "group")
         return End(self.through, takes, self.through._meta.get_field(self.gives), self.name, self.gives == "user")
 
     @property
     def model(self) -> Any:
-        """The model of what the manager gives."""
+        """The model of the objects that the manager returns."""
         return self.end.model
 
     def way_out(self, path: str) -> str:
-        """Where to ask what ``filter()`` by the relation would ask."""
+        """Return the alternative to a ``filter()`` by the relation."""
         raise NotImplementedError
 
     @cached_property
@@ -91,51 +91,51 @@ class Related:
 
 
 class Groups(Related):
-    """``groups = Groups("Membership")`` on a user model gives ``user.groups``, a manager of the user's groups.
+    """Declare ``groups = Groups("Membership")`` on a user model, for a manager ``user.groups`` of the user's groups.
 
-    Reading it is one strongly consistent request, and none for a user without groups. ``add``, ``remove``, ``set`` and
-    ``clear`` are one transaction each, whatever the number of groups.
+    Reading the groups sends one strongly consistent request, or none for a user without groups. ``add``, ``remove``,
+    ``set`` and ``clear`` send one transaction each, for any number of groups.
     """
 
     gives = "group"
     manager = GroupsManager
 
     def way_out(self, path: str) -> str:
-        """The members of a group are read from the group."""
+        """Return the alternative: read the members of a group from the group."""
         members = next((name for name, each in vars(self.model).items() if isinstance(each, Members)), "user_set")
         return f"no query goes through groups. group.{members} gives a group's members, for .filter(...) too"
 
 
 class Members(Related):
-    """``user_set = Members("Membership")`` on a group model gives ``group.user_set``, a manager of its members.
+    """Declare ``user_set = Members("Membership")`` on a group model, for a manager ``group.user_set`` of its members.
 
-    Reading it is one Query a megabyte of memberships, of an index and so eventually consistent, and one strongly
-    consistent BatchGetItem for each hundred users; nobody who has left the group is among them. ``add``, ``remove``,
-    ``set`` and ``clear`` are one transaction for each user.
+    Reading the members sends one Query per megabyte of memberships, on an index and therefore eventually consistent,
+    and one strongly consistent BatchGetItem for each hundred users. The second one excludes users who have left the
+    group. ``add``, ``remove``, ``set`` and ``clear`` send one transaction for each user.
     """
 
     gives = "user"
     manager = MembersManager
 
     def way_out(self, path: str) -> str:
-        """The groups of a user are read from the user."""
+        """Return the alternative: read the groups of a user from the user."""
         groups = next((name for name, each in vars(self.model).items() if isinstance(each, Groups)), "groups")
         return f"no query goes through memberships. user.{groups} gives the groups of a user"
 
 
 class ByUnique(models.Manager[M]):
-    """Finds objects by what is unique about them, strongly consistent."""
+    """A manager that finds objects by their unique values, strongly consistent."""
 
     def get_by_unique(self, attribute: str, value: object) -> M:
-        """The object that holds a value of a unique attribute, also one that was stored just now.
+        """Return the object that holds a value of a unique attribute, even if it was stored just now.
 
-        Two GetItems, strongly consistent; one if nothing holds it. A damaged claim, or one of an object that does not
-        hold it, is nobody's: the log names it, and what repairs it.
+        Sends two strongly consistent GetItems, or one if no object holds the value. If the claim is damaged, or its
+        object does not hold the value, the method logs an error with the fix and raises ``DoesNotExist``.
         """
         return run(self._by_unique(attribute, value))
 
     async def aget_by_unique(self, attribute: str, value: object) -> M:
-        """See ``get_by_unique()``."""
+        """Return the same as ``get_by_unique()``, asynchronously."""
         if all_plain(type(self), ("get_by_unique",)):
             return await self._by_unique(attribute, value)
         return await sync_to_async(self.get_by_unique)(attribute, value)
@@ -151,29 +151,29 @@ class ByUnique(models.Manager[M]):
         except (UnexpectedItem, UnreadableItem) as error:
             logger.error("%s: nobody is found by %s. %s", self.model._meta.label, attribute, error)
         except (InvalidValue, self.model.DoesNotExist):
-            pass  # what cannot be stored is nobody's
+            pass  # no object holds a value that cannot be stored
         raise self.model.DoesNotExist(f"No {self.model._meta.label} has {attribute} {shown(value)}.")
 
 
 class GroupManager(ByUnique[M]):
-    """Finds groups by their names."""
+    """A manager that finds groups by their names."""
 
     def get_by_natural_key(self, name: str) -> M:
-        """The group of this name: two GetItems, strongly consistent."""
+        """Return the group with this name: two strongly consistent GetItems."""
         return self.get_by_unique("name", name)
 
     async def aget_by_natural_key(self, name: str) -> M:
-        """See ``get_by_natural_key()``."""
+        """Return the same as ``get_by_natural_key()``, asynchronously."""
         if all_plain(type(self), ("get_by_natural_key",)):
             return await self.aget_by_unique("name", name)
         return await sync_to_async(self.get_by_natural_key)(name)
 
 
 class AbstractGroup(models.Model):
-    """Django's ``Group`` in DynamoDB: users in it have its permissions.
+    """Django's ``Group`` in DynamoDB. Its users have its permissions.
 
-    A subclass adds the identifier, the keys and ``user_set = Members("Membership")``. Never give a new group the
-    identifier of one that was deleted.
+    A subclass adds the identifier, the keys and ``user_set = Members("Membership")``. Never reuse the identifier of a
+    deleted group.
     """
 
     name = models.UnicodeAttribute(_("name"), max_length=150, unique=True)
@@ -190,13 +190,13 @@ class AbstractGroup(models.Model):
         return self.name
 
     def natural_key(self) -> tuple[str]:
-        """The name."""
+        """Return the name."""
         return (self.name,)
 
     async def _hard_deleted(
         self, terms: CallerConditions, pending: Block | None, origin: object = None
     ) -> tuple[int, dict[str, int]]:
-        # Without the group there are no rights, whatever the users hold; that is tidied up afterwards.
+        # Users have no rights from a group that does not exist. Removing it from their items can therefore follow.
         counts = await super()._hard_deleted(terms, pending, origin)
         members = next((value for value in vars(type(self)).values() if isinstance(value, Members)), None)
         if counts[0] and members is not None:
@@ -205,10 +205,10 @@ class AbstractGroup(models.Model):
 
 
 class AbstractMembership(models.Model):
-    """That a user is in a group: an item that follows from the user's, for listing a group's members.
+    """A user's membership of a group: an item derived from the user's item that serves the list of a group's members.
 
-    A subclass adds the references ``user`` and ``group`` and the keys: the primary key in the user's partition, and an
-    ``IndexKey`` in a partition of the group. Its items are written by ``user.groups`` and ``group.user_set`` only.
+    A subclass adds the references ``user`` and ``group``, a primary key in the user's partition, and an ``IndexKey`` in
+    a partition of the group. Only ``user.groups`` and ``group.user_set`` write memberships.
     """
 
     user_id: str
@@ -225,7 +225,7 @@ class AbstractMembership(models.Model):
         return f"{self.user_id} in {self.group_id}"
 
     def save(self, *args: object, **options: object) -> NoReturn:
-        """Refused: the user's item decides who is in a group."""
+        """Raise ``NotSupported``: the user's item decides who is in a group."""
         raise self._refused("saved")
 
     async def _hard_deleted(self, terms: CallerConditions, pending: Block | None, origin: object = None) -> NoReturn:

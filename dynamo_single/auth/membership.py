@@ -1,7 +1,10 @@
 """The managers ``user.groups`` and ``group.user_set``: the relation between users and groups.
 
-The item of a user contains the identifiers of the groups and decides who is in a group. One membership item for each
-of them lists the members of the group. One transaction writes both. This module must not know permissions.
+The item of a user contains the identifiers of the groups and decides who is in a group. One membership item for each of
+them lists the members of the group. One transaction writes both.
+
+Queries on ``user.groups`` may ignore case, because a user has few groups and their names are compared in memory. Other
+querysets need a ``CanonicalAttribute`` for that. This module must not know permissions.
 """
 
 from __future__ import annotations
@@ -33,10 +36,6 @@ else:
     _QuerySet = object
 
 
-# ``user.groups`` without regard to case: the names of one user's groups are few, and are compared in memory.
-#
-# Any other queryset needs a ``CanonicalAttribute`` for that. This module must not know memberships.
-
 _COMPARED: dict[str, Callable[[str, str], bool]] = {
     "iexact": str.__eq__,
     "icontains": str.__contains__,
@@ -45,13 +44,13 @@ _COMPARED: dict[str, Callable[[str, str], bool]] = {
 
 
 class GroupsAsked(Asked, frozen=True):
-    """What is asked of the groups of one user, and which groups these are."""
+    """A query for the groups of one user, with the identifiers of these groups."""
 
     group_ids: tuple[str, ...] = ()
 
 
 class GroupsQuerySet(_QuerySet):
-    """The groups of one user. A condition without regard to case reads all of them first: one BatchGetItem."""
+    """The groups of one user. A condition that ignores case first reads all of them: one BatchGetItem."""
 
     def _reads_before(self) -> bool:
         return super()._reads_before() or self._is_folded()
@@ -80,7 +79,7 @@ def _is_folded(condition: Any) -> bool:
 
 
 def _replaced(query: Any, where: Any, groups: list[Any]) -> WhereNode:
-    """The conditions with each one without regard to case as the keys of the groups that it holds for."""
+    """Return the conditions, with each condition that ignores case replaced by the keys of the matching groups."""
     found = WhereNode(connector=where.connector, negated=where.negated)
     for child in where.children:
         if isinstance(child, WhereNode):
@@ -95,16 +94,16 @@ def _replaced(query: Any, where: Any, groups: list[Any]) -> WhereNode:
     return found
 
 
-#: The most groups of one user: all of them are read by one BatchGetItem, and go with the user in one transaction.
+#: The most groups of one user: one BatchGetItem reads all of them, and one transaction writes them with the user.
 MAX_GROUPS = 90
-#: How often a change of a user's groups is made again because another writer was faster.
+#: How often a change of a user's groups is retried after a concurrent change.
 ATTEMPTS = 8
-#: From the groups that a user is in to those that the user will be in.
+#: Converts the current groups of a user to the new ones.
 Change = Callable[[set[str]], set[str]]
 
 
 async def change_groups(user: Any, change: Change) -> None:
-    """Change a user's groups: one transaction; a GetItem before it if the object is outdated or shows no change."""
+    """Change a user's groups: one transaction, after a GetItem if the object is outdated or already matches."""
     is_fresh = False
     for attempt in range(ATTEMPTS):
         held = set(user.group_ids or ())
@@ -139,9 +138,9 @@ async def _save(user: Any, held: set[str], wanted: set[str]) -> None:
 
 
 class MembershipManager(RelatedManager):
-    """The manager of either side; memberships are derived from the users and have no attributes of their own."""
+    """The base of both managers. Memberships are derived from users and have no additional attributes."""
 
-    #: The class of querysets that is mixed into the one of the default manager.
+    #: The queryset class that is mixed into the class of the default manager.
     narrowing: type
 
     async def _check(self, through_defaults: Defaults = None, *, adds: bool = False) -> None:
@@ -160,17 +159,17 @@ class MembershipManager(RelatedManager):
 
 
 class GroupsManager(MembershipManager):
-    """``user.groups``."""
+    """The manager ``user.groups``."""
 
     narrowing = GroupsQuerySet
 
     @property
     def prefetches(self) -> Any:
-        """The model whose querysets ``prefetch_related()`` reads for it."""
+        """The model of the querysets that ``prefetch_related()`` evaluates."""
         return self.model
 
     def get_queryset(self) -> Any:
-        """The groups that the user is in, by their keys: one strongly consistent request; none without groups."""
+        """Return the user's groups by their keys: one strongly consistent request, or none without groups."""
         cached = self._prefetched.get(self.end.name)
         if cached is not None:
             return cached
@@ -181,14 +180,14 @@ class GroupsManager(MembershipManager):
         return found
 
     def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
-        """For ``prefetch_related("groups")``: one BatchGetItem for each hundred groups of all users."""
+        """Return what ``prefetch_related("groups")`` needs: one BatchGetItem for each hundred groups of all users."""
         users = {user.pk: user for user in instances}
         pairs = [(pk, group_id) for pk, user in users.items() for group_id in sorted(user.group_ids or ())]
         queryset = querysets[0] if querysets else self.model._default_manager.all()
         return self._prefetch(pairs, _by_keys(queryset, {group_id for _, group_id in pairs}))
 
     async def _set(self, wanted: Mapping[str, Any], clear: bool, through_defaults: Defaults) -> None:
-        """Let the user be in exactly these groups: one transaction."""
+        """Set the groups of the user: one transaction."""
         await self._change(lambda held: {*wanted})
 
     async def _add(self, objs: Mapping[str, Any], through_defaults: Defaults = None) -> None:
@@ -206,13 +205,13 @@ class GroupsManager(MembershipManager):
 
 
 class MembersAsked(Asked, frozen=True):
-    """What is asked of the members of a ``group``: the model of its memberships, and its identifier."""
+    """A query for the members of a ``group``, which is the model of its memberships and its identifier."""
 
     group: tuple[Any, str] = (None, "")
 
 
 class MembersQuerySet(_QuerySet):
-    """A queryset of users that is narrowed to a group's members when it is evaluated or joined with another group's."""
+    """A queryset of users, narrowed to a group's members when it is evaluated or combined with another group's."""
 
     def __or__(self, other: object) -> MembersQuerySet:
         one, another = self._joinable(other)
@@ -227,7 +226,7 @@ class MembersQuerySet(_QuerySet):
         return super(MembersQuerySet, one).__xor__(another)
 
     def _joinable(self, other: object) -> tuple[Any, Any]:
-        # Querysets of the same group are joined as they are; one that asks for no group is refused as another kind.
+        # Querysets of the same group are combined as they are. A queryset without a group is rejected as another kind.
         if isinstance(other, MembersQuerySet) and _group_of(other) != _group_of(self):
             return run(self._narrowed()), run(other._narrowed())
         return self, other
@@ -236,30 +235,30 @@ class MembersQuerySet(_QuerySet):
         return super()._reads_before() or isinstance(self._asked, MembersAsked)
 
     async def _narrowed(self) -> Self:
-        """The queryset of the users that are members now: one Query a megabyte of memberships."""
+        """Return the queryset of the current members: one Query per megabyte of memberships."""
         asked = self._asked
         if not isinstance(asked, MembersAsked):
             return await super()._narrowed()
         index = asked.using_index or "primary"
         narrowed = self._asking(replace(Asked(**_as_given(asked)), using_index=index, consistent=True))
         through, group_id = asked.group
-        # The index may lag behind; what the user's own item says decides.
+        # The index is eventually consistent. The user's own item is authoritative.
         ids = await _memberships(through, group_id)._read()
         narrowed.query.add_q(Q(pk__in=ids) & Q(group_ids__contains=group_id))
         return await narrowed._narrowed()
 
 
 class MembersManager(MembershipManager):
-    """``group.user_set``."""
+    """The manager ``group.user_set``."""
 
     narrowing = MembersQuerySet
 
     def get_queryset(self) -> Any:
-        """The members: a Query for the memberships, and a strongly consistent BatchGetItem for each hundred users."""
+        """Return the members: a Query for the memberships, and a strongly consistent BatchGetItem per hundred users."""
         behind: Any = super()
         queryset = behind.get_queryset()
         if not isinstance(queryset, MembersQuerySet):
-            # The model's manager makes querysets of another class, which cannot wait with the first Query.
+            # The querysets of the model's manager have another class, which cannot delay the first Query.
             return _by_keys(queryset, _memberships(self.through, self.instance.pk)).filter(
                 group_ids__contains=self.instance.pk
             )
@@ -268,7 +267,7 @@ class MembersManager(MembershipManager):
         return queryset
 
     async def dissolved(self) -> None:
-        """Take all users out of a group that was deleted."""
+        """Remove all users from a deleted group."""
         await self._clear()
 
     vars()["dissolved"].alters_data = True  # templates must not call it
@@ -295,13 +294,13 @@ class MembersManager(MembershipManager):
             await change_groups(user, change)
             return {user._meta.label: 1}
 
-        # One after the other: all of them lie in the group's partition, and transactions get in each other's way.
+        # Send the transactions sequentially: all of them write in the group's partition and would conflict.
         job = batch_transactions.BulkWrite(verb, self.model, current(), len(users), several=False)
         await job.write_each(users.values(), write)
 
 
 def _as_given(asked: Asked) -> dict[str, Any]:
-    """What is asked besides a group, by name."""
+    """Return the parts of a query by name, without the group."""
     return {name: getattr(asked, name) for name in Asked.__struct_fields__}
 
 
@@ -310,7 +309,7 @@ def _group_of(queryset: MembersQuerySet) -> tuple[Any, str] | None:
 
 
 def _memberships(through: Any, group_id: str) -> Any:
-    """The identifiers of the users that are in a group, as its memberships have them."""
+    """Return the identifiers of the users in a group, according to its memberships."""
     return through._default_manager.filter(group_id=group_id).values_list("user_id", flat=True)
 
 

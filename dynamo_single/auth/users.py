@@ -1,8 +1,8 @@
-"""Users in DynamoDB: Django's abstract user models with attributes in the place of their SQL fields.
+"""Users in DynamoDB: Django's abstract user models with attributes instead of SQL fields.
 
-The methods are Django's own, sync and async. This module replaces what is bound to SQL (fields and many-to-many
-relations); groups are in ``groups``, and what checks permissions is in ``permissions``. ``django.contrib.auth`` and
-``django.contrib.contenttypes`` have to be installed.
+The methods are Django's own, synchronous and asynchronous. This module replaces the parts that depend on SQL: fields
+and many-to-many relations. ``groups`` contains the groups, and ``permissions`` checks permissions. The apps
+``django.contrib.auth`` and ``django.contrib.contenttypes`` must be installed.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ U = TypeVar("U", bound="AbstractBaseUser")
 
 
 class UserExists(UniqueViolation, ValidationError):
-    """A new user's name or e-mail address is taken; nothing was written. Commands show it as the message it is."""
+    """A new user's name or e-mail address is taken; nothing was written. Commands show it as a validation error."""
 
     def __str__(self) -> str:
         return str(self.message)
 
 
 class BaseUserManager(ByUnique[U], base_user.BaseUserManager[U]):
-    """Looks users up by what is unique about them, strongly consistent."""
+    """A manager that finds users by their unique values, strongly consistent."""
 
     def get_by_natural_key(self, username: str | None) -> U:
-        """The user of this user name, whatever its case: two GetItems, strongly consistent."""
+        """Return the user with this user name, regardless of its case: two strongly consistent GetItems."""
         model: Any = self.model
         return self.get_by_unique(model.USERNAME_FIELD, username)
 
     async def aget_by_natural_key(self, username: str | None) -> U:
-        """See ``get_by_natural_key()``."""
+        """Return the same as ``get_by_natural_key()``, asynchronously."""
         model: Any = self.model
         if all_plain(type(self), ("get_by_natural_key",)):
             return await self.aget_by_unique(model.USERNAME_FIELD, username)
@@ -52,9 +52,9 @@ class BaseUserManager(ByUnique[U], base_user.BaseUserManager[U]):
 
 
 class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
-    """Creates users as Django's manager of this name does; ``UserExists`` if a name or address is taken."""
+    """Django's manager of this name. It raises ``UserExists`` if a user name or address is taken."""
 
-    # The two below are private to Django: what create_user() and create_superuser() end in.
+    # Django calls these two private methods at the end of create_user() and create_superuser().
 
     def _create_user(self, username: str, email: str | None, password: str | None, **extra_fields: object) -> U:
         user: U = self._create_user_object(username, email, password, **extra_fields)  # type: ignore[attr-defined]  # not in the stubs
@@ -67,7 +67,7 @@ class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
     async def _acreate_user(self, username: str, email: str | None, password: str | None, **extra_fields: object) -> U:
         if not all_plain(type(self), ("_create_user",)):
             return await sync_to_async(self._create_user)(username, email, password, **extra_fields)
-        # Hashing a password takes its time.
+        # Hashing a password takes long, so that it runs in a thread.
         make: Any = sync_to_async(self._create_user_object)  # type: ignore[attr-defined]  # as above
         user: U = await make(username, email, password, **extra_fields)
         try:
@@ -81,7 +81,7 @@ class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
         user.save()
 
     async def _astore(self, user: U) -> None:
-        """See ``_store()``."""
+        """Write a new user asynchronously."""
         await user.asave()
 
     def _taken(self, user: DynamoModel, error: UniqueViolation) -> UserExists:
@@ -90,9 +90,9 @@ class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
 
 
 class _Address(models.EmailAttribute):
-    """An address that reads as the empty text where there is none, as Django's, and is not stored then."""
+    """An address that reads as an empty string if it is missing, like Django's, and is then not stored."""
 
-    if not TYPE_CHECKING:  # to a checker it is text, as every e-mail attribute
+    if not TYPE_CHECKING:  # to a type checker it is a str, like every e-mail attribute
 
         def __get__(self, instance: object, owner: object) -> Any:
             value = super().__get__(instance, owner)
@@ -112,22 +112,22 @@ class AbstractBaseUser(base_user.AbstractBaseUser, models.Model):
         abstract = True
 
     async def asave(self, *args: object, **options: object) -> None:
-        """``save()``, awaited; Django's tells the password validators of a new password after it."""
+        """Save asynchronously, and notify the password validators of a new password, as Django's ``save()`` does."""
         await super().asave(*args, **options)
         password: str | None = self.__dict__.get("_password")
         if password is not None:
-            # Unless Django's save() was called in a thread, which has done it.
+            # If Django's save() ran in a thread, it has already notified them.
             await sync_to_async(password_changed)(password, self)
             self._password = None
 
     @property
     def id(self) -> Any:
-        """The ``pk``, by the name that it has on Django's own user; an attribute of this name takes its place."""
+        """The ``pk``, under its name on Django's own user. An attribute with this name replaces it."""
         return self.pk
 
 
 class PermissionsMixin(auth_models.PermissionsMixin, models.Model):
-    """Django's ``PermissionsMixin`` in DynamoDB: permissions are stored with the user, as has_perm() takes them.
+    """Django's ``PermissionsMixin`` in DynamoDB: the user's item stores permissions as ``has_perm()`` names them.
 
     A subclass whose users can be in groups declares ``groups = Groups("Membership")``.
     """
@@ -139,11 +139,11 @@ class PermissionsMixin(auth_models.PermissionsMixin, models.Model):
         attr_name="isSuperuser",
     )
     permissions = PermissionsAttribute(_("user permissions"), help_text=_("Specific permissions for this user."))
-    #: The groups' ``pk``, which decide who is in a group.
+    #: The ``pk`` of each group. They decide which groups the user is in.
     group_ids = models.UnicodeSetAttribute(_("groups"), editable=False, attr_name="groups")
-    # The relations to SQL models of the same names are gone.
+    # The SQL relations with these names do not exist here.
     groups: Any = None
-    user_permissions = None  # type: ignore[assignment]  # the stubs know the relation only
+    user_permissions = None  # type: ignore[assignment]  # the stubs declare only the relation
 
     derived_from: ClassVar[tuple[str, ...]] = ("group_ids",)
 
@@ -151,14 +151,14 @@ class PermissionsMixin(auth_models.PermissionsMixin, models.Model):
         abstract = True
 
     def derived_objects(self) -> Iterator[models.Model]:
-        """One membership for each group; a subclass that has further derived objects yields these too."""
+        """Yield one membership for each group. A subclass with further derived objects must yield these too."""
         if isinstance(type(self).groups, Groups):
             for group_id in sorted(self.group_ids or ()):
                 yield type(self).groups.through(user_id=self.pk, group_id=group_id)
 
 
 class AbstractUser(AbstractBaseUser, PermissionsMixin, auth_models.AbstractUser):
-    """Django's ``AbstractUser`` in DynamoDB; user names and e-mail addresses are unique, whatever their case.
+    """Django's ``AbstractUser`` in DynamoDB; user names and e-mail addresses are unique regardless of case.
 
     A subclass adds the identifier and the keys.
     """
@@ -207,6 +207,6 @@ class AbstractUser(AbstractBaseUser, PermissionsMixin, auth_models.AbstractUser)
         verbose_name_plural = _("users")
 
 
-# Django connects its own receiver only if last_login is an SQL field. The identifier is Django's too, so that it is
-# never connected twice, and disconnecting it works as Django documents.
+# Django connects its receiver only if last_login is an SQL field. The identifier is also Django's, so that it is never
+# connected twice, and disconnecting it works as Django documents.
 user_logged_in.connect(auth_models.update_last_login, dispatch_uid="update_last_login")

@@ -1,21 +1,19 @@
-"""The Django database engine of a project that has no SQL database.
+"""The Django database engine of a project without an SQL database.
 
-With ``DATABASES = {"default": {"ENGINE": "dynamo_single.backend"}}`` every part of Django that opens a transaction,
-looks for migrations or prepares a test run finds a connection. The engine sends no requests and holds no data: models
-of ``dynamo_single`` never pass through it, and an SQL query that reaches it raises ``NotSupported``.
+With ``DATABASES = {"default": {"ENGINE": "dynamo_single.backend"}}``, every part of Django that opens a transaction,
+looks for migrations or prepares a test run finds a connection. The engine sends no requests and holds no data. Models
+of ``dynamo_single`` do not use it, and an SQL query that reaches it raises ``NotSupported``.
 
-What it does not do:
+The engine does not do the following:
 
-- It does not roll DynamoDB back. ``transaction.atomic()`` keeps Django's own bookkeeping (nesting, savepoints,
-  ``durable``, ``on_commit``, ``set_rollback``), but an item that was written inside the block stays written, whether
-  the block fails or not. A block that fails after such a write warns of it (``NotRolledBackWarning``); with
-  ``"OPTIONS": {"rollback_after_writes": "error"}`` it raises ``NotRolledBack``. The engine says
-  to Django that it has no transactions (``supports_transactions`` is False), so that a ``TestCase`` makes its data
-  before each test instead of counting on a rollback.
-- It does not run migrations. Every migration on disk counts as applied and none of its operations runs, ``RunPython``
-  included. Items are changed by a management command or by code of the project.
-- It does not empty a table of the settings: ``flush`` leaves it as it is. Test tables it makes, copies, empties and
-  removes, as ``isolation`` knows how.
+- Roll back DynamoDB. ``transaction.atomic()`` keeps Django's own bookkeeping (nesting, savepoints, ``durable``,
+  ``on_commit``, ``set_rollback``), but items that were written inside the block stay written even if the block fails. A
+  block that fails after such a write emits ``NotRolledBackWarning``, or raises ``NotRolledBack`` with ``"OPTIONS":
+  {"rollback_after_writes": "error"}``. The engine sets Django's ``supports_transactions`` to False, so that a
+  ``TestCase`` creates its data before each test rather than relying on a rollback.
+- Run migrations of SQL models. A migration counts as applied as soon as it is on disk, and none of its operations runs,
+  unless its app or one that it depends on has operations on items: see ``dynamo_single.evolution``.
+- Empty a table of the settings: ``flush`` does not change it. It does create, copy, empty and remove test tables.
 
-It must not know requests or the layout of items.
+The engine must not depend on requests or on the layout of items.
 """

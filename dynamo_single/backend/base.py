@@ -1,6 +1,8 @@
-"""The engine's connection: Django's bookkeeping of transactions, over nothing.
+"""The engine's connection: Django's bookkeeping of transactions without a database.
 
-See the package's docstring for what the engine does and does not do.
+It consists of the classes that Django expects of an engine: client, features, introspection, schema editor, operations
+and creation. There is no test database; its name identifies the test tables, ``test_`` and then the suffix of a
+parallel run. See the package's docstring for what the engine does and does not do.
 """
 
 from __future__ import annotations
@@ -27,37 +29,24 @@ from dynamo_single.lazy_modules import LazyModule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from dynamo_single.test_tables import tables as test_tables_tables
 else:
     test_tables_tables = LazyModule("dynamo_single.test_tables.tables")
-if TYPE_CHECKING:
-    from dynamo_single.test_tables import tables as test_tables_tables
-else:
-    test_tables_tables = LazyModule("dynamo_single.test_tables.tables")
-
-
-# ``dbshell``, which has no shell to open.
 
 
 class DatabaseClient(BaseDatabaseClient):
-    """Refuses to open a shell."""
+    """A client for ``dbshell`` that refuses to open a shell."""
 
     def runshell(self, parameters: Iterable[str]) -> NoReturn:
-        """Refuse: there is no SQL database to open a shell on."""
+        """Raise ``CommandRefused``: there is no SQL database to open a shell on."""
         raise command_refused("open a database shell", "Use the models in `manage.py shell`.", self.connection.alias)
 
 
-# What the engine tells Django that it can do.
-
-
 class DatabaseFeatures(BaseDatabaseFeatures):
-    """Nothing that needs SQL or a rollback.
+    """The features of the engine: none that needs SQL or a rollback.
 
-    ``supports_transactions`` is False because nothing is rolled back. While ``test_tables.hooks`` undo the writes of
-    tests it is True: a ``TestCase`` then creates its data once a class.
+    ``supports_transactions`` is False because nothing is rolled back. It is True while ``test_tables.hooks`` undo the
+    writes of tests: a ``TestCase`` then creates its data once per class.
     """
 
     supports_transactions = False
@@ -74,18 +63,15 @@ class DatabaseFeatures(BaseDatabaseFeatures):
     supports_paramstyle_pyformat = False
 
 
-# What Django finds when it looks for SQL tables: none, but for the one in which it records migrations.
-
-
 class DatabaseIntrospection(BaseDatabaseIntrospection):
-    """An empty database whose record of migrations can be read."""
+    """An empty database, except for the table of Django's migration records."""
 
     def get_table_list(self, cursor: object) -> list[TableInfo]:
         """Return no tables: ``inspectdb`` finds nothing."""
         return []
 
     def table_names(self, cursor: object = None, include_views: bool = False) -> list[str]:
-        """Return the table of Django's migration records, which ``compiler.py`` answers for."""
+        """Return the table of Django's migration records, which ``compiler.py`` reads."""
         return [MigrationRecorder.Migration._meta.db_table]
 
     def sequence_list(self) -> list[dict[str, Any]]:
@@ -101,19 +87,16 @@ class DatabaseIntrospection(BaseDatabaseIntrospection):
         return {}
 
     def get_table_description(self, cursor: object, table_name: str) -> NoReturn:
-        """Refuse: no SQL table has this name."""
+        """Raise ``CommandRefused``: no SQL table has this name."""
         raise command_refused(
             f"describe the SQL table {table_name!r}", "DynamoDB stores no columns.", self.connection.alias
         )
 
 
-# The schema editor, which Django opens more often than it uses.
-
-
 class SchemaEditor:
-    """Can be opened and closed; every change of a table is refused.
+    """A schema editor that can be opened and closed but refuses every change of a table.
 
-    ``migrate --run-syncdb``, and with it every test run, opens one although no model is left for it to make.
+    ``migrate --run-syncdb``, and therefore every test run, opens one even if there is no table to create.
     """
 
     atomic_migration = False
@@ -121,7 +104,8 @@ class SchemaEditor:
     def __init__(self, connection: BaseDatabaseWrapper, collect_sql: bool = False, atomic: bool = True) -> None:
         self.connection = connection
         self.deferred_sql: list[Any] = []
-        #: ``sqlmigrate``: operations on items put the requests here that they would send, and send nothing.
+        #: Set by ``sqlmigrate``: operations on items append their requests to ``collected_sql`` instead of sending
+        #: them.
         self.collect_sql = collect_sql
         self.collected_sql: list[str] = []
 
@@ -132,7 +116,7 @@ class SchemaEditor:
         pass
 
     def __getattr__(self, name: str) -> Callable[..., NoReturn]:
-        """Stand in for every operation of Django's own editor."""
+        """Return a stand-in for an operation of Django's own editor that raises ``CommandRefused``."""
         if name.startswith("_"):
             raise AttributeError(name)
 
@@ -146,31 +130,29 @@ class SchemaEditor:
         return refuse
 
 
-# The few operations that Django asks of an engine apart from SQL.
-
-
 class DatabaseOperations(BaseDatabaseOperations):
-    """Names the compilers that refuse SQL, and answers what forms and ``flush`` ask."""
+    """The operations of the engine: the compilers that refuse SQL, and the values that forms and ``flush`` need."""
 
     compiler_module = "dynamo_single.backend.compiler"
 
     def quote_name(self, name: str) -> str:
-        """Return the name as it is: a queryset asks for it before it is refused."""
+        """Return the name unchanged: a queryset calls this before it is refused."""
         return name
 
-    def integer_field_range(  # type: ignore[override]  # IntegerField.validators takes None as no limit
+    def integer_field_range(  # type: ignore[override]  # IntegerField.validators accepts None as no limit
         self, internal_type: str
     ) -> tuple[int | None, int | None]:
-        """Return no limits but the sign: DynamoDB's numbers are not 32 or 64 bits wide."""
+        """Return no limits except for the sign: DynamoDB's numbers are not 32 or 64 bits wide."""
         return (0 if internal_type.startswith("Positive") else None), None
 
     def sql_flush(
         self, style: object, tables: Iterable[str], *, reset_sequences: bool = False, allow_cascade: bool = False
     ) -> list[str]:
-        """Name what ``execute_sql_flush()`` empties: the test tables, and nothing outside of tests.
+        """Return the description of the test tables, which ``execute_sql_flush()`` empties; nothing outside tests.
 
-        Whoever runs ``flush`` by hand is told so. The end of each test runs it too, and then Django's handlers fill in
-        content types, which they ask the router about: a test that overrides ``DATABASE_ROUTERS`` takes it away.
+        A user of ``flush`` gets a message instead. Each test also ends with a flush, after which Django's handlers fill
+        in content types and ask the router. A test that overrides ``DATABASE_ROUTERS`` removes that router, so it is
+        installed again.
         """
         install_router()
         if test_tables_tables.are_in_use():
@@ -181,20 +163,15 @@ class DatabaseOperations(BaseDatabaseOperations):
         return []
 
     def execute_sql_flush(self, sql_list: Iterable[str]) -> None:
-        """Delete what the test tables hold, if ``sql_flush()`` has named them."""
+        """Empty the test tables if ``sql_flush()`` has named them."""
         if list(sql_list):
             test_tables_tables.restore({})
 
 
-# What a test run asks of the engine: test tables in the place of those that ``DYNAMO_SINGLE`` names.
-#
-# There is no test database. Its name says which tables are meant: ``test_``, and then what tells parallel runs apart.
-
-
 class DatabaseCreation(BaseDatabaseCreation):
-    """Makes, copies and removes the test tables, of all aliases of ``DYNAMO_SINGLE`` at once."""
+    """Creates, copies and removes the test tables of all aliases of ``DYNAMO_SINGLE``."""
 
-    #: Whether this connection's test database stands for the test tables, and is to remove them.
+    #: Whether this connection has created the test tables and must remove them.
     _owns_tables = False
 
     def _get_database_display_str(self, verbosity: int, database_name: str) -> str:
@@ -202,7 +179,7 @@ class DatabaseCreation(BaseDatabaseCreation):
 
     def _create_test_db(self, verbosity: int, autoclobber: bool, keepdb: bool = False) -> str:
         name: str = self._get_test_db_name()  # type: ignore[attr-defined]  # Django's, which the stubs leave out
-        # An SQL database of the same run, or a second alias of this engine, may have made them.
+        # An SQL database of the same run, or another alias of this engine, may already have created them.
         if not test_tables_tables.are_in_use():
             test_tables_tables.create_tables(suffix=_suffix(name), keep=keepdb, verbosity=verbosity)
             self._owns_tables = True
@@ -213,7 +190,7 @@ class DatabaseCreation(BaseDatabaseCreation):
             test_tables_tables.clone_tables(suffix, keep=keepdb)
 
     def setup_worker_connection(self, *args: int) -> None:
-        """Use the tables of this process of a parallel run, by its number."""
+        """Use the test tables of this process of a parallel run, by its number."""
         super().setup_worker_connection(*args)
         test_tables_tables.use_clone(str(args[0]))
 
@@ -224,7 +201,7 @@ class DatabaseCreation(BaseDatabaseCreation):
         keepdb: bool = False,
         suffix: str | None = None,
     ) -> None:
-        """Delete the test tables unless they are to be kept, and use those of the settings again."""
+        """Delete the test tables unless they are kept, and use the tables of the settings again."""
         super().destroy_test_db(old_database_name, verbosity, keepdb, suffix)
         if not self._owns_tables:
             return
@@ -235,24 +212,24 @@ class DatabaseCreation(BaseDatabaseCreation):
             self._owns_tables = False
 
     def _destroy_test_db(self, test_database_name: str, verbosity: int) -> None:
-        """Do nothing: there is no database, and ``destroy_test_db()`` has the tables deleted."""
+        """Do nothing: ``destroy_test_db()`` deletes the tables."""
 
     def serialize_db_to_string(self) -> str:
-        """All items of the test tables, as text; for ``serialized_rollback``."""
+        """Return all items of the test tables as text, for ``serialized_rollback``."""
         return test_tables_tables.as_text()
 
     def deserialize_db_from_string(self, data: str) -> None:
-        """Make the test tables hold those items."""
+        """Restore the items of the test tables from a text."""
         test_tables_tables.from_text(data)
 
 
 def _suffix(name: str) -> str:
-    """What a name has besides the prefix: ``gw0`` of ``test__gw0``, which is pytest-django's for its first worker."""
+    """Return a name without the prefix: ``gw0`` for ``test__gw0``, the name of pytest-xdist's first worker."""
     return name.removeprefix(test_tables_tables.PREFIX).strip("_")
 
 
-#: Django translates these errors of a driver into its own. There is no driver, so none of them is ever raised, and our
-#: own errors pass through untranslated.
+#: Django translates these errors of a driver into its own. There is no driver, so that none of them is ever raised and
+#: our own errors are not translated.
 _DRIVER_ERRORS: Final = SimpleNamespace(
     **{
         name: type(name, (Exception,), {})
@@ -272,7 +249,7 @@ _DRIVER_ERRORS: Final = SimpleNamespace(
 
 
 class Cursor:
-    """A cursor that can be opened and closed, and executes nothing."""
+    """A cursor that can be opened and closed but does not execute anything."""
 
     rowcount = -1
     description = None
@@ -281,41 +258,41 @@ class Cursor:
         self._alias = alias
 
     def close(self) -> None:
-        """Close the cursor, which holds nothing."""
+        """Do nothing: the cursor holds nothing."""
 
     def execute(self, sql: str, params: object = None) -> NoReturn:
-        """Refuse the statement."""
+        """Raise ``NotSupported``."""
         raise sql_refused(str(sql), self._alias)
 
     def executemany(self, sql: str, param_list: object) -> NoReturn:
-        """Refuse the statement."""
+        """Raise ``NotSupported``."""
         raise sql_refused(str(sql), self._alias)
 
     def callproc(self, procname: str, params: object = None, kparams: object = None) -> NoReturn:
-        """Refuse the procedure."""
+        """Raise ``NotSupported``."""
         raise sql_refused(f"CALL {procname}", self._alias)
 
     def fetchone(self) -> NoReturn:
-        """Refuse: nothing was executed."""
+        """Raise an error: nothing was executed."""
         raise Error("Nothing was executed on this cursor, so there is nothing to fetch.")
 
     def fetchmany(self, size: int = 1) -> NoReturn:
-        """Refuse: nothing was executed."""
+        """Raise an error: nothing was executed."""
         self.fetchone()
 
     def fetchall(self) -> NoReturn:
-        """Refuse: nothing was executed."""
+        """Raise an error: nothing was executed."""
         self.fetchone()
 
 
 class Session:
-    """What stands where a driver's connection would: something to commit, roll back and close."""
+    """A stand-in for a driver's connection, to commit, roll back and close."""
 
     def commit(self) -> None:
-        """Do nothing: nothing is pending."""
+        """Do nothing: there are no pending changes."""
 
     def rollback(self) -> None:
-        """Do nothing: items that were written stay written."""
+        """Do nothing: written items stay written."""
 
     def close(self) -> None:
         """Do nothing: nothing is open."""
@@ -327,7 +304,7 @@ class DatabaseWrapper(BaseDatabaseWrapper):
     vendor = "dynamodb"
     display_name = "DynamoDB (no SQL)"
     Database = _DRIVER_ERRORS
-    SchemaEditorClass = SchemaEditor  # type: ignore[assignment]  # only what Django calls when no model is left
+    SchemaEditorClass = SchemaEditor  # type: ignore[assignment]  # only the members that Django uses without tables
     client_class = DatabaseClient
     creation_class = DatabaseCreation
     features_class = DatabaseFeatures
@@ -337,16 +314,16 @@ class DatabaseWrapper(BaseDatabaseWrapper):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        #: What is written to DynamoDB within a transaction of Django's.
+        #: The writes to DynamoDB within a Django transaction.
         self.writes = Writes(self.alias, self.settings_dict)
 
     def get_connection_params(self) -> dict[str, object]:
-        """Return nothing: there is nothing to connect to. An option that there is not is refused."""
+        """Return no parameters; raise ``ConfigurationError`` for an unknown option."""
         self.writes.check_options()
         return {}
 
     def get_new_connection(self, conn_params: dict[str, object] | None) -> Session:
-        """Return a session, which opens nothing."""
+        """Return a session, which does not open anything."""
         return Session()
 
     def create_cursor(self, name: str | None = None) -> Cursor:
@@ -357,8 +334,8 @@ class DatabaseWrapper(BaseDatabaseWrapper):
     def ensure_connection(self) -> None:
         """Open the session if it is not open.
 
-        Overridden because ``SimpleTestCase`` replaces ``connect`` to keep tests off the SQL database. There is none to
-        keep off, and a view under test may well open ``transaction.atomic()``.
+        This is overridden because ``SimpleTestCase`` replaces ``connect`` to prevent access to the SQL database. Here
+        is none, and a view under test may open ``transaction.atomic()``.
         """
         if self.connection is not None:
             return
@@ -367,28 +344,28 @@ class DatabaseWrapper(BaseDatabaseWrapper):
         type(self).connect(self)
 
     def is_usable(self) -> bool:
-        """Return True: what is not there does not fail."""
+        """Return True: there is no connection that could fail."""
         return True
 
     def prepare_database(self) -> None:
-        """Make sure that ``migrate`` finds the router, also where settings were overridden since start-up."""
+        """Install the router for ``migrate``, in case settings were overridden since the start."""
         install_router()
 
     def _set_autocommit(self, autocommit: bool) -> None:
-        """Count the writes to DynamoDB from here on, or stop; Django itself keeps the flag."""
+        """Start or stop counting the writes to DynamoDB; Django itself keeps the flag."""
         self.writes.stop()
         if not autocommit:
             self.writes.start()
 
     @async_unsafe
     def rollback(self) -> None:
-        """Do Django's bookkeeping, and report what was written since the transaction began: it stays written."""
+        """Do Django's bookkeeping, and report the writes since the transaction began: they stay."""
         super().rollback()
         self.writes.report()
 
     @async_unsafe
     def savepoint_rollback(self, sid: str) -> None:
-        """The same for an inner block."""
+        """Do the same for an inner block."""
         super().savepoint_rollback(sid)
         self.writes.report(sid)
 

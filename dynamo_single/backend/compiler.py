@@ -1,10 +1,14 @@
-"""Where a queryset would become SQL.
+"""The compilers that Django would use to turn a queryset into SQL, and the report of writes that a rollback leaves.
 
-Every query is refused, with two exceptions: a query that is known to be empty needs no database, and
-``migration_record`` keeps Django's own record of migrations. It says which are applied, and is told of changes.
+Every query is refused, with two exceptions. A query that is known to be empty needs no database. Queries about Django's
+own record of migrations are served by ``migration_record``.
 
-Private to Django: the five class names, ``execute_sql`` and its result types, ``setup_query`` and ``select``, and what
-a query to insert holds (``objs``) and one to delete (``where``). No other module of the app relies on them.
+If a Django transaction rolls back, writes to DynamoDB within it stay, and ``Writes`` reports them. It sees the writes
+of the transaction's own context, including those of the threads that the context waits for. It sends no requests.
+
+The following names are private to Django, and no other module of the app relies on them: the five class names,
+``execute_sql`` and its result types, ``setup_query``, ``select``, ``objs`` of a query that inserts, and ``where`` of
+one that deletes.
 """
 
 from __future__ import annotations
@@ -30,16 +34,16 @@ if TYPE_CHECKING:
 
 
 class SQLCompiler(django_compiler.SQLCompiler):
-    """Refuses to read, but for the record of migrations."""
+    """Refuses to read anything except the record of migrations."""
 
     action: ClassVar[str] = "query"
 
     def as_sql(self, *args: object, **kwargs: object) -> NoReturn:
-        """Refuse: there is no SQL to give."""
+        """Raise the error for this query: there is no SQL."""
         raise self._refusal()
 
     def explain_query(self) -> NoReturn:
-        """Refuse: there is no query plan to give."""
+        """Raise the error for this query: there is no query plan."""
         raise self._refusal()
 
     def execute_sql(
@@ -48,7 +52,7 @@ class SQLCompiler(django_compiler.SQLCompiler):
         chunked_fetch: bool = False,
         chunk_size: int = GET_ITERATOR_CHUNK_SIZE,
     ) -> Any:
-        """Return nothing for an empty query and what is applied for the record of migrations; refuse every other."""
+        """Return the record of migrations, or no rows for an empty query; refuse every other query."""
         if self.query.is_empty():
             return self._no_result(result_type)
         if result_type == MULTI and self._is_about_migrations() and not self.query.order_by:
@@ -58,7 +62,7 @@ class SQLCompiler(django_compiler.SQLCompiler):
 
     def _no_result(self, result_type: str | None) -> Iterator[Never] | int | None:
         if result_type == MULTI:
-            self.setup_query()  # whoever iterates reads the selected columns first
+            self.setup_query()  # iterating reads the selected columns first
             return iter(())
         return 0 if result_type == ROW_COUNT else None
 
@@ -81,7 +85,7 @@ class SQLCompiler(django_compiler.SQLCompiler):
         return not (query.annotations or query.distinct or query.combinator or query.is_sliced)
 
     def _rows(self) -> list[dict[str, Any]]:
-        """The rows of the record that the query is about; refuses conditions that Django's recorder never has."""
+        """Return the matching rows of the record; refuse conditions that Django's recorder never uses."""
         known = enumerate(sorted(migration_record.applied().items()), start=1)
         rows = [{"id": number, "app": app, "name": name, "applied": since} for number, ((app, name), since) in known]
         where: Any = self.query.where
@@ -103,12 +107,12 @@ class SQLCompiler(django_compiler.SQLCompiler):
 
 
 class SQLInsertCompiler(SQLCompiler):
-    """Refuses to insert, but into the record of migrations."""
+    """Refuses to insert anything except records of migrations."""
 
     action = "insert into"
 
     def execute_sql(self, *fields: object, **options: object) -> Any:
-        """Record migrations, and give what Django asks of each; refuse every other query."""
+        """Record migrations, and return the fields that Django requests; refuse every other query."""
         query: Any = self.query
         if query.model is not MigrationRecorder.Migration:
             raise self._refusal()
@@ -117,17 +121,17 @@ class SQLInsertCompiler(SQLCompiler):
             raise self._refusal()
         for row, name in zip(query.objs, names, strict=True):
             migration_record.record(name, row.applied)
-        # The one field that Django's own databases give back is the identifier, which nobody looks at.
+        # Django's own databases return only the identifier, which no code uses.
         return [(1,) for _ in names] if any((*fields, *options.values())) else []
 
 
 class SQLDeleteCompiler(SQLCompiler):
-    """Refuses to delete, but from the record of migrations."""
+    """Refuses to delete anything except records of migrations."""
 
     action = "delete from"
 
     def execute_sql(self, result_type: str | None = MULTI, **options: Any) -> Any:  # type: ignore[override]  # overloads
-        """Forget migrations; refuse every other query that is not empty."""
+        """Delete records of migrations; refuse every other query that is not empty."""
         if self.query.is_empty() or not self._is_about_migrations():
             return super().execute_sql(result_type, **options)
         names = [(row["app"], row["name"]) for row in self._rows()]
@@ -143,7 +147,7 @@ class SQLUpdateCompiler(SQLCompiler):
     action = "update"
 
     def execute_returning_sql(self, returning_fields: object) -> list[tuple[object, ...]]:
-        """Return nothing for an empty query and refuse every other; Django asks so since 6.0."""
+        """Return no rows for an empty query, and refuse every other; Django 6.0 and later calls it."""
         return [()] * int(self.execute_sql(ROW_COUNT))
 
 
@@ -153,19 +157,14 @@ class SQLAggregateCompiler(SQLCompiler):
     action = "aggregate over"
 
 
-# The writes to DynamoDB within one transaction of Django's: when it rolls back they stay, and that is reported.
-#
-# What is seen are the writes of the transaction's own context, with those of the threads that it waits for. Counting
-# them sends nothing.
-
-#: The option of ``DATABASES`` that says whether a rollback after writes is a warning or an error.
+#: The option of ``DATABASES`` that sets whether a rollback after writes is a warning or an error.
 OPTION = "rollback_after_writes"
 #: The operations that write.
 WRITES = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
 
 
 class Writes:
-    """How many writes one connection's transaction has seen, and how many there were at each of its savepoints."""
+    """The writes during a connection's transaction, and their number at each savepoint."""
 
     def __init__(self, alias: str, settings: Mapping[str, Any]) -> None:
         self._alias = alias
@@ -174,7 +173,7 @@ class Writes:
         self._marks: dict[str, int] = {}
 
     def check_options(self) -> None:
-        """Raise ``ConfigurationError`` for an option that there is not, or a value that it does not take."""
+        """Raise ``ConfigurationError`` for an unknown option or an invalid value."""
         options = self._settings.get("OPTIONS") or {}
         if options.keys() - {OPTION} or options.get(OPTION, "warn") not in ("warn", "error"):
             raise ConfigurationError(
@@ -183,25 +182,25 @@ class Writes:
             )
 
     def start(self) -> None:
-        """Begin to count."""
+        """Start counting."""
         self._seen.clear()
         self._marks.clear()
         listen(self._note)
 
     def stop(self) -> None:
-        """Count no more."""
+        """Stop counting."""
         unlisten(self._note)
 
     def forget(self) -> None:
-        """Report none of the writes until now: they are undone."""
+        """Discard the writes so far, because they were undone."""
         self._seen.clear()
 
     def mark(self, sid: str) -> None:
-        """Record how many there are at a savepoint."""
+        """Record the number of writes at a savepoint."""
         self._marks[sid] = len(self._seen)
 
     def report(self, sid: str | None = None) -> None:
-        """Warn of the writes since a savepoint, or since the beginning, or raise; each of them once."""
+        """Warn about the writes since a savepoint or the beginning, or raise ``NotRolledBack``; report each once."""
         before = 0 if sid is None else self._marks.get(sid, 0)
         written = self._seen[before:]
         del self._seen[before:]

@@ -1,6 +1,6 @@
-"""The words in which the engine refuses what only an SQL database can do.
+"""The errors with which the engine refuses operations that need an SQL database.
 
-Each function returns the error, and the caller raises it. This module must not know connections.
+Each function returns the error, and the caller raises it. This module must not depend on connections.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ENGINE: Final = "dynamo_single.backend"
 
 _LONGEST_SQL: Final = 200
 
-#: The ways out for Django's own models, by label. Every other SQL model gets the general one.
+#: The alternatives to Django's own models, by label. Every other SQL model gets a general one.
 _WAYS_OUT: Final = {
     "auth.User": "Set AUTH_USER_MODEL to a user model that is stored in DynamoDB",
     "contenttypes.ContentType": "Name a model by its label, and register it with DynamoModelAdmin",
@@ -29,11 +29,11 @@ _WAYS_OUT: Final = {
 
 
 class CommandRefused(NotSupported, CommandError):
-    """A management command needs an SQL database; printed as one line, without a traceback."""
+    """A management command needs an SQL database. Printed as one line, without a traceback."""
 
 
 def query_refused(model: type[Model], action: str, alias: str) -> NotSupported:
-    """The error for a query of ``model`` that Django wants to compile to SQL."""
+    """Return the error for a query of ``model`` that Django would compile to SQL."""
     label = model._meta.label
     if is_stored_in_dynamodb(model):
         return NotSupported(
@@ -48,14 +48,14 @@ def query_refused(model: type[Model], action: str, alias: str) -> NotSupported:
 
 
 def way_out(model: type[Model]) -> str:
-    """What to do in the place of asking an SQL model, as the beginning of a sentence."""
+    """Return the alternative to querying an SQL model, as the beginning of a sentence."""
     return _WAYS_OUT.get(model._meta.label, "Keep this data in a model of dynamo_single.models")
 
 
 def condition_refused(alias: str) -> ConfigurationError:
-    """The error for an expression without a model, which only an SQL database can evaluate.
+    """Return the error for an expression without a model, which only an SQL database can evaluate.
 
-    Not a database error: ``Q.check()`` takes one of those for a yes.
+    It is not a database error, because ``Q.check()`` treats those as a match.
     """
     return ConfigurationError(
         "Cannot evaluate a condition that belongs to no model, such as the one of a CheckConstraint: this project has "
@@ -64,7 +64,7 @@ def condition_refused(alias: str) -> ConfigurationError:
 
 
 def sql_refused(sql: str, alias: str) -> NotSupported:
-    """The error for SQL text that was given to a cursor."""
+    """Return the error for SQL text that was passed to a cursor."""
     shown = sql if len(sql) <= _LONGEST_SQL else f"{sql[:_LONGEST_SQL]}…"
     return NotSupported(
         f"Cannot execute {shown!r}: this project has no SQL database (DATABASES['{alias}'] is {ENGINE}). "
@@ -74,12 +74,12 @@ def sql_refused(sql: str, alias: str) -> NotSupported:
 
 
 def command_refused(what: str, way_out: str, alias: str) -> CommandRefused:
-    """The error for a management command that has nothing to work on."""
+    """Return the error for a management command without a database."""
     return CommandRefused(
         f"Cannot {what}: this project has no SQL database (DATABASES['{alias}'] is {ENGINE}). {way_out}"
     )
 
 
 def is_stored_in_dynamodb(model: type) -> bool:
-    """Whether the model is one of ``dynamo_single``: a PynamoDB model and a Django model at once."""
+    """Return whether the model is a model of ``dynamo_single``: both a PynamoDB model and a Django model."""
     return issubclass(model, PynamoDBModel)

@@ -1,8 +1,7 @@
-"""The record of applied migrations: items of the default table for what has to do with items, and else the files.
+"""The record of applied migrations: items of the default table for migrations of items, otherwise the files.
 
-A migration of an app without operations on items has nothing to do here, and counts as applied as soon as it is on
-disk; unless it depends on one of an app that has some, which would be applied after it. This module must not know
-querysets.
+A migration of an app without operations on items counts as applied as soon as it is on disk, unless it depends on an
+app that has such operations and is therefore applied after it. This module must not depend on querysets.
 """
 
 from __future__ import annotations
@@ -32,21 +31,21 @@ _PREFIX = "APPLIED#"
 
 @dataclass(frozen=True, slots=True)
 class _Kinds:
-    """The migrations on disk, with what they replace: those that the table records, and the others."""
+    """The migrations on disk and those that they replace: those that the table records, and the others."""
 
     recorded: frozenset[Name]
     others: frozenset[Name]
 
 
-#: What the files say, found once for a block of ``reading_files_once``.
+#: The migrations on disk, read once within a ``reading_files_once()`` block.
 _found: ContextVar[list[_Kinds] | None] = ContextVar("dynamo_single_migration_files", default=None)
 
 
 @contextmanager
 def reading_files_once() -> Iterator[None]:
-    """Within the block no migration's file comes, changes or goes: they are read for the first question only.
+    """Read the migration files only once within the block, in which no file may change.
 
-    ``migrate`` asks several times, and again for each migration that it applies.
+    ``migrate`` needs them several times, and again for each migration that it applies.
     """
     token = _found.set([])
     try:
@@ -56,9 +55,9 @@ def reading_files_once() -> Iterator[None]:
 
 
 def applied() -> dict[Name, datetime]:
-    """What counts as applied, and since when: a strongly consistent Query, or nothing if no app has such operations.
+    """Return the applied migrations with their times: a strongly consistent Query, or none without such operations.
 
-    A page holds about 8,000 records.
+    A page contains about 8,000 records.
     """
     kinds = _kinds()
     known = recorded() if kinds.recorded else {}
@@ -67,9 +66,9 @@ def applied() -> dict[Name, datetime]:
 
 
 def is_kept(name: Name) -> bool:
-    """Whether the table records a migration: it is of an app with operations on items, or depends on one.
+    """Return whether the table records a migration: its app, or one it depends on, has operations on items.
 
-    So is one that is in the table still, and whose file is gone. May send a Query.
+    This includes a migration that is in the table although its file is gone. May send a Query.
     """
     kept = _kinds().recorded
     return name in kept or (bool(kept) and name in recorded())
@@ -93,7 +92,7 @@ def _read_kinds() -> _Kinds:
 
 
 def recorded() -> dict[Name, datetime]:
-    """The records in the table; none if there is no table yet."""
+    """Return the records in the table: one Query. Empty if there is no table yet."""
     found: dict[Name, datetime] = {}
     params: dict[str, Any] = {
         "KeyConditionExpression": "#p = :p AND begins_with(#s, :s)",
@@ -112,12 +111,12 @@ def recorded() -> dict[Name, datetime]:
 
 
 def recorded_if_any() -> dict[Name, datetime]:
-    """The records in the table, which is asked only if an app has operations on items."""
+    """Return the records in the table. Sends a Query only if an app has operations on items."""
     return recorded() if _kinds().recorded else {}
 
 
 def record(name: Name, moment: datetime) -> None:
-    """Note that a migration is applied: one PutItem."""
+    """Record a migration as applied: one PutItem."""
     item = {
         **_key(name),
         names.ITEM_TYPE: {"S": names.MIGRATION_ITEM_TYPE},
@@ -127,7 +126,7 @@ def record(name: Name, moment: datetime) -> None:
 
 
 def forget(found: Iterable[Name]) -> int:
-    """Note that migrations are not applied: one DeleteItem for each; gives how many there were."""
+    """Delete the records of migrations: one DeleteItem each. Return their number."""
     count = 0
     for name in found:
         get_table(DEFAULT_DB_ALIAS).send(Request("DeleteItem", {"Key": _key(name)}))
@@ -144,14 +143,14 @@ def _changes_items(operation: object) -> bool:
 
 
 def _on_disk() -> Mapping[Name, Any]:
-    """Every migration there is a file for."""
+    """Return every migration that has a file."""
     loader = MigrationLoader(None, load=False)
     loader.load_disk()
     return loader.disk_migrations
 
 
 def _depending_on(apps: set[str]) -> set[Name]:
-    """The migrations of other apps that cannot be applied before some of these apps, and what they replace."""
+    """Return migrations of other apps that must be applied after some of these apps, and those that they replace."""
     graph = MigrationLoader(None, ignore_no_migrations=True).graph
     found = {key for key in graph.nodes if any(app in apps for app, _ in graph.forwards_plan(key))}
     return found | {replaced for key in found for replaced in graph.nodes[key].replaces}

@@ -1,8 +1,8 @@
 """A database router that keeps SQL models away from the engine's aliases.
 
-``allow_migrate`` is Django's documented way to say that a model has no table in a database. ``migrate``, ``check``,
+``allow_migrate`` is Django's documented way to declare that a model has no table in a database. ``migrate``, ``check``,
 ``createcachetable``, ``makemigrations`` and the handlers that fill in content types, permissions and the default site
-all ask it. Other aliases, and models that are stored in DynamoDB, are none of its business.
+all call it. The router has no opinion about other aliases, and about models that are stored in DynamoDB.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from dynamo_single.backend.errors import ENGINE, is_stored_in_dynamodb
 
 
 class NoSQLRouter:
-    """Answers for aliases whose ``ENGINE`` is ``dynamo_single.backend``, and leaves the rest to other routers."""
+    """Decides for aliases whose ``ENGINE`` is ``dynamo_single.backend``, and leaves all others to other routers."""
 
     def allow_migrate(self, db: str, app_label: str, **hints: object) -> bool | None:
         """Return False for an SQL model on one of the engine's aliases, otherwise no opinion.
 
-        Without a model somebody asks about an operation of the app's own, such as ``RunPython``: it runs if the app
-        has models in DynamoDB, since it may be about them.
+        Without a model, Django asks about an operation such as ``RunPython``. It runs if the app has models in
+        DynamoDB, because it may refer to them.
         """
         if not uses_engine(db):
             return None
         model = hints.get("model")
         if model is None and "model_name" not in hints and _has_models_of_ours(app_label):
             return None
-        # loaddata and dumpdata pass over a model that may not migrate, without a word.
+        # loaddata and dumpdata silently skip a model that may not migrate.
         if isinstance(model, type) and is_stored_in_dynamodb(model):
             return None
         return False
@@ -38,15 +38,14 @@ def _has_models_of_ours(app_label: str) -> bool:
 
 
 def uses_engine(alias: str) -> bool:
-    """Whether an alias of ``DATABASES`` has this engine."""
+    """Return whether an alias of ``DATABASES`` has this engine."""
     return bool(connections.settings[alias]["ENGINE"] == ENGINE)
 
 
 def install_router() -> None:
-    """Put the router before the project's own, once, if an alias of ``DATABASES`` has this engine.
+    """Install the router before the project's own routers, once, if an alias of ``DATABASES`` has this engine.
 
-    The list of routers is private to Django (``ConnectionRouter.routers``); the setting behind it belongs to the
-    project, and is left as it is.
+    The list of routers is private to Django (``ConnectionRouter.routers``). The project's setting does not change.
     """
     if not any(map(uses_engine, connections.settings)):
         return

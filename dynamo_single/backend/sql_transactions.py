@@ -1,9 +1,9 @@
-"""Report writes to DynamoDB within a transaction of an SQL database: they stay if it is rolled back.
+"""Report writes to DynamoDB within a transaction of an SQL database: they stay if the transaction is rolled back.
 
-Each line of a project that writes so is logged once by the logger ``dynamo_single.sql``, or raises ``NotRolledBack``
-before the request is sent, as ``DYNAMO_SINGLE_SQL_TRANSACTIONS`` says. Exempt are this app's admin, commands, sessions
-and cache, what Django and other packages write by themselves, and a ``TestCase``, which rolls everything back on
-purpose. Outside of SQL transactions nothing is checked. This module sends nothing.
+The logger ``dynamo_single.sql`` reports each such line of a project once. If ``DYNAMO_SINGLE_SQL_TRANSACTIONS`` is
+``"error"``, the write raises ``NotRolledBack`` before its request is sent. The exceptions are this app's admin,
+commands, sessions and cache, writes by Django and other packages themselves, and a ``TestCase``, which rolls everything
+back on purpose. Writes outside SQL transactions are not checked. This module sends no requests.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from dynamo_single.table.request import Parameters
 
 logger = logging.getLogger("dynamo_single.sql")
 
-#: What writes on purpose, whoever called it.
+#: Modules that write on purpose, for any caller.
 _OWN: Final = (
     *("dynamo_single.admin.", "dynamo_single.management.", "dynamo_single.evolution.", "django.contrib.admin."),
     *("dynamo_single.sessions", "dynamo_single.cached_sessions", "dynamo_single.cache."),
 )
-#: Where no line of a project is.
+#: The directories that contain no line of a project.
 _INSTALLED: Final = tuple({sysconfig.get_paths()[each] for each in ("stdlib", "purelib", "platlib")})
 _PACKAGES: Final = ("dynamo_single", "accounts")
-#: How many lines are remembered; past that they are logged again.
+#: The most lines that are remembered. After that the set is cleared, and lines are logged again.
 _MOST: Final = 1000
 _logged: set[tuple[str, int]] = set()
 
 
 def install() -> None:
-    """Watch each SQL connection from the beginning of its transactions to their end; once a process."""
+    """Observe each SQL connection during its transactions. Installs itself once per process."""
     djangos: Any = BaseDatabaseWrapper.set_autocommit
     if getattr(djangos, "_of_dynamo_single", False):
         return
 
     def set_autocommit(self: Any, autocommit: bool, *args: object, **options: object) -> None:
         if self.vendor != "dynamodb":
-            # Before Django calls what waits for the commit, which may write.
+            # Before Django calls the on_commit callbacks, which may write.
             _watch(self, begins=not autocommit)
         djangos(self, autocommit, *args, **options)
 
-    set_autocommit._of_dynamo_single = True  # type: ignore[attr-defined]  # a mark of ours on a function
+    set_autocommit._of_dynamo_single = True  # type: ignore[attr-defined]  # our marker on a function
     BaseDatabaseWrapper.set_autocommit = set_autocommit  # type: ignore[method-assign]  # no hook
 
 
@@ -65,7 +65,7 @@ def _watch(connection: Any, *, begins: bool) -> None:
 
 
 def _note(connection: Any, thread: int, operation: str, params: Parameters) -> None:
-    """Report one request, if it writes and a line of the project has asked for it."""
+    """Report one request if it writes and a line of the project caused it."""
     if operation not in WRITES or any(each._from_testcase for each in connection.atomic_blocks):
         return
     line = _line(_frames(thread))
@@ -86,9 +86,9 @@ def _note(connection: Any, thread: int, operation: str, params: Parameters) -> N
 
 
 def _frames(thread: int) -> Iterator[FrameType]:
-    """Yield the frames of this thread, innermost first; then those of the transaction's thread, if it is another.
+    """Yield the frames of this thread, innermost first, then those of the transaction's thread if it is another.
 
-    A thread that writes for a call does not have its stack, and the caller waits for it.
+    A thread that writes for a call does not have the stack of its caller, which waits for it.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -101,7 +101,7 @@ def _frames(thread: int) -> Iterator[FrameType]:
 
 
 def _line(frames: Iterator[FrameType]) -> tuple[str, int] | None:
-    """Return the innermost line of the project; ``None`` if there is none, or if an exempt module comes before it."""
+    """Return the innermost line of the project, or ``None`` if there is none or an exempt module comes first."""
     for frame in frames:
         name, path = frame.f_globals.get("__name__", ""), frame.f_code.co_filename
         if name.startswith(_OWN):

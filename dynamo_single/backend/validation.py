@@ -1,4 +1,4 @@
-"""Checks of the settings of an alias that uses the engine; run by ``check --database`` and ``migrate``."""
+"""Checks of the settings of an alias that uses the engine, for ``check --database`` and ``migrate``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from django.db.backends.base.validation import BaseDatabaseValidation
 
 
 class DatabaseValidation(BaseDatabaseValidation):
-    """Warns of settings that promise what the engine does not do."""
+    """Checks for settings that promise more than the engine does."""
 
     def check(self, **kwargs: object) -> list[CheckMessage]:
-        """E021 if the app itself is not installed, and a warning for ``ATOMIC_REQUESTS``, which rolls nothing back."""
+        """E021: the app itself is not installed; W901: ``ATOMIC_REQUESTS``, although nothing is rolled back."""
         if not apps.is_installed("dynamo_single"):
             return [
                 Error(

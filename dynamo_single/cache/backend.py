@@ -1,7 +1,7 @@
 """Django's cache in the table: ``"BACKEND": "dynamo_single.cache.DynamoCache"``.
 
-The face only: what Django's cache interface says about keys, versions and timeouts. The requests are the subject of
-``store``, the items that of ``entries``.
+This module implements Django's cache interface: keys, versions and timeouts. ``store`` sends the requests, and
+``entries`` defines the items.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from dynamo_single.table.flow import Flow, apart, run, twin
 
 T = TypeVar("T")
 
-#: What ``OPTIONS`` may hold, each with its default.
+#: The keys that ``OPTIONS`` may contain, with their defaults.
 OPTIONS = {"LARGE_VALUES": "refuse", "NAME": "default", "SIGN": True}
 LARGE_VALUES = ("refuse", "split")
 
 
 class DynamoCache(BaseCache):
-    """Django's cache interface over items of one table.
+    """Django's cache interface for items of one table.
 
-    ``LOCATION`` is an alias of ``DYNAMO_SINGLE``; ``OPTIONS["NAME"]`` tells several caches in one table apart. Reads
-    are strongly consistent: what was set is found at once, by every process. Timeouts are exact to the millisecond, by
-    the clocks of the processes. A table that does not answer is an error and never a miss. Values are pickled, except
-    integers of up to 38 digits, and signed: one that nobody signed who knows ``SECRET_KEY`` is not there.
+    ``LOCATION`` is an alias of ``DYNAMO_SINGLE``; ``OPTIONS["NAME"]`` separates several caches in one table. Reads are
+    strongly consistent: every process finds a new value immediately. Timeouts are exact to the millisecond by the
+    clocks of the processes. If the table does not respond, methods raise an error rather than report a miss. Values are
+    pickled and signed, except integers of up to 38 digits. A value that was not signed with ``SECRET_KEY`` is treated
+    as missing.
     """
 
     def __init__(self, location: str, params: dict[str, Any]) -> None:
@@ -43,11 +44,11 @@ class DynamoCache(BaseCache):
         self._store = _store(location or "default", params.get("OPTIONS") or {})
 
     def get(self, key: object, default: object = None, version: int | None = None) -> Any:
-        """The value, or ``default``: one BatchGetItem of two items."""
+        """Return the value or ``default``: one BatchGetItem of two items."""
         return run(self._get(key, default, version))
 
     async def aget(self, key: object, default: object = None, version: int | None = None) -> Any:
-        """See ``get()``."""
+        """Return the same as ``get()``, asynchronously."""
         return await self._awaited(self.get, self._get, key, default, version)
 
     async def _get(self, key: object, default: object, version: int | None) -> Any:
@@ -56,11 +57,11 @@ class DynamoCache(BaseCache):
         return values.get(place, default)
 
     def get_many(self, keys: Iterable[object], version: int | None = None) -> dict[Any, Any]:
-        """The values of the keys that have one: one BatchGetItem for each 99 keys."""
+        """Return the values of the keys that have one: one BatchGetItem for each 99 keys."""
         return run(self._get_many(keys, version))
 
     async def aget_many(self, keys: Iterable[object], version: int | None = None) -> dict[Any, Any]:
-        """See ``get_many()``."""
+        """Return the same as ``get_many()``, asynchronously."""
         return await self._awaited(self.get_many, self._get_many, keys, version)
 
     async def _get_many(self, keys: Iterable[object], version: int | None) -> dict[Any, Any]:
@@ -69,11 +70,11 @@ class DynamoCache(BaseCache):
         return {key: values[place] for key, place in places.items() if place in values}
 
     def has_key(self, key: object, version: int | None = None) -> bool:
-        """Whether there is a value: one BatchGetItem of two items."""
+        """Return whether there is a value: one BatchGetItem of two items."""
         return run(self._has_key(key, version))
 
     async def ahas_key(self, key: object, version: int | None = None) -> bool:
-        """See ``has_key()``."""
+        """Return the same as ``has_key()``, asynchronously."""
         return await self._awaited(self.has_key, self._has_key, key, version)
 
     async def _has_key(self, key: object, version: int | None) -> bool:
@@ -83,17 +84,17 @@ class DynamoCache(BaseCache):
     def set(
         self, key: object, value: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> None:
-        """Store a value: one GetItem and one PutItem; with a timeout of 0 or less, delete it by one DeleteItem.
+        """Store a value: one GetItem and one PutItem. A timeout of 0 or less deletes it instead: one DeleteItem.
 
-        The GetItem reads the generation. A ``clear()`` between the two requests takes this value away too, as if it
-        had been set just before; a value that was set after such a ``clear()`` is replaced.
+        The GetItem reads the generation. A ``clear()`` between the two requests also removes this value, as if it had
+        been set just before. A value that another process set after such a ``clear()`` is replaced.
         """
         self.set_many({key: value}, timeout, version)
 
     async def aset(
         self, key: object, value: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> None:
-        """See ``set()``."""
+        """Do the same as ``set()``, asynchronously."""
         await self._awaited(self.set, self._set, key, value, timeout, version)
 
     async def _set(self, key: object, value: object, timeout: float | None, version: int | None) -> None:
@@ -102,17 +103,18 @@ class DynamoCache(BaseCache):
     def set_many(
         self, data: Mapping[Any, Any], timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> list[object]:
-        """Store several values: one GetItem and one BatchWriteItem for each 25; not atomic.
+        """Store several values: one GetItem and one BatchWriteItem for each 25. This is not atomic.
 
-        With ``LARGE_VALUES`` as ``"split"``, one PutItem each. No key fails without an error, so the list is empty. A
-        ``clear()`` in between takes the values away too, and what others set just then under these keys with them.
+        With ``LARGE_VALUES`` set to ``"split"``, it sends one PutItem for each value. The returned list is always
+        empty, because a key that cannot be stored raises an error. A ``clear()`` in the meantime also removes these
+        values, and values that other processes have just set under these keys.
         """
         return run(self._set_many(data, timeout, version))
 
     async def aset_many(
         self, data: Mapping[Any, Any], timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> list[object]:
-        """See ``set_many()``."""
+        """Do the same as ``set_many()``, asynchronously."""
         return await self._awaited(self.set_many, self._set_many, data, timeout, version)
 
     async def _set_many(self, data: Mapping[Any, Any], timeout: float | None, version: int | None) -> list[object]:
@@ -130,13 +132,13 @@ class DynamoCache(BaseCache):
     def add(
         self, key: object, value: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> bool:
-        """Store a value if there is none: one GetItem and one conditional PutItem. Of several at once, one wins."""
+        """Store a value if there is none: a GetItem and a conditional PutItem. Of concurrent calls, one succeeds."""
         return run(self._add(key, value, timeout, version))
 
     async def aadd(
         self, key: object, value: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> bool:
-        """See ``add()``."""
+        """Do the same as ``add()``, asynchronously."""
         return await self._awaited(self.add, self._add, key, value, timeout, version)
 
     async def _add(self, key: object, value: object, timeout: float | None, version: int | None) -> bool:
@@ -147,17 +149,17 @@ class DynamoCache(BaseCache):
     def get_or_set(
         self, key: object, default: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> Any:
-        """The value, or ``default`` (called if it can be) after storing it: one BatchGetItem, then one PutItem.
+        """Return the value, or store and return ``default`` (called if callable): one BatchGetItem, then one PutItem.
 
-        Another one's value that came in between is read and given. A default that was made before a ``clear()`` is
-        not found after it.
+        If another process stores a value in the meantime, the method reads and returns that value. A default that was
+        computed before a ``clear()`` is not found after it.
         """
         return run(self._get_or_set(key, default, timeout, version))
 
     async def aget_or_set(
         self, key: object, default: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> Any:
-        """See ``get_or_set()``; the default is called in the event loop, as Django does."""
+        """Do the same as ``get_or_set()``, asynchronously. The default is called in the event loop, as in Django."""
         return await self._awaited(self.get_or_set, self._get_or_set, key, default, timeout, version)
 
     async def _get_or_set(self, key: object, default: object, timeout: float | None, version: int | None) -> Any:
@@ -170,11 +172,11 @@ class DynamoCache(BaseCache):
         return value if await self._store.add_once(entry) else await twin(self, "get", key, value, version)
 
     def touch(self, key: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        """Set a value's timeout again; ``False`` if there is none: one GetItem and one UpdateItem."""
+        """Reset a value's timeout and return whether there is a value: one GetItem and one UpdateItem."""
         return run(self._touch(key, timeout, version))
 
     async def atouch(self, key: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        """See ``touch()``."""
+        """Do the same as ``touch()``, asynchronously."""
         return await self._awaited(self.touch, self._touch, key, timeout, version)
 
     async def _touch(self, key: object, timeout: float | None, version: int | None) -> bool:
@@ -182,16 +184,16 @@ class DynamoCache(BaseCache):
         return await self._store.touch(place, self._version(version), self._valid_until(timeout))
 
     def incr(self, key: object, delta: int = 1, version: int | None = None) -> int:
-        """Add to an integer and give the sum: one GetItem and one UpdateItem, which is atomic; its timeout stays.
+        """Add to an integer and return the sum: one GetItem and one atomic UpdateItem. Its timeout does not change.
 
-        ``ValueError`` if there is no value, as Django documents. ``NotCountable`` if it is no integer: a ``TypeError``,
-        so that ``except ValueError: cache.set(key, 1)`` does not replace the value. If DynamoDB's answer is lost on the
-        way and the request repeated, it counts twice.
+        Raises ``ValueError`` if there is no value, as Django documents, and ``NotCountable`` if the value is not an
+        integer. ``NotCountable`` is a ``TypeError``, so that ``except ValueError: cache.set(key, 1)`` does not replace
+        the value. If DynamoDB's response is lost and the request is retried, the addition counts twice.
         """
         return run(self._incr(key, delta, version))
 
     async def aincr(self, key: object, delta: int = 1, version: int | None = None) -> int:
-        """See ``incr()``."""
+        """Do the same as ``incr()``, asynchronously."""
         return await self._awaited(self.incr, self._incr, key, delta, version)
 
     async def _incr(self, key: object, delta: int, version: int | None) -> int:
@@ -203,11 +205,11 @@ class DynamoCache(BaseCache):
         return total
 
     def delete(self, key: object, version: int | None = None) -> bool:
-        """Delete a value; whether there was one. One DeleteItem, and one GetItem if something was deleted."""
+        """Delete a value and return whether there was one: one DeleteItem, and one GetItem if an item was deleted."""
         return run(self._delete(key, version))
 
     async def adelete(self, key: object, version: int | None = None) -> bool:
-        """See ``delete()``."""
+        """Do the same as ``delete()``, asynchronously."""
         return await self._awaited(self.delete, self._delete, key, version)
 
     async def _delete(self, key: object, version: int | None) -> bool:
@@ -218,35 +220,35 @@ class DynamoCache(BaseCache):
         run(self._delete_many(keys, version))
 
     async def adelete_many(self, keys: Iterable[object], version: int | None = None) -> None:
-        """See ``delete_many()``."""
+        """Do the same as ``delete_many()``, asynchronously."""
         await self._awaited(self.delete_many, self._delete_many, keys, version)
 
     async def _delete_many(self, keys: Iterable[object], version: int | None) -> None:
         await self._store.delete_all([self._place(key, version) for key in keys])
 
     def clear(self, *, version: int | None = None) -> None:
-        """Forget everything that is cached under this ``NAME``, or of one version: one UpdateItem.
+        """Clear all values of this ``NAME``, or of one version: one UpdateItem.
 
-        It takes the same time whatever is stored: entries written before do not count any more, and DynamoDB deletes
-        them when their timeout is over; those without a timeout stay stored until their key is set or deleted.
+        The request does not depend on the number of values. Earlier entries are ignored from now on, and DynamoDB
+        deletes them after their timeout. Entries without a timeout stay stored until their key is set or deleted.
         """
         run(self._store.clear(version))
 
     async def aclear(self, *, version: int | None = None) -> None:
-        """See ``clear()``."""
+        """Do the same as ``clear()``, asynchronously."""
         await self._awaited(partial(self.clear, version=version), partial(self._store.clear, version))
 
     async def _awaited(self, method: Callable[..., T], work: Callable[..., Flow[T]], *given: object) -> T:
-        """What a method does, awaited; one that a project's class has of its own is called in a thread."""
+        """Run an asynchronous variant, or a project's override of the synchronous method in a thread."""
         name = getattr(method, "func", method).__name__
         return await (work(*given) if all_plain(type(self), (name,)) else sync_to_async(method)(*given))
 
     def get_backend_timeout(self, timeout: float | None = DEFAULT_TIMEOUT) -> float | None:
-        """When a timeout ends, in seconds since 1970 by the app's clock; ``None`` is never."""
+        """Return when a timeout ends, in seconds since 1970 by the app's clock; ``None`` for never."""
         if timeout == DEFAULT_TIMEOUT:
             timeout = self.default_timeout
         elif timeout == 0:
-            timeout = -1  # as Django: a moment that is past whatever the clock's resolution
+            timeout = -1  # as in Django: a past time for any resolution of the clock
         return None if timeout is None else clock.timestamp() + timeout
 
     def _place(self, key: object, version: int | None) -> ItemKey:
@@ -257,7 +259,7 @@ class DynamoCache(BaseCache):
 
     def _valid_until(self, timeout: float | None) -> int | None:
         ends = self.get_backend_timeout(timeout)
-        # Never long past: DynamoDB's time to live leaves alone what expired over five years ago.
+        # Never far in the past: DynamoDB's time to live ignores items that expired over five years ago.
         return None if ends is None else max(int(ends * 1000), now())
 
 

@@ -1,8 +1,13 @@
-"""What the cache stores: the items of an entry, of its parts and of the generations, and when an entry counts.
+"""The stored items of the cache: entries, their parts, and generations.
 
-An entry carries the number of the generation in which it was written. Clearing begins a higher generation, below which
-no entry counts any more; nothing has to be deleted. Values only: this module sends nothing and must not know Django's
-cache interface.
+An entry contains the number of the generation in which it was written. Clearing the cache starts a higher generation,
+and entries of lower generations are ignored, so that nothing has to be deleted.
+
+Entries are signed, and only signed values are unpickled. The signature is an HMAC with ``SECRET_KEY`` of the entry's
+key, of its write and of the complete pickled value, so that a value cannot be moved to another key. It does not cover
+the time of expiry, which ``touch()`` changes. Integers, to which DynamoDB adds, are not signed.
+
+This module sends no requests, and must not depend on Django's cache interface.
 """
 
 from __future__ import annotations
@@ -32,24 +37,18 @@ from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.table import names
 from dynamo_single.table.request import MAX_DIGITS, MAX_ITEM_SIZE, PARTITION_KEY_LIMIT, AttributeValue, Request
 
-# Signatures of cache entries: only what somebody wrote who knows ``SECRET_KEY`` is unpickled.
-#
-# A signature is an HMAC of the entry's key, of its write and of the whole pickled value, so that no value can be put
-# under another key. It does not cover how long the entry is valid, which ``touch()`` changes; integers, to which
-# DynamoDB adds, have none. Values only: this module sends nothing.
-
 SIGNER: Final = "signer"
 SIGNATURE: Final = "signature"
 
 
 def signed(said: str, pickled: bytes) -> AttributeValue:
-    """The attributes that sign a value; ``said`` is what else has to stay as it is."""
+    """Return the attributes that sign a value; ``said`` is the other text that must not change."""
     secret = settings.SECRET_KEY
     return {SIGNER: {"S": _signer(secret)}, SIGNATURE: {"B": _signature(secret, said, pickled)}}
 
 
 def is_genuine(head: Item, said: str, pickled: bytes) -> bool:
-    """Whether ``SECRET_KEY``, or one of ``SECRET_KEY_FALLBACKS``, signed this value."""
+    """Return whether ``SECRET_KEY`` or one of ``SECRET_KEY_FALLBACKS`` signed this value."""
     signer = head.get(SIGNER, {}).get("S")
     signature = bytes(head.get(SIGNATURE, {}).get("B", b""))
     return any(
@@ -59,7 +58,7 @@ def is_genuine(head: Item, said: str, pickled: bytes) -> bool:
 
 
 def has_signer() -> Condition:
-    """The condition that an entry says that it was signed with one of the keys that count now."""
+    """Return the condition that an entry was signed with one of the current keys."""
     return Stored(SIGNER, "in", tuple({"S": _signer(secret)} for secret in _secrets()))
 
 
@@ -69,7 +68,7 @@ def _secrets() -> tuple[str | bytes, ...]:
 
 @lru_cache(maxsize=32)
 def _signer(secret: str | bytes) -> str:
-    """Tells keys apart and tells nothing of them."""
+    """Return an identifier of a key that does not reveal the key."""
     return salted_hmac("dynamo_single.cache.signer", "", secret, algorithm="sha256").hexdigest()[:16]
 
 
@@ -83,7 +82,7 @@ def _signature(secret: str | bytes, said: str, pickled: bytes) -> bytes:
     return hmac.new(_key(secret), b"%d:%s%s" % (len(spoken), spoken, pickled), sha256).digest()
 
 
-# No model's class is called like these, so that no model's Scan takes them for its own.
+# No model's class has such a name, so that no model's Scan reads these items as its own.
 ENTRY_TYPE = "Cache.Entry"
 PART_TYPE = "Cache.Part"
 GENERATIONS_TYPE = "Cache.Generations"
@@ -94,7 +93,7 @@ WRITE_ID = "writeId"
 NUMBER = "number"
 VALUE = "value"
 PARTS = "parts"
-#: The highest generation that was ever begun, of the whole cache or of one version.
+#: The highest generation that has been started, for the whole cache or for one version.
 LATEST = "latest"
 
 ENTRY_PARTITION = "CACHE#{name}#{key}"
@@ -102,29 +101,29 @@ ENTRY_SORT_KEY = "#ENTRY"
 GENERATIONS_PARTITION = "CACHE#{name}"
 GENERATIONS_SORT_KEY = "#GENERATIONS"
 PART_SORT_KEY = "#PART#{write_id}#{number}"
-#: The templates of all keys of the cache; no model may have one that meets them.
+#: The templates of all keys of the cache. A model must not have keys that match them.
 KEYS = (
     (ENTRY_PARTITION, ENTRY_SORT_KEY),
     (ENTRY_PARTITION, PART_SORT_KEY),
     (GENERATIONS_PARTITION, GENERATIONS_SORT_KEY),
 )
 
-#: Integers below this count in DynamoDB's own numbers, which are exact to 38 digits.
+#: Integers below this limit are stored as DynamoDB numbers, which are exact to 38 digits.
 NUMBER_LIMIT = 10**MAX_DIGITS
-#: The most parts of an entry, which have numbers of five digits.
+#: The most parts of an entry. Their numbers have five digits.
 MAX_PARTS = 100_000
-#: The bytes of one part: an item, less than what its keys and names may take.
+#: The bytes of one part: the largest item minus space for its keys and names.
 PART_SIZE = MAX_ITEM_SIZE - 2 * PARTITION_KEY_LIMIT
 
 _TEXTS = {"name": codec_for("text"), "key": codec_for("text")}
 _ENTRY = Template.parse(ENTRY_PARTITION).bind(_TEXTS)
 _GENERATIONS = Template.parse(GENERATIONS_PARTITION).bind(_TEXTS)
-#: The longest name of an attribute in bytes (AWS: "Quotas in Amazon DynamoDB", attribute names).
+#: The most bytes of an attribute's name (AWS developer guide, "Quotas in Amazon DynamoDB", attribute names).
 _LONGEST_NAME = 255
 
 
 class Entry(Struct, frozen=True):
-    """A value as it is to be written; ``valid_until`` is epoch milliseconds, ``None`` for ever."""
+    """A value to write; ``valid_until`` is in epoch milliseconds, or ``None`` for no expiry."""
 
     key: ItemKey
     generation: int
@@ -132,7 +131,7 @@ class Entry(Struct, frozen=True):
     valid_until: int | None
 
     def items(self, *, split: bool, signs: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """The entry's item, and its parts if it is too large for one; ``ItemTooLarge`` unless ``split``."""
+        """Return the entry's item and the parts of a large value; raise ``ItemTooLarge`` if it must not be split."""
         head = {
             **_keyed(self.key, ENTRY_TYPE),
             GENERATION: {"N": str(self.generation)},
@@ -161,25 +160,25 @@ class Entry(Struct, frozen=True):
 
 
 def entry_key(name: str, key: str) -> ItemKey:
-    """The key of an entry; ``InvalidValue`` if it is longer than DynamoDB takes."""
+    """Return the key of an entry; raise ``InvalidValue`` if it is too long for DynamoDB."""
     return _ENTRY.render({"name": name, "key": key}, limit=PARTITION_KEY_LIMIT), ENTRY_SORT_KEY
 
 
 def generations_key(name: str) -> ItemKey:
-    """The key of the one item that says which generations a cache and its versions are in."""
+    """Return the key of the item that contains the generations of a cache and of its versions."""
     return _GENERATIONS.render({"name": name}, limit=PARTITION_KEY_LIMIT), GENERATIONS_SORT_KEY
 
 
 class NotGenuine(Exception):
-    """An entry's value is not what was signed; never leaves the cache."""
+    """An entry's value does not match its signature. This exception stays inside the cache."""
 
 
 class Damaged(NotGenuine):
-    """An item of the cache lacks an attribute, or has one of another type; never leaves the cache."""
+    """An item of the cache lacks an attribute, or has one of another type. This exception stays inside the cache."""
 
 
 def part_keys(head: Item) -> list[ItemKey]:
-    """The keys of the parts of an entry: none if its value stands in the entry itself; ``Damaged`` if nobody knows."""
+    """Return the keys of an entry's parts, none if the entry contains the value; raise ``Damaged`` if unknown."""
     if PARTS not in head:
         return []
     count, partition = _number(head, PARTS), head[names.PARTITION_KEY]["S"]
@@ -190,28 +189,28 @@ def part_keys(head: Item) -> list[ItemKey]:
 
 
 def generation_of(item: Item | None, version: int | None) -> int:
-    """The generation that entries of a version are written in; nothing was ever cleared if there is no item.
+    """Return the generation in which entries of a version are written: 0 if the cache was never cleared.
 
-    ``Damaged`` if the item does not say it.
+    Raises ``Damaged`` if the item cannot be read.
     """
     said = (name for name in (GENERATION, _version_attribute(version)) if name in (item or {}))
     return max((_number(item or {}, name) for name in said), default=0)
 
 
 def generation_begun(name: str) -> Put:
-    """What replaces a damaged item of generations: all versions begin a generation that none of them had."""
+    """Return the item that replaces a damaged item of generations. It starts a new generation for all versions."""
     later = {"N": str(now() + 1)}
     return Put({**_keyed(generations_key(name), GENERATIONS_TYPE), GENERATION: later, LATEST: later})
 
 
 def begin_generation(name: str, version: int | None = None) -> Request:
-    """The request that begins another generation of one version, or of all of them."""
+    """Return the request that starts a new generation of one version, or of all versions."""
     attribute = GENERATION if version is None else _version_attribute(version)
     if len(attribute.encode()) > _LONGEST_NAME:
         raise InvalidValue(f"The version {version!r} is too long: its name would have over {_LONGEST_NAME} bytes.")
     builder = ExpressionBuilder()
     latest = builder.name(LATEST)
-    # Counted from the time on, so that a cache whose generations were lost never begins one that it had before.
+    # Generations count from the current time, so that a cache whose generations were lost never reuses one.
     following = f"if_not_exists({latest}, {builder.value({'N': str(now())})}) + {builder.value({'N': '1'})}"
     item_type = f"{builder.name(names.ITEM_TYPE)} = {builder.value({'S': GENERATIONS_TYPE})}"
     text = f"SET {latest} = {following}, {builder.name(attribute)} = {following}, {item_type}"
@@ -224,7 +223,7 @@ def _version_attribute(version: int | None) -> str:
 
 
 def expiry(valid_until: int | None) -> dict[str, dict[str, str]]:
-    """The attributes that say how long an entry is valid: exactly, and for DynamoDB's time to live."""
+    """Return the attributes for the expiry of an entry: the exact time, and the one for DynamoDB's time to live."""
     return {} if valid_until is None else {VALID_UNTIL: {"N": str(valid_until)}, **_time_to_live(valid_until)}
 
 
@@ -233,14 +232,14 @@ def _time_to_live(valid_until: int | None) -> dict[str, dict[str, str]]:
 
 
 def now() -> int:
-    """The time in epoch milliseconds."""
+    """Return the current time in epoch milliseconds."""
     return int(clock.timestamp() * 1000)
 
 
 def is_live(generation: int, *, signs: bool) -> Condition:
-    """The condition that an entry is of this generation or a later one, and valid; and signed, or a number.
+    """Return the condition that an entry is of this or a later generation, valid, and signed or a number.
 
-    A damaged entry, which lacks what an entry needs or has it as another type, does not count.
+    An entry that lacks a required attribute, or has it as another type, does not meet the condition.
     """
     ahead = Stored(VALID_UNTIL, ">", ({"N": str(now())},))
     current = Stored(GENERATION, ">=", ({"N": str(generation)},))
@@ -252,26 +251,26 @@ def is_live(generation: int, *, signs: bool) -> Condition:
 
 
 def _is(name: str, kind: str) -> Condition:
-    """The condition that an attribute is there, and of one of DynamoDB's types."""
+    """Return the condition that an attribute exists and has one of DynamoDB's types."""
     return Stored(name, "type", ({"S": kind},))
 
 
 def is_not_later(generation: int) -> Condition:
-    """The condition that no entry of a later generation would be replaced; one that is damaged has none."""
+    """Return the condition that no entry of a later generation is replaced; a damaged entry has no generation."""
     return Or((ITEM_MISSING, Not(_is(GENERATION, "N")), Stored(GENERATION, "<=", ({"N": str(generation)},))))
 
 
 def countable(delta: int) -> Condition:
-    """The condition that an entry is an integer which stays one when ``delta`` is added."""
+    """Return the condition that an entry is an integer, and still one after ``delta`` is added."""
     if delta < 0:
         return Stored(NUMBER, ">", ({"N": str(-NUMBER_LIMIT - delta)},))
     return Stored(NUMBER, "<", ({"N": str(NUMBER_LIMIT - delta)},))
 
 
 def value_of(head: Item, parts: Iterable[Item] = (), *, signs: bool) -> object:
-    """The value of an entry, with its parts in order if it has any.
+    """Return the value of an entry, with its parts in order if it has any.
 
-    ``NotGenuine`` if nobody signed it, ``Damaged`` if it has none.
+    Raises ``NotGenuine`` if it is not signed, and ``Damaged`` if it has no value.
     """
     if NUMBER in head:
         return number_of(head)
@@ -282,16 +281,16 @@ def value_of(head: Item, parts: Iterable[Item] = (), *, signs: bool) -> object:
     pickled = b"".join(map(bytes, pieces))
     if signs and not is_genuine(head, _said(head), pickled):
         raise NotGenuine
-    return pickle.loads(pickled)  # noqa: S301 - signed, or the project trusts whoever may write into the table
+    return pickle.loads(pickled)  # noqa: S301   # signed, or the project trusts every writer of the table
 
 
 def _said(head: Item) -> str:
-    """What a signature covers beside the value: where the entry is, and which write made it."""
+    """Return the text that a signature covers besides the value: the entry's key, and the write that created it."""
     return f"{head[names.PARTITION_KEY]['S']} {head[WRITE_ID]['S']}"
 
 
 def number_of(head: Item) -> int:
-    """The integer of an entry that is one; ``Damaged`` if it is none."""
+    """Return the integer of an entry; raise ``Damaged`` if it is not an integer."""
     return _number(head, NUMBER)
 
 
@@ -303,7 +302,7 @@ def _number(item: Item, name: str) -> int:
 
 
 def _stored(value: object) -> dict[str, Any]:
-    # Not True and False, which are integers to Python and would come back as 1 and 0.
+    # Excludes True and False, which Python treats as integers and which would be read as 1 and 0.
     if type(value) is int and abs(value) < NUMBER_LIMIT:
         return {NUMBER: {"N": str(value)}}
     return {VALUE: {"B": pickle.dumps(value, pickle.HIGHEST_PROTOCOL)}}

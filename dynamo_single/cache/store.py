@@ -1,7 +1,7 @@
-"""The requests of the cache: reading entries with their generation, writing, counting and removing them.
+"""The requests of the cache: read entries with their generation, and write, count and remove entries.
 
-Reads are strongly consistent, and every error of the table is raised. What sends is a coroutine. This module must not
-know Django's cache interface; what an item looks like is the subject of ``entries``.
+Reads are strongly consistent, and every error of the table is raised. Functions that send requests are coroutines. This
+module must not depend on Django's cache interface. ``entries`` defines the items.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from dynamo_single.table.table import Table, get_table
 
 logger = logging.getLogger("dynamo_single.cache")
 
-#: How often an entry is read or written again because other processes replaced it, or cleared the cache, meanwhile.
+#: How often an entry is read or written again after a concurrent replacement of it or ``clear()`` of the cache.
 ATTEMPTS = 5
 
 Found = dict[ItemKey, Item]
 
 
 class Store(Struct, frozen=True):
-    """The entries of one cache in one table; with ``split``, values too large for an item are stored in several.
+    """The entries of one cache in one table. With ``split``, large values are stored in several items.
 
-    With ``signs``, values are signed, and those that are not do not count.
+    With ``signs``, values are signed, and unsigned values are ignored.
     """
 
     alias: str
@@ -47,15 +47,15 @@ class Store(Struct, frozen=True):
 
     @property
     def table(self) -> Table:
-        """The table, as the settings name it now."""
+        """The table that the settings currently name."""
         return get_table(self.alias)
 
     async def generation(self, version: int | None) -> int:
-        """The generation of a version: one GetItem."""
+        """Return the generation of a version: one GetItem."""
         return await self._said(await single.get_item(self.table, generations_key(self.name)), version)
 
     async def _said(self, item: Item | None, version: int | None) -> int:
-        """The generation that an item says; one that is damaged is replaced by one PutItem, which clears the cache."""
+        """Return the generation in an item. A damaged item is replaced by one PutItem, which clears the cache."""
         try:
             return generation_of(item, version)
         except stored.Damaged:
@@ -73,7 +73,7 @@ class Store(Struct, frozen=True):
         return generation_of(begun.item, None)
 
     async def find(self, keys: Sequence[ItemKey], version: int | None) -> tuple[Found, int]:
-        """The entries that count, and the generation: one BatchGetItem for each 99 keys, without values' parts."""
+        """Return the valid entries and the generation: one BatchGetItem for each 99 keys. It does not read parts."""
         found: Found = {}
         place, generation = generations_key(self.name), 0
         async with aclosing(self._read(list(dict.fromkeys(keys)), beside=(place,))) as answers:
@@ -83,7 +83,7 @@ class Store(Struct, frozen=True):
         return found, generation
 
     async def values(self, keys: Sequence[ItemKey], version: int | None) -> tuple[dict[ItemKey, Any], int]:
-        """The values of the entries that count, and the generation: ``find``, and BatchGetItems of values' parts."""
+        """Return the values of the valid entries and the generation: ``find()``, and BatchGetItems for parts."""
         found, generation = await self.find(keys, version)
         values: dict[ItemKey, Any] = {}
         for key, item in found.items():
@@ -92,7 +92,7 @@ class Store(Struct, frozen=True):
         return values, generation
 
     async def _value(self, key: ItemKey, head: Item, parts: Iterable[Item] = ()) -> dict[ItemKey, object]:
-        """The value by its key; nothing, and no such entry any more, if it is not what was signed."""
+        """Return the value by its key. If its signature is wrong, delete the entry and return nothing."""
         try:
             return {key: stored.value_of(head, parts, signs=self.signs)}
         except stored.NotGenuine as error:
@@ -129,16 +129,17 @@ class Store(Struct, frozen=True):
         raise Conflict(f"The cache entry {key[0]!r} was replaced {ATTEMPTS} times while it was read. Try again.")
 
     async def _remove(self, key: ItemKey, head: Item) -> None:
-        """Remove an entry that cannot be read, so that it does not keep add() from writing."""
+        """Remove an entry that cannot be read, so that it does not prevent ``add()`` from writing."""
         same = Stored(stored.WRITE_ID, "=", (head[stored.WRITE_ID],))
-        with suppress(ConditionFailed):  # replaced or deleted since
+        with suppress(ConditionFailed):  # another process has replaced or deleted it
             await self.table.ask(compile_action(Delete(key, same)))
         await self._remove_parts(head)
 
     async def put(self, entry: Entry, version: int | None) -> None:
-        """Write an entry, its parts first: one PutItem, and the parts.
+        """Write an entry: one PutItem, after one write for each part.
 
-        If the cache was cleared and the key set again since the entry's generation was read, it is written again.
+        If the cache was cleared and the key set again since the entry's generation was read, the entry is written
+        again.
         """
         for _ in range(ATTEMPTS):
             found = await self._put(entry, stored.is_not_later(entry.generation))
@@ -148,7 +149,7 @@ class Store(Struct, frozen=True):
         raise _conflict(entry)
 
     async def add(self, entry: Entry, version: int | None) -> bool:
-        """Write an entry unless there is one that counts: ``put`` under that condition."""
+        """Write an entry unless there is a valid one, as ``put()`` does. Return whether it was written."""
         for _ in range(ATTEMPTS):
             found = await self._put(entry, Not(self._is_live(entry.generation)))
             if found is None:
@@ -159,7 +160,7 @@ class Store(Struct, frozen=True):
         raise _conflict(entry)
 
     async def add_once(self, entry: Entry) -> bool:
-        """Write an entry unless there is one that counts, or the cache was cleared and the key set again."""
+        """Write an entry unless there is a valid one, or the cache was cleared and the key set again. Never retry."""
         return await self._put(entry, Not(self._is_live(entry.generation))) is None
 
     async def _renewed(self, entry: Entry, found: Item, version: int | None) -> Entry:
@@ -167,7 +168,7 @@ class Store(Struct, frozen=True):
         return replace(entry, generation=latest)
 
     async def _put(self, entry: Entry, condition: Condition) -> Item | None:
-        """Write an entry; the item that the condition does not allow to replace, or ``None`` if it is written."""
+        """Write an entry. Return the item that the condition protects, or ``None`` if the entry was written."""
         head, parts = entry.items(split=self.split, signs=self.signs)
         await self._write([_put(part) for part in parts])
         request = compile_action(Put(head, condition))
@@ -179,7 +180,7 @@ class Store(Struct, frozen=True):
             if error.item is None:
                 raise
             if error.item.get(stored.WRITE_ID) == head[stored.WRITE_ID]:
-                return None  # an earlier attempt was carried out, and its answer lost
+                return None  # an earlier attempt succeeded, but its response was lost
             await self._remove_parts(head)
             return error.item
         if replaced and replaced.get(stored.WRITE_ID) != head[stored.WRITE_ID]:
@@ -187,9 +188,9 @@ class Store(Struct, frozen=True):
         return None
 
     async def put_all(self, entries: Sequence[Entry], version: int | None) -> None:
-        """Write entries: ``put`` for one or if values may be split, otherwise one BatchWriteItem for each 25.
+        """Write entries with ``put()`` if values may be split or there is only one, else 25 in each BatchWriteItem.
 
-        A BatchWriteItem has no conditions. Nothing is sent if an entry is too large for an item.
+        A BatchWriteItem has no conditions. No request is sent if an entry is too large for an item.
         """
         if self.split or len(entries) == 1:
             for entry in entries:
@@ -198,7 +199,7 @@ class Store(Struct, frozen=True):
         await self._write([_put(entry.items(split=False, signs=self.signs)[0]) for entry in entries])
 
     async def touch(self, key: ItemKey, version: int | None, valid_until: int | None) -> bool:
-        """Set how long an entry is valid: one GetItem and one UpdateItem, and one for each part."""
+        """Change the expiry of an entry: one GetItem and one UpdateItem, and one UpdateItem for each part."""
         expiry = stored.expiry(valid_until)
         removed = () if expiry else (stored.VALID_UNTIL, names.EXPIRES_AT)
         update = Update(key, set=expiry, remove=removed, condition=self._is_live(await self.generation(version)))
@@ -212,11 +213,11 @@ class Store(Struct, frozen=True):
             try:
                 await self.table.ask(_returning(compile_action(change), "NONE"))
             except ConditionFailed:
-                break  # the entry was replaced or deleted since, and its parts with it
+                break  # the entry was replaced or deleted in the meantime, with its parts
         return True
 
     async def count(self, key: ItemKey, version: int | None, delta: int) -> int | None:
-        """Add to an integer and give the sum: one GetItem and one UpdateItem; ``None`` if there is no such entry."""
+        """Add to an integer and return the sum, or ``None`` if there is no entry: one GetItem and one UpdateItem."""
         live = self._is_live(await self.generation(version))
         added = {stored.NUMBER: {"N": str(delta)}}
         request = compile_action(Update(key, add=added, condition=join((live, stored.countable(delta)))))
@@ -233,7 +234,7 @@ class Store(Struct, frozen=True):
             ) from error
 
     async def delete(self, key: ItemKey, version: int | None) -> bool:
-        """Remove an entry; whether it counted. One DeleteItem, and one GetItem if there was something."""
+        """Remove an entry and return whether it was valid: one DeleteItem, and one GetItem if there was an item."""
         removed = await self._delete(key)
         return bool(removed) and matches(self._is_live(await self.generation(version)), removed)
 
@@ -244,7 +245,7 @@ class Store(Struct, frozen=True):
         return removed
 
     async def delete_all(self, keys: Iterable[ItemKey]) -> None:
-        """Remove entries: one DeleteItem for one, or if values may be split; else one BatchWriteItem for each 25."""
+        """Remove entries: a DeleteItem each if values may be split or there is only one, else 25 per BatchWriteItem."""
         places = list(dict.fromkeys(keys))
         if self.split or len(places) == 1:
             for key in places:
@@ -253,20 +254,20 @@ class Store(Struct, frozen=True):
         await self._write([_delete(key) for key in places])
 
     async def clear(self, version: int | None) -> None:
-        """Begin another generation of a version, or of all for ``None``: one UpdateItem, whatever is stored."""
+        """Start a new generation of a version, or of all for ``None``: one UpdateItem for any number of entries."""
         try:
             await self.table.ask(stored.begin_generation(self.name, version))
         except RequestFailed as error:
             if error.code != "ValidationException":
                 raise
-            await self._begin_again()  # DynamoDB cannot add to what is no number
+            await self._begin_again()  # DynamoDB cannot add to a value that is not a number
 
     async def _remove_parts(self, head: Item | None) -> None:
         if head:
             await self._write([_delete(key) for key in _parts_of(head)])
 
     async def _read(self, keys: Sequence[ItemKey], *, beside: tuple[ItemKey, ...] = ()) -> AsyncGenerator[Found, None]:
-        """The items of each BatchGetItem by key; those ``beside`` are asked for in every one."""
+        """Yield the items of each BatchGetItem by key. Each request also reads the keys in ``beside``."""
         table, size = self.table, MAX_BATCH_KEYS - len(beside)
         chunks = ([*keys[start : start + size], *beside] for start in range(0, len(keys), size))
         asked = ({"Keys": list(map(item_key, chunk)), "ConsistentRead": True} for chunk in chunks)
@@ -283,7 +284,7 @@ class Store(Struct, frozen=True):
 
 
 def _parts_of(head: Item) -> list[ItemKey]:
-    """The keys of an entry's parts; none where it does not say which they are, and DynamoDB expires them."""
+    """Return the keys of an entry's parts. The parts of a damaged entry are unknown, and DynamoDB expires them."""
     try:
         return part_keys(head)
     except stored.Damaged:

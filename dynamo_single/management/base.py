@@ -1,4 +1,4 @@
-"""What the commands share: the choice of the alias, and our errors as command errors."""
+"""The base class of the commands: the choice of the alias, and our errors as command errors."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from dynamo_single.table.table import Table, get_table
 
 
 class TableCommand(BaseCommand):
-    """A command about one alias of ``DYNAMO_SINGLE``; an error of ours ends it with status 1 and its message."""
+    """A command for one alias of ``DYNAMO_SINGLE``. Errors of this app end it with their message and status 1."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add ``--alias``."""
         parser.add_argument("--alias", default="default", help="the alias in DYNAMO_SINGLE (default: %(default)s)")
 
     def shows(self, options: dict[str, Any]) -> bool:
-        """Return whether the output is what the command is for, so that it is written with ``--verbosity 0`` too."""
+        """Return whether the command's purpose is its output, so that it is written even with ``--verbosity 0``."""
         return False
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run the command on the alias's table; with ``--verbosity 0`` it writes errors alone."""
+        """Run the command on the alias's table. With ``--verbosity 0`` it writes only errors."""
         if options["verbosity"] == 0 and not self.shows(options):
             self.stdout = OutputWrapper(StringIO())
         try:
@@ -34,4 +34,4 @@ class TableCommand(BaseCommand):
 
     @abstractmethod
     def run(self, table: Table, options: dict[str, Any]) -> None:
-        """What the command does."""
+        """Run the command."""

@@ -1,7 +1,7 @@
-"""What ``dumpdata`` reads where no key lists a model: one Scan of a table, for all such models together.
+"""Objects for ``dumpdata``: one Scan of a table for all models that no key lists, and the secrets of a fixture.
 
-Django's command asks each model's manager for a queryset of an alias, and has no other place for a word of ours: so the
-alias knows which models are read by the Scan.
+Django's command asks each model's manager for a queryset of an alias, and provides no other hook. The alias therefore
+contains the models that the Scan reads.
 """
 
 from __future__ import annotations
@@ -28,13 +28,10 @@ if TYPE_CHECKING:
     from dynamo_single.orm.query.queryset import QuerySet
 
 
-# The secrets of a fixture: which of them ``dumpdata`` writes, and leaving them out.
-
-
 class FixtureSecrets:
-    """The secrets in the objects of one dump, and whether they are left out.
+    """The secrets in the objects of one dump, and whether they are omitted.
 
-    ``found`` has the names by model, in the order in which they were met, and ``keys`` the number of objects by model
+    ``found`` contains their names by model, in order of appearance. ``keys`` contains the number of objects by model
     whose primary keys contain a secret.
     """
 
@@ -44,7 +41,7 @@ class FixtureSecrets:
         self.keys: dict[str, int] = {}
 
     def of(self, obj: DynamoModel) -> Iterator[DynamoModel]:
-        """Yield an object as it is written; nothing if its key contains a secret and secrets are left out."""
+        """Yield an object in the form to write, or nothing if its key contains a secret and secrets are omitted."""
         model: Any = type(obj)._meta.concrete_model
         label, found = model._meta.label, secrecy.secrets_of(model)
         if self.are_left_out and secrecy.is_secret(model, "pk"):
@@ -65,7 +62,7 @@ class FixtureSecrets:
         yield obj
 
     def note_sql(self, models: Iterable[type[Any]]) -> None:
-        """Note the secrets of models in SQL, whose objects pass here by none of our code."""
+        """Record the secrets of SQL models, whose objects Django serializes without this app."""
         for model in models:
             for field in _secret_fields(model):
                 self._note(model._meta.label, field.name)
@@ -74,7 +71,7 @@ class FixtureSecrets:
         self.found.setdefault(label, {})[name] = None
 
     def __str__(self) -> str:
-        """What to tell those who dump; empty if there is nothing to tell."""
+        """Return the message for the user, or an empty string."""
         named = "; ".join(f"{label}: {', '.join(names)}" for label, names in self.found.items())
         if not self.are_left_out:
             return named and f"The fixture contains secrets, of {named}. Keep it safe, or use --without-secrets."
@@ -90,7 +87,7 @@ class FixtureSecrets:
 
 
 class Noted:
-    """As much of a queryset as ``dumpdata`` asks for, whose objects pass ``FixtureSecrets``."""
+    """The methods of a queryset that ``dumpdata`` uses. Its objects pass ``FixtureSecrets``."""
 
     def __init__(self, secrets: FixtureSecrets, queryset: Any) -> None:
         self.secrets = secrets
@@ -98,26 +95,26 @@ class Noted:
         self._prefetch_related_lookups = queryset._prefetch_related_lookups
 
     def order_by(self, *names: str) -> Self:
-        """Return the same in an order."""
+        """Return the same objects in another order."""
         return type(self)(self.secrets, self.queryset.order_by(*names))
 
     def filter(self, *args: Any, **kwargs: Any) -> Self:
-        """Return the objects that meet conditions."""
+        """Return the objects that match conditions."""
         return type(self)(self.secrets, self.queryset.filter(*args, **kwargs))
 
     def count(self) -> int:
-        """Return how many objects there are, with those that are left out."""
+        """Return the number of objects, including the omitted ones."""
         return int(self.queryset.count())
 
     def iterator(self, chunk_size: int | None = None) -> Iterator[DynamoModel]:
-        """Yield the objects as they are written."""
+        """Yield the objects in the form to write."""
         for obj in self.queryset.iterator(chunk_size=chunk_size):
             yield from self.secrets.of(obj)
 
 
 @contextmanager
 def without_fields(models: Iterable[type[Any]]) -> Iterator[None]:
-    """Let serializers of this process skip the fields of secrets of some models within the block."""
+    """Let serializers of this process skip the secret fields of some models within the block."""
     fields = [field for model in models for field in _secret_fields(model)]
     for field in fields:
         field.serialize = False
@@ -142,38 +139,38 @@ _MOST_TYPES: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Unlisted:
-    """What is asked of a model that no key lists, and the plan whose filter the items of a Scan have to meet."""
+    """The query for a model that no key lists, and a plan with the filter for the items of a Scan."""
 
     state: QueryState
     plan: Plan
 
     @property
     def item_type(self) -> str:
-        """What the model's items say of their type."""
+        """The item type of the model's items."""
         return str(self.state.layout.item_type)
 
     def object_of(self, item: Any) -> object:
-        """The object of an item, or ``None`` if that is not asked for."""
+        """Return the object of an item, or ``None`` if the query does not include it."""
         return objects.reader(self.state)(item) if matches(self.plan.filter, item, self.state.layout) else None
 
 
 class ScanningAlias(InKeyOrder):
-    """An alias of ``DATABASES`` for one dump, which knows the models that no key lists.
+    """An alias of ``DATABASES`` for one dump that contains the models that no key lists.
 
-    The first of them that is asked for gives the objects of all that are in its table, and the others none.
+    The first of these models yields the objects of all of them in its table, and the others yield none.
     """
 
     unlisted: dict[Any, Unlisted]
     announce: Callable[[str], object]
     secrets: FixtureSecrets
-    #: The tables, by their aliases, that were read already.
+    #: The aliases of the tables that have been read.
     read: set[str]
 
     @classmethod
     def for_dump(
         cls, alias: str, managers: Iterable[Any], announce: Callable[[str], object], secrets: FixtureSecrets
     ) -> Self:
-        """Return the alias for a dump of what these managers give; ``announce`` is told of each Scan before it begins.
+        """Return the alias for a dump of the querysets of these managers. ``announce`` is called before each Scan.
 
         The objects pass ``secrets``.
         """
@@ -185,12 +182,12 @@ class ScanningAlias(InKeyOrder):
         return made
 
     def queryset_of(self, queryset: QuerySet[DynamoModel]) -> object:
-        """What stands in for the queryset of a model that no key lists; any other in the order of its key."""
+        """Return a stand-in for the queryset of a model that no key lists; others in the order of their key."""
         ordered = super().queryset_of(queryset)
         return Noted(self.secrets, _Scanned(self, ordered) if queryset.model in self.unlisted else ordered)
 
     def objects_along(self, model: type[DynamoModel]) -> Iterator[Any]:
-        """At the first call the objects of a model and of the others in its table: one Scan, page by page."""
+        """Yield the objects of a model and of the others in its table at the first call: one Scan, page by page."""
         table = self.unlisted[model].state.table
         if table.settings.alias in self.read:
             return
@@ -209,7 +206,7 @@ class ScanningAlias(InKeyOrder):
 
 
 class _Scanned:
-    """As much of a queryset as ``dumpdata`` asks for."""
+    """The methods of a queryset that ``dumpdata`` uses."""
 
     _prefetch_related_lookups = ()
 
@@ -218,21 +215,21 @@ class _Scanned:
         self.queryset = queryset
 
     def order_by(self, *names: str) -> Self:
-        """A Scan has no order."""
+        """Return the same: a Scan has no order."""
         return self
 
     def filter(self, **conditions: Any) -> QuerySet[DynamoModel]:
-        """Named objects are read by their keys."""
+        """Return the selected objects, which are read by their keys."""
         return self.queryset.filter(**conditions)
 
     def iterator(self, chunk_size: int | None = None) -> Iterator[object]:
-        """The objects of all such models of the table, or none where another model has given them."""
+        """Yield the objects of all such models of the table, or none if another model has yielded them."""
         return self.alias.objects_along(self.queryset.model)
 
 
 def _unlisted(queryset: QuerySet[DynamoModel]) -> Unlisted | None:
-    """What is asked by a queryset that no key answers, ``None`` for any other. Sends nothing."""
-    # As Django asks; the order is given up.
+    """Return the query of a queryset that no key serves, or ``None`` for any other. Sends no request."""
+    # Django adds this order, which a Scan ignores.
     queryset = queryset.order_by(queryset.model._meta.pk.name)
     try:
         objects.plan(state_of(queryset))
@@ -243,7 +240,7 @@ def _unlisted(queryset: QuerySet[DynamoModel]) -> Unlisted | None:
 
 
 def _items(table: Table, types: Sequence[str]) -> Iterator[Any]:
-    """The items of these types: a Scan, which reads the others too."""
+    """Yield the items of these types. The Scan reads all others too."""
     params: dict[str, Any] = {}
     if len(types) <= _MOST_TYPES:
         values = {f":{number}": {"S": each} for number, each in enumerate(types)}
