@@ -1,5 +1,5 @@
-"""What a maintainer of the core need not know: a folder each, on top of everything else.
+"""Features that maintainers of the core need not know: a folder each, above everything else.
 
-The core reaches each folder at one place, by an import at first use: no project has a line for them in its settings.
-The doctor is reached by the public module ``verification`` and by commands, which are above this folder.
+The core reaches each folder at one place, by an import at first use, so that projects do not need a setting for them.
+The public module ``verification`` and some commands, which are above this folder, reach ``doctor``.
 """

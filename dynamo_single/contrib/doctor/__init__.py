@@ -1,4 +1,4 @@
-"""Look at a whole table: whether its items fit together, and which queries its keys answer.
+"""Check a whole table: whether its items are consistent, and which queries its keys support.
 
 Only repairs write.
 """

@@ -46,21 +46,22 @@ FindingKind = Literal[
     "left in the trash",
 ]
 
-#: Other items by their keys; one that is not stored, or has expired, is not among them.
+#: Other items by their keys, except for missing and expired ones.
 Others = Mapping[ItemKey, Item]
 
 
 class Recount(Struct, frozen=True):
-    """A number that is to be counted again, and the ``pk`` of the object that has it."""
+    """A number to count again, and the ``pk`` of the object that has it."""
 
     counting: CountTarget
     pk: object
 
 
 class Removal(Struct, frozen=True):
-    """An object that belongs to nobody: its item as it was read, and what it belonged to.
+    """An orphan: its item as it was read, and the objects that it belonged to.
 
-    ``gone`` are the keys of that, each with the condition that nothing is there; ``parents`` are its models.
+    ``gone`` contains the keys of those objects, each with the condition that it is free; ``parents`` contains their
+    models.
     """
 
     model: Any
@@ -70,11 +71,10 @@ class Removal(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """Something that is not as it should be: the ``key`` of the item, a sentence, and what would repair it.
+    """An inconsistency: the ``key`` of the item, a sentence, and the repair.
 
-    ``repair`` is one transaction, held to what was read; ``recount`` a number that is counted again in the place of
-    that, and ``removal`` an object that is deleted with what follows from it. There is none where somebody has to
-    decide.
+    ``repair`` is one transaction that is conditional on what was read. ``recount`` is a number to count again instead,
+    and ``removal`` an object to delete with its dependent items. A finding without any of them needs a decision.
     """
 
     kind: FindingKind
@@ -86,7 +86,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def is_repairable(self) -> bool:
-        """Whether nobody has to decide."""
+        """Whether the finding can be repaired without a decision."""
         return bool(self.repair) or self.recount is not None or self.removal is not None
 
     @property
@@ -95,14 +95,14 @@ class Finding(Struct, frozen=True):
         return str(self.said)
 
     def __str__(self) -> str:
-        """One line."""
+        """Return the finding as one line."""
         return f"{self.kind}: {self.key[0]} / {self.key[1]}: {self.text}"
 
 
 class Subject(Struct, frozen=True):
-    """A stored item that has not expired, the alias of its table, and its model; ``None`` if none has its type.
+    """A stored item that has not expired, the alias of its table, and its model, or ``None`` for an unknown type.
 
-    Most checks are made of items with a model alone, so that its type is open.
+    Most checks handle only items with a model, so that ``model`` is typed as ``Any``.
     """
 
     alias: str
@@ -111,7 +111,7 @@ class Subject(Struct, frozen=True):
 
     @classmethod
     def of(cls, alias: str, item: Item) -> Subject:
-        """The item with its model."""
+        """Return the item with its model."""
         item_type = item.get(names.ITEM_TYPE, {}).get("S")
         return cls(
             alias,
@@ -126,13 +126,13 @@ class Subject(Struct, frozen=True):
 
     @property
     def is_older(self) -> bool:
-        """Whether the item is of an earlier schema version than its model's."""
+        """Whether the item has an earlier schema version than its model."""
         schema = None if self.model is None else registry.layout_of(self.model).schema
         return schema is not None and schema.is_older(self.item)
 
     @property
     def waits(self) -> frozenset[str]:
-        """The physical names of what is as it was then in an item of an earlier schema version."""
+        """The physical names that upgrades will change in an item of an earlier schema version."""
         schema = None if self.model is None else registry.layout_of(self.model).schema
         return frozenset() if schema is None or schema.is_current(self.item) else schema.changes
 
@@ -143,9 +143,9 @@ class Subject(Struct, frozen=True):
 
 
 def _model_of_untyped(alias: str, item: Item) -> type[DynamoModel] | None:
-    """The model of an item without a type, which a record of a table whose key is ``id`` may have been written as.
+    """Return the model of an item without a type, which may be a record in a table whose key is ``id``.
 
-    Its identifier says which record it is.
+    The prefix of its identifier determines the model.
     """
     if table_settings(alias).key == "pk" or names.SORT_KEY not in item:
         return None
@@ -155,25 +155,25 @@ def _model_of_untyped(alias: str, item: Item) -> type[DynamoModel] | None:
 
 
 class Checks(Protocol):
-    """What a module of checks has."""
+    """A module of checks."""
 
     def wanted(self, subject: Subject, others: Others) -> Iterable[ItemKey]:
-        """The keys of other items to look at; asked again with those that were found, until nothing new is named."""
+        """Return the keys of other items to read. Called again with the found ones until there are no new keys."""
 
     def findings(self, subject: Subject, others: Others) -> Iterator[Finding]:
-        """What is wrong with the item."""
+        """Yield the errors of the item."""
 
 
 def unchanged_condition(item: Item, stored: Iterable[str]) -> Check:
-    """Lets a repair pass only while an item is as it was read, as far as what follows from it is concerned."""
+    """Return the check that an item is unchanged in everything that its dependent items are built from."""
     return Check(key_of(item), as_read(item, (*stored, names.ITEM_TYPE, names.DELETED_AT, names.EXPIRES_AT)))
 
 
 def missing_or_unchanged(key: ItemKey, item: Item | None, stored: Iterable[str]) -> Check:
-    """The same of an item that may not have been there."""
+    """Return the check that an item is unchanged, or that it is still missing."""
     return Check(key, ITEM_MISSING) if item is None else unchanged_condition(item, stored)
 
 
 def unexpired_items(items: Iterable[Item]) -> dict[ItemKey, Item]:
-    """The items that have not expired, by key."""
+    """Return the items that have not expired, by key."""
     return {key_of(item): item for item in items if not has_expired(item)}

@@ -1,6 +1,8 @@
-"""Access patterns: every key of every model, and the queries that it answers without reading more than it gives back.
+"""Access patterns: every key of every model, and the queries that it supports without reading further items.
 
-Worked out of the declarations. It sends nothing.
+The patterns are computed from the declarations, and can be drawn as an SVG picture: a box for the table and for each
+index, and a row for each key. Each item type has one color on all pages and in all pictures. Text has the color of the
+page, and fills are readable on a dark page too. This module sends no requests.
 """
 
 from __future__ import annotations
@@ -32,13 +34,13 @@ _SHOWN: Final[dict[Lookup, str]] = {
 
 
 class Answer(Struct, frozen=True):
-    """One query: a queryset's method, the conditions with their lookups, and the order; shown as Python writes it."""
+    """One query: a queryset's method, its conditions with their lookups, and its order. ``str()`` writes Python."""
 
     method: Literal["get", "filter"]
     conditions: tuple[tuple[str, Lookup], ...] = ()
     order: str = ""
     manager: Literal["objects", "deleted_objects"] = "objects"
-    #: What else has to be asked for, of an index that holds only what meets a condition.
+    #: The further condition that a query needs on a conditional index.
     only: str = ""
 
     def __str__(self) -> str:
@@ -49,7 +51,7 @@ class Answer(Struct, frozen=True):
 
 
 class Pattern(Struct, frozen=True):
-    """A key of a model with the queries that it answers; ``index`` is empty for the table's own."""
+    """A key of a model with the queries that it supports; ``index`` is empty for the table's primary key."""
 
     label: str
     item_type: str
@@ -61,14 +63,14 @@ class Pattern(Struct, frozen=True):
 
 
 class IndexPatterns(Struct, frozen=True):
-    """What lies in the table, or in one of its indexes."""
+    """The patterns of the table, or of one of its indexes."""
 
     index: str
     patterns: tuple[Pattern, ...]
 
 
 def patterns_of(model: type[DynamoModel]) -> tuple[Pattern, ...]:
-    """The access patterns of one model: the table's key first, then its indexes, the trash and its unique values."""
+    """Return the access patterns of one model: the primary key, then its indexes, its trash and its unique values."""
     layout = registry.layout_of(model)
     found = [_pattern(layout, key, tuple(_answers(layout, key))) for key in layout.keys]
     if layout.trash is not None:
@@ -94,7 +96,7 @@ def patterns_of(model: type[DynamoModel]) -> tuple[Pattern, ...]:
 
 
 def patterns(alias: str = "default") -> tuple[Pattern, ...]:
-    """The access patterns of all models of a table, by their labels."""
+    """Return the access patterns of all models of a table, sorted by their labels."""
 
     def label(model: Any) -> str:
         return str(model._meta.label)
@@ -104,7 +106,7 @@ def patterns(alias: str = "default") -> tuple[Pattern, ...]:
 
 
 def by_index(found: Iterable[Pattern]) -> tuple[IndexPatterns, ...]:
-    """The patterns by the index that they lie in, the table first."""
+    """Return the patterns grouped by index, the table first."""
     groups: dict[str, list[Pattern]] = {}
     for pattern in found:
         groups.setdefault(pattern.index, []).append(pattern)
@@ -120,7 +122,7 @@ def _pattern(layout: ModelLayout, key: AccessKey, answers: tuple[Answer, ...]) -
 
 
 def _answers(layout: ModelLayout, key: AccessKey) -> Iterator[Answer]:
-    """The queries of a key. Items that lack a part of an index's key are not in it: these have to be left out."""
+    """Yield the queries of a key. They must exclude items without a part of an index's key: those are not in it."""
     optional = [name for name in key.variables if not layout.attributes[name].required]
     for answer in _of_parts(layout, key):
         named = {name for name, _ in answer.conditions}
@@ -132,11 +134,11 @@ def _answers(layout: ModelLayout, key: AccessKey) -> Iterator[Answer]:
 
 
 def _of_parts(layout: ModelLayout, key: AccessKey) -> Iterator[Answer]:
-    """An object, a partition in its order, and the parts of one that its sort key names."""
+    """Yield the queries for an object, for a partition in its order, and for the parts that its sort key contains."""
     known: list[tuple[str, Lookup]] = [(name, "exact") for name in key.partition.variables]
     if key.index is None:
         yield Answer("get", tuple((name, "exact") for name in layout.identity))
-    # Several parts of one reference's identity are given by it.
+    # One reference may contribute several parts of its identity.
     parts = [*{part.name: part for part in key.sort.parts if part.name not in key.partition.variables}.values()]
     if not parts and key.index is not None:
         yield Answer("filter", tuple(known))
@@ -152,13 +154,11 @@ def _of_parts(layout: ModelLayout, key: AccessKey) -> Iterator[Answer]:
 
 
 def _tells_apart(layout: ModelLayout, key: AccessKey, part: KeyPart) -> bool:
-    """Whether a part is there only to tell objects apart that are equal in front of it."""
+    """Return whether a part only distinguishes objects whose preceding parts are equal."""
     return part.name in layout.identity and part is key.sort.parts[-1]
 
 
-# A colour for each type of items, the same on every page and in every picture.
-
-#: Twelve colours that differ for most people, on light and on dark; ``table.css`` has them by their numbers.
+#: Twelve colors that most people can distinguish, on light and dark pages; ``table.css`` refers to them by number.
 COLORS: Final = (
     "#4e79a7",
     "#f28e2b",
@@ -176,18 +176,14 @@ COLORS: Final = (
 
 
 def number_of(name: str) -> int:
-    """The number of a type's colour."""
+    """Return the number of an item type's color."""
     return crc32(name.encode()) % len(COLORS)
 
 
 def color_of(name: str) -> str:
-    """A type's colour."""
+    """Return an item type's color."""
     return COLORS[number_of(name)]
 
-
-# The access patterns as a picture: a box for the table and each index, a row for each key. SVG, for pages and print.
-#
-# Colours are given as fills that a dark page can read too; texts take the page's colour.
 
 _CHARACTER: Final = 7.4
 _ROW: Final = 24
@@ -196,7 +192,7 @@ _GAP: Final = 28
 
 
 class _Row(Struct, frozen=True):
-    """A key with its place from above."""
+    """A key with its vertical position in pixels."""
 
     pattern: Pattern
     top: int
@@ -205,7 +201,7 @@ class _Row(Struct, frozen=True):
 
 
 class _Box(Struct, frozen=True):
-    """The table or an index with its rows."""
+    """The box of the table or of an index, with its rows."""
 
     title: str
     top: int
@@ -214,7 +210,7 @@ class _Box(Struct, frozen=True):
 
 
 def picture(indexes: Sequence[IndexPatterns]) -> str:
-    """The SVG text of some patterns, as wide as the longest keys need; no script, no style of the page's."""
+    """Return the SVG of some patterns, as wide as the longest keys. It contains no script and no style sheet."""
     found = [pattern for each in indexes for pattern in each.patterns]
     widths = [
         max((len(text) for text in texts), default=0) * _CHARACTER + 2 * _PADDING

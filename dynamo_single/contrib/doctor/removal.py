@@ -1,8 +1,8 @@
 """Delete orphans: edges that lack one side, and children that should have been deleted with their parent.
 
 An object is deleted as with its parent, with all effects, in one transaction that is conditional on the object being
-unchanged and its parent being gone. A parent that is being moved is missing under its old key too, so that nothing is
-deleted while objects move.
+unchanged and its parent being gone. A parent that is being moved is also missing under its old key, so that nothing is
+deleted while objects move. Requests are limited to a rate, which leaves capacity for other processes.
 """
 
 from __future__ import annotations
@@ -37,11 +37,9 @@ from dynamo_single.table.redirects import SentRequest, listening
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
-# Rate-limited requests to one table, which leave capacity for other processes.
-
 
 class PacedRequests(Struct):
-    """The requests of one walk through a table, at its pace."""
+    """The requests of one walk through a table, at a limited rate."""
 
     table: Table
     rate: Rate
@@ -52,32 +50,31 @@ class PacedRequests(Struct):
         return self.table.settings.alias
 
     def paced(self, work: Callable[..., object], *given: object) -> Any:
-        """Return the result of requests, after as long a pause as they have to be followed by."""
+        """Send requests and return their result after the pause that the rate requires."""
 
         def note(request: SentRequest) -> None:
             self.rate.count(request.consumed)
 
         with listening(note):
             result = work(*given)
-        # A sleep of no length still gives up the processor, for each item.
+        # time.sleep(0) would still yield the processor for each item.
         if pause := self.rate.pause():
             time.sleep(pause)
         return result
 
 
-#: How many objects are deleted after one look for objects that move, which reads the whole table.
+#: How many objects are deleted after each Scan for moving objects.
 BATCH_SIZE: Final = 1000
-#: The operation that gives items of a type another primary key.
+#: The operation that changes the primary key of a model's items.
 _MOVE_OPERATION: Final = "MoveKeys"
 
 
 def delete_orphans(table: Table, findings: Sequence[Finding], rate: float | None = None) -> Iterator[str]:
-    """Delete the objects of some findings; yield for each why it was left, or an empty text.
+    """Delete the objects of some findings. Yield for each the reason why it was kept, or an empty string.
 
-    A pause of a second, unless the engine is local; then the objects and what they belonged to are read again,
-    strongly consistent, by BatchGetItems; then one Scan of the table, which looks for objects that are moving, and a
-    GetItem of the table's state; then one transaction for each object. All of that for each ``BATCH_SIZE`` findings.
-    ``rate`` is the most read units a second on average.
+    For each ``BATCH_SIZE`` findings, it waits for a second unless the engine is local, and reads the objects and their
+    parents again with strongly consistent BatchGetItems. Then it sends one Scan for moving objects, a GetItem of the
+    table's state, and one transaction for each object. ``rate`` is the most read units a second, on average.
     """
     work = _OrphanDeletion(table, Rate(rate))
     for start in range(0, len(findings), BATCH_SIZE):
@@ -86,21 +83,21 @@ def delete_orphans(table: Table, findings: Sequence[Finding], rate: float | None
 
 class _OrphanDeletion(PacedRequests):
     def batch(self, findings: Sequence[Finding]) -> Iterator[str]:
-        """See ``delete_orphans()``."""
+        """Delete the objects of a batch, as ``delete_orphans()`` does."""
         if not self.table.settings.is_local:
             time.sleep(LAG)
         asked = {key for each in findings for key in (each.key, *_gone(each))}
         found = unexpired_items(self.paced(run, get_items(self.table, asked)).values())
-        # After that reading: what has moved by then bears its mark until all has followed.
+        # After the read: an object that has moved by now keeps its marker until all references have followed.
         why = self.is_moving()
         state = self.paced(run, knowledge.state_of(self.table))
         for each in findings:
             yield why or self.one(each, found, state)
 
     def one(self, finding: Finding, found: Mapping[ItemKey, Item], state: TableState) -> str:
-        """Delete the object of one finding, unless somebody has done so."""
+        """Delete the object of one finding, unless it is already gone."""
         removal = finding.removal
-        assert removal is not None  # noqa: S101 - these are findings with one
+        assert removal is not None  # noqa: S101   # these findings have a removal
         if finding.key not in found:
             return ""
         if found[finding.key] != removal.item or any(key in found for key in removal.gone):
@@ -115,7 +112,7 @@ class _OrphanDeletion(PacedRequests):
         return ""
 
     def is_moving(self) -> str:
-        """Why nothing may be deleted, as objects move: a Scan up to the first one that bears the mark of a move."""
+        """Return why nothing may be deleted while objects move: a Scan up to the first object with a move marker."""
         request = Request(
             "Scan",
             {
@@ -143,7 +140,7 @@ def _gone(finding: Finding) -> Iterable[ItemKey]:
 
 
 def _refuse_moved_parents(state: TableState, removal: Removal) -> None:
-    """Raise where items of what the object belonged to are being moved to other keys, or have been."""
+    """Raise an error if a parent's items are being moved to other keys, or have been moved."""
     for model in removal.parents:
         layout = registry.layout_of(model)
         form = compare.form_in(state, layout) if knowledge.has_migrations(layout.label.partition(".")[0]) else None
@@ -163,13 +160,13 @@ def _delete(removal: Removal) -> None:
     unchanged = as_read(removal.item, {*encode.known_names(model), *removal.item})
     with transactions.atomic():
         pending = atomic_block.current()
-        assert pending is not None  # noqa: S101 - it was just begun
+        assert pending is not None  # noqa: S101   # the block was just started
         run(obj._hard_deleted(CallerConditions(demanded=unchanged), pending))
         _absence_guard(pending, obj, removal)
 
 
 def _absence_guard(pending: Block, obj: DynamoModel, removal: Removal) -> None:
-    """Let a block hold only while what an object belonged to is gone, which counts nothing any more."""
+    """Make a block conditional on the absence of an object's parents, whose counters no longer need updates."""
     alias: str = type(obj)._options.alias
     entries = list(pending.entries)
     pending.entries.clear()
@@ -183,7 +180,7 @@ def _absence_guard(pending: Block, obj: DynamoModel, removal: Removal) -> None:
 
 
 def _no_undo() -> None:
-    """What there is to take back of a check."""
+    """Do nothing: a check has no effect to undo."""
 
 
 def _returned_error(name: str, action: Action, found: Item | None) -> StaleObject:

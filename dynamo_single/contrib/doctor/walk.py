@@ -1,4 +1,4 @@
-"""Verify a whole table: find items that do not fit together, and repair them.
+"""Verify a whole table: find inconsistent items, and repair them.
 
 A Scan reads the table, and BatchGetItems read the items related to each page, so that memory does not grow with the
 table. Anything suspicious is read again with all related items in one transaction. This module does not depend on what
@@ -56,11 +56,11 @@ __all__ = [
 ]
 
 CHECKS: Final[tuple[Checks, ...]] = (items, claims, derived, copies, cascades, shards)
-#: Checks that send requests of their own, since a key does not find what they look at: counting, for example.
+#: Checks that send requests themselves, because no key finds the related items: counts, for example.
 Inquiry = Callable[[Table, Subject], Iterator[Finding]]
 INQUIRIES: Final[tuple[Inquiry, ...]] = (copies.due, moves.due, counters.inquire, trash_counts.inquire)
 
-#: How often what an item has to do with is read again because it names further items.
+#: How often related items are read again if they refer to further items.
 _MAX_ROUNDS: Final = 4
 
 
@@ -72,20 +72,22 @@ def verify(
     progress: Callable[[int], object] | None = None,
     older: Callable[[Any], object] | None = None,
 ) -> Iterator[Finding]:
-    """What is wrong in a table, given as its alias: reads all of it, strongly consistent, and writes nothing.
+    """Yield the inconsistencies of a table, given as its alias. Reads the whole table and writes nothing.
 
-    One Scan, a BatchGetItem for each hundred items that others have to do with, and one TransactGetItems for each
-    suspicious item. ``model`` looks at this model's items and claims only, though all are read. ``rate`` is the most
-    read units a second on average; ``progress`` is told how many items were read, page by page; ``older`` of the model
-    of each item that is below its schema version. Models with migrations or shards are asked about first, one GetItem
-    for all of them; ``FormNotApplied`` if items have another form than the model says.
+    Sends one strongly consistent Scan, a BatchGetItem for each hundred related items, and one TransactGetItems for each
+    suspicious item. ``model`` restricts the check to this model's items and claims, although all items are read.
+    ``rate`` is the most read units a second, on average. ``progress`` is called with the number of items read, for each
+    page. ``older`` is called with the model of each item below its schema version.
+
+    For models with migrations or shards, one GetItem first reads the state of the table. Raises ``FormNotApplied`` if
+    the items do not match the model's schema.
     """
     if atomic_block.current() is not None:
         raise NotSupported("verify() reads what is stored, and this atomic() block has not written yet: call it after.")
     walk = _Walk(get_table(table) if isinstance(table, str) else table, Rate(rate))
     for each in registry.all_models() if model is None else (model,):
         if each._options.alias == walk.alias:
-            # What an item has to have is what the table asks for while a migration is open.
+            # During an open migration, the table's state determines what an item must contain.
             run(knowledge.ask(registry.layout_of(each)))
     read = 0
     for page in walk.pages():
@@ -101,7 +103,7 @@ def verify(
 
 
 class Examination(Struct, frozen=True):
-    """A part of a table that was looked at: its items by key, what was found, and the key to go on after."""
+    """A part of a table: its items by key, the findings, and the key after which the next part starts."""
 
     items: Mapping[ItemKey, Item]
     findings: tuple[Finding, ...]
@@ -109,9 +111,9 @@ class Examination(Struct, frozen=True):
 
 
 def examine(table: Table, *, limit: int, after: Mapping[str, object] | None = None) -> Examination:
-    """What is wrong in a part of a table: reads at most ``limit`` of its items and writes nothing.
+    """Return the inconsistencies of a part of a table. Reads at most ``limit`` of its items and writes nothing.
 
-    One strongly consistent Scan, and what ``verify()`` sends for its items.
+    Sends one strongly consistent Scan, and the requests of ``verify()`` for its items.
     """
     walk = _Walk(table, Rate(None))
     params = {"ConsistentRead": True, "Limit": limit, **({"ExclusiveStartKey": after} if after else {})}
@@ -121,26 +123,26 @@ def examine(table: Table, *, limit: int, after: Mapping[str, object] | None = No
     return Examination(found, tuple(walk.examine(subjects)), answer.get("LastEvaluatedKey"))
 
 
-#: What became of a repair: nobody has to do anything any more where it was ``done``, or what was found was ``right``.
+#: The outcome of a repair: ``done``, ``right`` if nothing had to be repaired, or ``left`` if the finding remains.
 Outcome = Literal["done", "right", "left"]
-#: Why one item cannot be repaired, though others can: it takes no more, or what follows from it cannot be read.
+#: Errors that prevent the repair of one item, but not of others.
 REPAIR_ERRORS: Final = (InvalidValue, ItemTooLarge, SchemaVersionError)
-#: What commands say of the second.
+#: The message of the commands for ``right``.
 CORRECT_TEXT: Final = "It is right: nobody wrote what it counts while it was counted again."
 
 
 def repair(finding: Finding, table: Table | str = "default") -> bool:
-    """Repair what was found; ``False``, and nothing else written, if there is no repair, or no more need.
+    """Repair a finding. Return ``False``, without a write, if there is no repair or it is no longer needed.
 
-    One transaction, whose conditions hold it to what was found, so that nothing that was written since is undone. A
-    counter is counted again: two UpdateItems and two Queries, and again where others write what it counts meanwhile.
-    What belongs to nobody is deleted: see ``removing.removed()``, which deletes that of many findings at less cost.
+    Sends one transaction that is conditional on the state that was found, so that no later write is undone. A counter
+    is counted again with two UpdateItems and two Queries, and again after a concurrent write. An orphan is deleted; see
+    ``delete_orphans()``, which deletes those of many findings with fewer requests.
     """
     return repair_outcome(finding, table) == "done"
 
 
 def repair_outcome(finding: Finding, table: Table | str = "default") -> Outcome:
-    """``repair()``, with what became of it: a counter that was counted again may turn out to be ``right``."""
+    """Repair a finding, and return the outcome; a counter that was counted again may be ``right``."""
     found = get_table(table) if isinstance(table, str) else table
     if finding.recount is not None:
         counted = run(recount(found, finding.key, finding.recount.counting, finding.recount.pk))
@@ -166,10 +168,10 @@ def _is_selected(model: Any, subject: Subject) -> bool:
 
 
 class _Walk(PacedRequests):
-    """The requests of one walk, at its pace."""
+    """The requests of one walk, at its rate."""
 
     def pages(self) -> Iterator[list[Item]]:
-        """All items, page by page."""
+        """Yield all items, page by page."""
         request = Request("Scan", {"ConsistentRead": True})
         while True:
             answer = self.paced(self.table.send, request)
@@ -179,7 +181,7 @@ class _Walk(PacedRequests):
             request = replace(request, params={**request.params, "ExclusiveStartKey": start})
 
     def examine(self, subjects: Sequence[Subject]) -> Iterator[Finding]:
-        """What is wrong with the items of one page."""
+        """Yield the errors of the items of one page."""
         others: dict[ItemKey, Item] = {}
         asked: set[ItemKey] = set()
         for _round in range(_MAX_ROUNDS):
@@ -196,7 +198,7 @@ class _Walk(PacedRequests):
                     yield from self.paced(_run_inquiry, inquiry, self.table, subject)
 
     def confirmed(self, subject: Subject, others: dict[ItemKey, Item]) -> Iterator[Finding]:
-        """What is wrong with an item as it is now, with all that it has to do with as of the same moment."""
+        """Yield the errors of an item, read again with all related items at one point in time."""
         wanted = dict.fromkeys((subject.key, *_wanted(subject, others)))
         fresh = subject
         for _round in range(_MAX_ROUNDS):
@@ -211,12 +213,12 @@ class _Walk(PacedRequests):
         yield from _findings(fresh, others)
 
     def batches(self, wanted: Sequence[ItemKey]) -> Iterator[Item]:
-        """Items by their keys, strongly consistent."""
+        """Yield items by their keys, strongly consistent."""
         for request in compile_batches(wanted, self.table.name):
             yield from self.paced(lambda asked: run(get_batch(self.table, asked)), request)
 
     def at_once(self, wanted: Sequence[ItemKey]) -> Iterable[Item]:
-        """Items by their keys as of one moment; more than DynamoDB reads in a transaction, batch by batch."""
+        """Return items by their keys at one point in time, or in batches if a transaction cannot read that many."""
         if len(wanted) > MAX_ACTIONS:
             return self.batches(wanted)
         request = compile_reads(wanted, self.table.name)
@@ -228,10 +230,10 @@ def _run_inquiry(inquiry: Inquiry, table: Table, subject: Subject) -> list[Findi
     try:
         return list(inquiry(table, subject))
     except ObjectDoesNotExist:
-        # Deleted since it was read: there is nothing left to be wrong.
+        # The item was deleted after it was read.
         return []
     except (InvalidValue, SchemaVersionError) as error:
-        # An item that cannot be read is reported by its own check; it may also be another one that follows from this.
+        # Another check reports an item that cannot be read. Otherwise an item that depends on it cannot be read.
         if any(finding.kind == "unreadable item" for finding in items.findings(subject, {})):
             return []
         said = sentence(_("What follows from it cannot be looked at: %(error)s"), error=str(error))

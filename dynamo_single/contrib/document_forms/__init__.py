@@ -1,6 +1,6 @@
-"""Forms of documents: a row for each declared place of a map, and for each element of a list with declared elements.
+"""Forms for documents: a row for each declared key of a map, and for each element of a list with declared elements.
 
-``admin/editing/merging`` reaches this folder, and nothing else does.
+Only ``admin/editing/merging`` reaches this folder.
 """
 
 from dynamo_single.contrib.document_forms.maps import form_class_of

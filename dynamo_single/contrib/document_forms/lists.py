@@ -1,6 +1,6 @@
-"""A list whose elements are declared, in a form: a row for each element, which can be changed, moved and taken out.
+"""A form field for a list with declared elements: a row for each, which can be changed, moved and removed.
 
-This module knows an element by the form field of its row, and must not know what declares it.
+This module depends only on the form field of a row, not on how elements are declared.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from dynamo_single.orm.schema.fields.documents import document_text
 from dynamo_single.orm.schema.fields.forms import DocumentFormField
 from dynamo_single.orm.schema.types import SentData, SentFiles
 
-#: Values of a row that is left out.
+#: The values of an empty row, which is omitted.
 EMPTY: Final = (None, "")
-#: How many inputs the rows of one list may have; a longer list is JSON. Django takes 1,000 of a request unless
-#: ``DATA_UPLOAD_MAX_NUMBER_FIELDS`` says otherwise.
+#: The most inputs of one list's rows; a longer list is JSON. Django accepts 1,000 inputs in a request (setting
+#: ``DATA_UPLOAD_MAX_NUMBER_FIELDS``).
 MAX_INPUTS: Final = 400
-#: What stands for the number of a row in the one that the script copies.
+#: The placeholder for the number of a row in the row that the script copies.
 ANOTHER: Final = "__row__"
 _LIST_TWICE: Final = _("The JSON has another list than the rows. Take it out there, or leave the rows empty.")
 
 
 class SentRow(Struct, frozen=True):
-    """A row as it was sent: what its field takes, the place that was typed for it, and whether it goes."""
+    """A submitted row: the data of its field, the position that the user typed, and whether to remove it."""
 
     value: Any
     position: str
@@ -38,14 +38,14 @@ class SentRow(Struct, frozen=True):
 
 
 class SentRows(Struct, frozen=True):
-    """A list as it was sent. ``is_whole`` is false where the number of rows is none."""
+    """A submitted list. ``is_whole`` is false if the number of rows is invalid."""
 
     rows: tuple[SentRow, ...] = ()
     rest: str | None = None
     is_whole: bool = True
 
     def __str__(self) -> str:
-        """As one text, which differs where what was sent does."""
+        """Return a text that differs if the submitted data differs."""
         return "\x00".join(
             (*(_as_text([each.value, each.position, each.is_removed]) for each in self.rows), self.rest or "")
         )
@@ -56,10 +56,10 @@ def _as_text(value: object) -> str:
 
 
 class Elements(Struct, frozen=True):
-    """What a list's form knows of its elements.
+    """The elements of a list's form.
 
-    ``shown`` is what a row's widget takes for a stored element, ``None`` where it would not give the same one back;
-    ``held`` is a cleaned value as a document holds it. ``extra`` is the number of empty rows.
+    ``shown`` returns what a row's widget shows of a stored element, or ``None`` if the row would not return the same
+    element. ``held`` returns a cleaned value as a document stores it. ``extra`` is the number of empty rows.
     """
 
     field: Any
@@ -68,24 +68,24 @@ class Elements(Struct, frozen=True):
     extra: int
 
     def fits(self, value: object) -> bool:
-        """Whether rows show a list, and give it back as it is."""
+        """Return whether rows show a list and return it unchanged."""
         if not isinstance(value, list):
             return False
         return self.inputs(value) <= MAX_INPUTS and all(self.shown(each) is not None for each in value)
 
     def inputs(self, value: Any) -> int:
-        """The number of inputs that a list's rows have."""
+        """Return the number of inputs of a list's rows."""
         rows = [*(value if isinstance(value, list) else ()), *([None] * self.extra)]
         return sum(inputs_of(self.field, each) + 2 for each in rows) + 2
 
 
 def inputs_of(field: object, value: object) -> int:
-    """The number of inputs that a form field has for a value."""
+    """Return the number of inputs that a form field has for a value."""
     return int(field.inputs(value)) if hasattr(field, "inputs") else 1
 
 
 class ListedWidget(forms.Widget):
-    """The rows of a list; takes the whole list as JSON under its own name as well."""
+    """The rows of a list. Also accepts the complete list as JSON under its own name."""
 
     template_name = "dynamo_single/forms/listed.html"
     use_fieldset = True
@@ -96,20 +96,20 @@ class ListedWidget(forms.Widget):
 
     @property
     def media(self) -> Any:
-        """What the widgets in it need, and the script that adds rows."""
+        """The assets of the inner widgets, and the script that adds rows."""
         own = forms.Media(js=["dynamo_single/admin/rows.js"])
         return self.elements.field.widget.media + self.rest.media + own
 
     def id_for_label(self, id_: str) -> str:
-        """None: each input has a label of its own."""
+        """Return no identifier: each input has its own label."""
         return ""
 
     def use_required_attribute(self, initial: object) -> bool:
-        """No: a row that is left empty is left out."""
+        """Return False: an empty row is omitted."""
         return False
 
     def value_from_datadict(self, data: SentData, files: SentFiles, name: str) -> SentRows:
-        """The rows as they were sent; a list that was sent as one text has none."""
+        """Return the submitted rows, or no rows for a list that was sent as one text."""
         if name in data:
             return SentRows(rest=data[name])
         try:
@@ -130,11 +130,11 @@ class ListedWidget(forms.Widget):
         return SentRows(tuple(rows), data.get(_part(name, "json")))
 
     def value_omitted_from_data(self, data: SentData, files: SentFiles, name: str) -> bool:
-        """Whether neither the list nor its rows were sent."""
+        """Return whether neither the list nor its rows were sent."""
         return name not in data and _part(name, "count") not in data
 
     def put(self, data: Any, name: str, value: object, put: Callable[[object, str, object, object], None]) -> None:
-        """Give data what this widget would send for a list; ``put`` does so for the widget of an input."""
+        """Write the data that this widget would send for a list; ``put`` does so for the widget of an input."""
         sent, _is_listed = self._rows(value)
         data.pop(name, None)
         data[_part(name, "count")] = str(len(sent.rows))
@@ -145,11 +145,11 @@ class ListedWidget(forms.Widget):
             data.pop(_part(name, number, "remove"), None)
 
     def format_value(self, value: object) -> object:
-        """As it is: the rows are made of it."""
+        """Return the value unchanged: the rows are built from it."""
         return value
 
     def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, Any]:
-        """Django's, with the rows."""
+        """Return Django's context with the rows."""
         context: dict[str, Any] = super().get_context(name, value, attrs)
         sent, is_listed = self._rows(value)
         shared = {"disabled": True} if context["widget"]["attrs"].get("disabled") else {}
@@ -175,20 +175,20 @@ class ListedWidget(forms.Widget):
         return context
 
     def _row(self, name: str, number: object, stem: str, row: SentRow, label: str, shared: Any) -> dict[str, Any]:
-        """What the template shows of a row."""
+        """Return a row for the template."""
         place = {**shared, "id": f"{stem}-{number}", "aria-label": label}
         shown = self.elements.field.widget.get_context(_part(name, number), row.value, place)["widget"]
         shown["attrs"].pop("required", None)
         return {"label": label, "widget": shown, "sent": row, "name": _part(name, number), "id": place["id"]}
 
     def _another(self, name: str, stem: str) -> dict[str, Any]:
-        """An empty row as the script copies it; it puts numbers in the places of what stands for them."""
-        # In brackets what people count from 1.
+        """Return an empty row that the script copies. The script replaces its placeholders with numbers."""
+        # The placeholder in brackets counts from 1.
         label = str(_("Row %(number)d, new")).replace("%(number)d", f"{{{_part(name, ANOTHER)}}}")
         return self._row(name, ANOTHER, stem, SentRow(None, "", False), label, {})
 
     def _rows(self, value: Any) -> tuple[SentRows, bool]:
-        """What is shown of a value, as it would be sent, and whether rows show it."""
+        """Return the rows that would be sent for a value, and whether rows show it."""
         if isinstance(value, SentRows):
             return value, bool(value.rows) or not value.rest
         if value is not None and not self.elements.fits(value):
@@ -199,10 +199,10 @@ class ListedWidget(forms.Widget):
 
 
 class ListedFormField(forms.Field):
-    """A list whose elements are declared. An empty row is left out, and so is one that is to be removed.
+    """A form field for a list with declared elements. Empty rows and rows marked for removal are omitted.
 
-    Rows come in the order of their places. A list that rows cannot show as it is, since it is too long or holds what
-    was not declared, is JSON.
+    Rows are sorted by their positions. A list that rows cannot show unchanged, because it is too long or contains
+    undeclared values, is JSON.
     """
 
     default_error_messages = {  # noqa: RUF012 - as Django declares it
@@ -216,22 +216,22 @@ class ListedFormField(forms.Field):
             kwargs.pop(name, None)
         self.rest = DocumentFormField(holds=list, required=False)
         self.elements, self.empty = elements, empty
-        # Where the list lies in a map, the map's own JSON has what rows do not show.
+        # If the list is inside a map, the map's JSON contains what rows do not show.
         kwargs["widget"] = ListedWidget(elements, forms.HiddenInput() if is_inside else self.rest.widget)
-        # Django asks for it where a default is a function.
+        # Django adds it if a default is a function.
         kwargs["show_hidden_initial"] = False
         super().__init__(**kwargs)
 
     def inputs(self, value: object) -> int:
-        """The number of inputs that a list has."""
+        """Return the number of inputs of a list."""
         return self.elements.inputs(value)
 
     def gives_back(self, value: object) -> bool:
-        """Whether rows show a list as it is."""
+        """Return whether rows show a list and return it unchanged."""
         return self.elements.fits(value)
 
     def clean(self, value: Any) -> Any:
-        """The list; an error names its row."""
+        """Return the list. An error names its row."""
         if not isinstance(value, SentRows):
             return value
         cleaned = self._listed(value)
@@ -241,7 +241,7 @@ class ListedFormField(forms.Field):
         return cleaned
 
     def has_changed(self, initial: object, data: object) -> bool:
-        """Compare lists; that one is required and was left empty is no change."""
+        """Return whether the list changed. A required list that was left empty has not changed."""
         try:
             found = self._listed(data) if isinstance(data, SentRows) else data
             return not self.disabled and bool(found != (self.empty if initial is None else initial))
@@ -249,11 +249,11 @@ class ListedFormField(forms.Field):
             return True
 
     def in_words(self, value: object) -> str:
-        """The list on one line, for messages and the log."""
+        """Return the list on one line, for messages and the log."""
         return "" if value is None else document_text(value, indent=None)
 
     def _listed(self, value: SentRows) -> Any:
-        """The list that was sent, whether the attribute takes it or not."""
+        """Return the submitted list, regardless of whether the attribute accepts it."""
         if not value.is_whole:
             raise ValidationError(self.error_messages["broken"], "broken")
         errors: list[Any] = []
@@ -271,7 +271,7 @@ class ListedFormField(forms.Field):
         return listed or (self.empty if rest is None else rest)
 
     def _is_typed(self, value: SentRows) -> bool:
-        """Whether somebody typed the JSON of no list beside rows that were there: of an empty list it is shown."""
+        """Return whether a user wrote JSON in addition to rows. The JSON input is shown for an empty list."""
         is_said = not self.widget.rest.is_hidden and bool(str(value.rest or "").strip())
         return is_said and any(row.position for row in value.rows)
 
@@ -281,7 +281,7 @@ class ListedFormField(forms.Field):
         return None if cleaned in EMPTY else tried(self.elements.held, cleaned, f"{said}: ", errors)
 
     def _place(self, row: SentRow, number: int, errors: list[object]) -> float:
-        """Where a row comes: one that moves up comes in front of what is there, one that moves down after it."""
+        """Return the sort position of a row: a row that moves up comes before the existing one, else after it."""
         if not row.position:
             return float("inf")
         try:
@@ -290,13 +290,13 @@ class ListedFormField(forms.Field):
             said = _("Row %(number)d") % {"number": number}
             errors.append(ValidationError(f"{said}: {self.error_messages['position']}", "invalid"))
             return 0.0
-        # More than any row's: a float ends somewhere.
+        # greater than the number of any row, since a float has limited precision
         wanted = min(max(wanted, 0), MAX_INPUTS + 1)
         return wanted + (0 if wanted == number else 0.5 if wanted > number else -0.5)
 
 
 def _part(name: str, *parts: object) -> str:
-    """The name of an input of a list, which no other field has: no attribute's name has a point in it."""
+    """Return the name of an input of a list. No attribute's name contains a point, so that it is unique."""
     return ".".join(map(str, (name, *parts)))
 
 
@@ -305,7 +305,7 @@ def _first(pair: Sequence[object]) -> Any:
 
 
 def tried(make: Callable[[Any], Any], given: Any, said: str, errors: list[Any]) -> Any:
-    """What is made of a value; ``None`` where it is refused, which goes to the errors after what they begin with."""
+    """Return the result for a value. If it is rejected, return ``None`` and append the errors with a prefix."""
     try:
         return make(given)
     except ValidationError as error:

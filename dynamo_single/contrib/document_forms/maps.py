@@ -1,6 +1,6 @@
-"""A map with a schema in a form: a row for each declared place, by its type, and JSON for whatever else it holds.
+"""A form field for a map with a schema: a row for each declared key, by its type, and JSON for its other contents.
 
-Lists in it whose elements are declared have rows of their own (``lists``).
+Lists in the map whose elements are declared have their own rows (``lists``).
 """
 
 from __future__ import annotations
@@ -22,48 +22,48 @@ from dynamo_single.orm.schema.fields.forms import DocumentFormField
 from dynamo_single.orm.schema.keys import values
 from dynamo_single.orm.schema.types import SentData, SentFiles
 
-#: How many empty rows a list has; one that lies in a row of another list has one.
+#: The number of empty rows of a list. A list inside a row of another list has one.
 _EXTRA: Final = 3
 _PLACE_TWICE: Final = _("%(row)s: the JSON has another value of %(key)s. Take it out there, or leave this row empty.")
 
 
 class Place:
-    """A declared place of a map, or an element of a list: its path, its attribute, and the form field of its row.
+    """A declared key of a map, or an element of a list: its path, its attribute, and the form field of its row.
 
-    A place that holds a map or a list of several inputs has a field that knows itself what it gives back.
+    The field of a map or list with several inputs determines itself whether it returns a value unchanged.
     """
 
     def __init__(self, path: tuple[str, ...], attribute: Any, field: Any) -> None:
         self.path, self.attribute, self.field = path, attribute, field
-        # One line has none, and what has several is sent with two characters for each.
+        # A single-line input drops line ends, and a text area sends "\r\n" for each.
         self._line_ends = frozenset("\r" if isinstance(field.widget, forms.Textarea) else "\r\n")
-        field.required = False  # what is missing the schema says itself, by its path
+        field.required = False  # the schema reports a missing value with its path
         if hasattr(field, "strip"):
             field.strip = False
 
     @property
     def label(self) -> str:
-        """The names on the way, as people read them, and what the attribute is called."""
+        """The readable names of the path, and of the attribute."""
         names = [*(step.replace("_", " ") for step in self.path[:-1]), str(self.attribute.field.verbose_name)]
         return " / ".join(str(capfirst(name)) for name in names)
 
     def shown(self, stored: object) -> Any:
-        """What the row shows of a stored value; ``None`` where it would not give the same value back."""
+        """Return what the row shows of a stored value, or ``None`` if the row would not return the same value."""
         if hasattr(self.field, "gives_back"):
             return stored if self.field.gives_back(stored) else None
         try:
             text = self.field.widget.format_value(self.field.prepare_value(self._read(stored)))
             text = text[0] if isinstance(text, list) else text
             if isinstance(text, str) and self._line_ends.intersection(text):
-                return None  # a browser sends another text
+                return None  # a browser would send another text
             return text if text not in EMPTY and self.held(self.field.clean(text)) == stored else None
         except (InvalidValue, ValidationError, ValueError, TypeError, LookupError):
             return None
 
     def held(self, value: object) -> Any:
-        """A value as a document holds it: a date is the text that it is stored as.
+        """Return a value as a document stores it: a date becomes its stored text.
 
-        Raises ``ValidationError`` for what the attribute's own validators refuse, and ``InvalidValue``.
+        Raises ``ValidationError`` for a value that the attribute's own validators reject, and ``InvalidValue``.
         """
         if hasattr(self.field, "gives_back"):
             return value
@@ -77,9 +77,9 @@ class Place:
 
 
 def places_of(shape: Any, path: tuple[str, ...] = (), *, extra: int = _EXTRA) -> list[Place]:
-    """The places that rows can hold: one value each, by a field with one input, and lists whose elements are such.
+    """Return the keys that rows can edit: values with a single input, and lists of such values.
 
-    The others are left to the JSON.
+    The others stay in the JSON.
     """
     found: list[Place] = []
     for name, member in shape.members.items():
@@ -93,19 +93,19 @@ def places_of(shape: Any, path: tuple[str, ...] = (), *, extra: int = _EXTRA) ->
 
 
 def _field_of(member: Any, extra: int) -> Any:
-    """The form field of a value; ``None`` where one input cannot hold it."""
+    """Return the form field of a value, or ``None`` if a single input cannot contain it."""
     if member.attr_type == "L" and member.shape is not None:
         elements = elements_of(member.shape, extra=extra)
         return None if elements is None else ListedFormField(elements=elements, is_inside=True)
     if member.attr_type not in ("S", "N", "BOOL") or member.document:
         return None
-    # A box cannot say that there is no value.
+    # A checkbox cannot express a missing value.
     field = forms.NullBooleanField() if member.attr_type == "BOOL" else member.field.formfield()
     return None if field is None or isinstance(field.widget, forms.MultiWidget) else deepcopy(field)
 
 
 def elements_of(declared: Any, *, extra: int = _EXTRA) -> Elements | None:
-    """What a list's form knows of its elements; ``None`` where no row can hold one."""
+    """Return the description of a list's elements for its form, or ``None`` if a row cannot contain one."""
     member = declared.member
     shape = member if hasattr(member, "members") else member.shape if member.attr_type == "M" else None
     if shape is not None:
@@ -119,7 +119,7 @@ def elements_of(declared: Any, *, extra: int = _EXTRA) -> Elements | None:
 
 
 def form_class_of(attribute: Any) -> Any:
-    """The class of a form field with rows for an attribute; ``None`` for one without a schema, or that has no rows."""
+    """Return the class of a form field with rows, or ``None`` for an attribute without a schema or without rows."""
     shape = getattr(attribute, "shape", None)
     if shape is None:
         return None
@@ -140,7 +140,7 @@ def _as_it_is(value: object) -> object:
 
 
 class ShapedWidget(forms.MultiWidget):
-    """A row for each place, and one for the rest; takes the whole map as JSON under its own name as well."""
+    """A row for each key, and one for the rest. Also accepts the complete map as JSON under its own name."""
 
     template_name = "dynamo_single/forms/shaped.html"
     use_fieldset = True
@@ -150,7 +150,7 @@ class ShapedWidget(forms.MultiWidget):
         self.places = places
 
     def decompress(self, value: Any) -> list[Any]:
-        """What each row shows, and the text of the rest; nothing for no map."""
+        """Return the value of each row and the text of the rest, or ``None`` values without a map."""
         if not isinstance(value, dict):
             return [None] * len(self.widgets)
         rest, shown = deepcopy(value), []
@@ -162,24 +162,24 @@ class ShapedWidget(forms.MultiWidget):
         return [*shown, document_text(rest) if rest or not value else ""]
 
     def value_from_datadict(self, data: SentData, files: SentFiles, name: str) -> list[object]:
-        """Django's; a map that was sent as one text is the rest."""
+        """Return the rows. A map that was sent as one text is the rest."""
         if name in data:
             return [*([None] * len(self.places)), data[name]]
         return super().value_from_datadict(data, files, name)
 
     def value_omitted_from_data(self, data: SentData, files: SentFiles, name: str) -> bool:
-        """Whether neither the map nor a row of it was sent."""
+        """Return whether neither the map nor one of its rows was sent."""
         return name not in data and super().value_omitted_from_data(data, files, name)
 
     def put(self, data: Any, name: str, value: object, put: Callable[[object, str, object, object], None]) -> None:
-        """Give data what this widget would send for a map; ``put`` does so for the widget of an input."""
+        """Write the data that this widget would send for a map; ``put`` does so for the widget of an input."""
         data.pop(name, None)
         for number, (widget, part) in enumerate(zip(self.widgets, self.decompress(value), strict=True)):
             put(data, f"{name}_{number}", widget, part)
 
     def get_context(self, name: str, value: object, attrs: dict[str, object] | None) -> dict[str, object]:
-        """Django's, with the label of each row."""
-        # Of a row of a list, which has a label for the whole of it.
+        """Return Django's context with the label of each row."""
+        # The row of a list has a label for the complete row.
         attrs = {key: each for key, each in (attrs or {}).items() if key != "aria-label"}
         context: dict[str, Any] = super().get_context(name, value, attrs)
         labels = [*(place.label for place in self.places), _("Further keys, as JSON")]
@@ -190,11 +190,10 @@ class ShapedWidget(forms.MultiWidget):
 
 
 class ShapedFormField(forms.MultiValueField):
-    """A map that has a schema. A row left empty leaves its place out, unless the rest has it.
+    """A form field for a map with a schema. An empty row omits its key, unless the rest contains it.
 
-    What a row cannot show as it is, such as a value of another type than the declared one, stays in the rest. Two
-    values of one place, in its row and in the rest, are an error. With ``says_missing`` so is a place without a value
-    that needs one.
+    A value that a row cannot show unchanged, such as a value of another type, stays in the rest. Two values of one key,
+    in its row and in the rest, are an error. With ``says_missing``, a missing required value is also an error.
     """
 
     def __init__(self, *, shape: Any, extra: int = _EXTRA, says_missing: bool = False, **kwargs: Any) -> None:
@@ -203,21 +202,21 @@ class ShapedFormField(forms.MultiValueField):
         self.places, self.says_missing = places_of(shape, extra=extra), says_missing
         rest = DocumentFormField(holds=dict, required=False)
         kwargs["widget"] = ShapedWidget(self.places, rest.widget)
-        # Django asks for it where a default is a function. The hidden text of a map is Python's, which equals no map.
+        # Django adds it if a default is a function. The hidden text of a map is Python's, which equals no map.
         kwargs["show_hidden_initial"] = False
         fields = [*(place.field for place in self.places), rest]
         super().__init__(fields, require_all_fields=False, **{**kwargs, "required": False})
 
     def inputs(self, value: object) -> int:
-        """The number of inputs that a map has."""
+        """Return the number of inputs of a map."""
         return sum(inputs_of(place.field, _at(value, place.path)) for place in self.places) + 1
 
     def gives_back(self, value: object) -> bool:
-        """Whether the form shows a map as it is: what rows do not show is JSON."""
+        """Return whether the form returns a map unchanged: everything that rows do not show is JSON."""
         return isinstance(value, dict)
 
     def clean(self, value: Any) -> Any:
-        """The map; an error names the row."""
+        """Return the map. An error names its row."""
         if self.disabled and not isinstance(value, list):
             return value
         given = value if isinstance(value, list | tuple) else self.widget.decompress(value)
@@ -248,14 +247,14 @@ class ShapedFormField(forms.MultiValueField):
         return found
 
     def has_changed(self, initial: object, data: object) -> bool:
-        """Compare maps."""
+        """Return whether the map changed."""
         try:
             return not self.disabled and bool(self.clean(data) != initial)
         except ValidationError:
             return True
 
     def in_words(self, value: object) -> str:
-        """The map on one line, for messages and the log."""
+        """Return the map on one line, for messages and the log."""
         return "" if value is None else document_text(value, indent=None)
 
 
@@ -266,7 +265,7 @@ def _at(value: Any, path: Sequence[str]) -> Any:
 
 
 def _in_the_way(value: object, path: Sequence[str], held: object) -> bool:
-    """Whether a place, or one on the way to it, has a value that would be lost if this one were put there."""
+    """Return whether writing a path would replace a value, at the path itself or on the way to it."""
     for step in path:
         if not isinstance(value, dict):
             break

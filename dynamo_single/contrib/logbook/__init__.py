@@ -1,6 +1,6 @@
-"""The log book: a page of the admin with the entries of all users. The entries' model is in ``admin/log``.
+"""The log book: an admin page with the entries of all users. ``admin/log`` contains the model of the entries.
 
-``admin/sites`` reaches this folder, and nothing else does. It only reads.
+Only ``admin/sites`` reaches this folder. It does not write.
 """
 
 from dynamo_single.contrib.logbook.page import listed, urls

@@ -1,4 +1,4 @@
-"""The log as a whole: a page with the entries of all users, newest first, of a day or of a user."""
+"""The whole log: a page with the entries of all users, newest first, optionally of one day or one user."""
 
 from __future__ import annotations
 
@@ -25,42 +25,43 @@ from dynamo_single.admin.viewing.pages import Listed, Wrong, guarded, in_words
 from dynamo_single.admin.viewing.rules import model_of, sees_whole_table, visible_entries
 from dynamo_single.costs import measure_requests
 
-#: Who may see the page: Django's own permission to view the log's model.
+#: The permission for the page: Django's permission to view the log's model.
 PERMISSION: Final = "dynamo_single.view_logentry"
-#: Entries on a page.
+#: The number of entries on a page.
 SIZE: Final = 50
 
 
 class _Asked(Struct, frozen=True):
-    """What the address asks for."""
+    """The filters in the page's address."""
 
     day: date | None
     user: str
     cursor: str
 
     def address(self, **changed: object) -> str:
-        """The address of the same with something else in it."""
+        """Return the address with some parameters changed."""
         given = {"day": self.day, "user": self.user, "cursor": self.cursor} | changed
         return f"?{urlencode({name: str(value) for name, value in given.items() if value})}"
 
 
 def urls(site: AdminSite) -> list[URLPattern]:
-    """The address of the page, where the log is in DynamoDB."""
+    """Return the address of the page if the log is in DynamoDB."""
     if not history.is_in_dynamodb():
         return []
     return [path("dynamodb/log/", guarded(site, PERMISSION, log_page), name="dynamodb_log")]
 
 
 def listed() -> list[Listed]:
-    """What the admin's index lists, where the log is in DynamoDB."""
+    """Return the link for the admin's index if the log is in DynamoDB."""
     return [(_("Log"), "dynamodb_log", PERMISSION)] if history.is_in_dynamodb() else []
 
 
 def log_page(site: AdminSite, request: HttpRequest) -> HttpResponseBase:
-    """Fifty entries: a Query, for a user's name another one and a GetItem, and a batch for the users.
+    """Return a page of fifty entries.
 
-    Entries of objects that the user may not view are left out; if that depends on the object, a BatchGetItem for each
-    model of an entry. 400 for what no link of the page asks.
+    Sends a Query and a BatchGetItem for the users; for the name of a user, another Query and a GetItem. Entries of
+    objects that the user may not view are omitted. If that depends on the object, it sends a BatchGetItem for each
+    model. Returns a bad request (400) for parameters that no link of the page contains.
     """
     asked = _asked(request)
     context: dict[str, Any] = {**site.each_context(request), "title": _("Log"), "asked": asked}
@@ -95,7 +96,7 @@ def _asked(request: HttpRequest) -> _Asked:
 
 
 def _found(asked: _Asked) -> Any:
-    """The entries that are asked for; ``None`` where no key lists those of all users."""
+    """Return the requested entries, or ``None`` if no key lists those of all users."""
     entries = history.log_entries().order_by("-action_time").select_related("user")
     if asked.user:
         entries = entries.filter(user_id=_user_key(asked.user))
@@ -109,7 +110,7 @@ def _found(asked: _Asked) -> Any:
 
 
 def _user_key(text: str) -> Any:
-    """The key of the user of this name; of nobody's name, the text, which is the key of a user who may be gone."""
+    """Return the key of the user with this name. Otherwise return the text itself, as the key of a deleted user."""
     model: Any = get_user_model()
     try:
         return model._default_manager.get_by_natural_key(text).pk
@@ -118,7 +119,7 @@ def _user_key(text: str) -> Any:
 
 
 def _moment(day: date) -> datetime:
-    """When a day begins, in the zone that is active."""
+    """Return the start of a day in the current time zone."""
     begin = datetime.combine(day, time.min)
     return timezone.make_aware(begin) if clock.now().tzinfo is not None else begin
 
@@ -131,7 +132,7 @@ def _neighbour(asked: _Asked, days: int) -> str:
 
 
 def _address(site: AdminSite, entry: Any) -> str:
-    """The page of the object; empty for one that is gone for good, or has none."""
+    """Return the address of the entry's object, or an empty string if it is deleted or has no page."""
     model = model_of(entry)
     if model is None or not site.is_registered(model) or entry.is_deletion():
         return ""

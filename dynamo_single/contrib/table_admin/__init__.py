@@ -1,6 +1,6 @@
-"""The admin's pages about the table itself: its items, its access patterns, its health, and what each page costs.
+"""The admin's pages about the table itself: its items, its access patterns, its health, and the cost of each page.
 
-``admin/sites`` reaches this folder, and nothing else does. All of it only reads.
+Only ``admin/sites`` reaches this folder. It does not write.
 """
 
 from dynamo_single.contrib.table_admin.cost_panel import with_panel

@@ -1,6 +1,6 @@
-"""A panel at the end of each page of the admin: which requests it took, what they read, and what they cost.
+"""A panel at the end of each admin page: the requests that it sent, the data that they read, and their cost.
 
-Off unless the settings and a permission of its own say so, since keys may hold personal data.
+The panel needs a setting and a separate permission, because keys may contain personal data.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from dynamo_single.contrib.table_admin.table_reads import ShownRequest, shown_re
 from dynamo_single.costs import Cost, Costs
 from dynamo_single.table.redirects import SentRequest, listening
 
-#: Requests that a panel lists; the costs of all are added up.
+#: The most requests that a panel lists. The total includes all of them.
 _LISTED: Final = 200
 _END: Final = b"</body>"
 
 
 class _Watch:
-    """What a page sends."""
+    """The requests that a page sends."""
 
     def __init__(self, site: DynamoAdminSite) -> None:
         self.masks = Masks(site.is_secret)
@@ -45,7 +45,7 @@ class _Watch:
 
 
 def with_panel(site: DynamoAdminSite, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """A view whose pages end with the panel, for those who have the permission; as it is where settings have it off."""
+    """Return a view whose pages end with the panel if the settings enable it and the user has the permission."""
 
     @functools.wraps(view)
     def measured(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:

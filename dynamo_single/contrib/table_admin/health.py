@@ -1,6 +1,6 @@
-"""What is not as it should be: the table itself, migrations, what is open of them, and items that do not fit together.
+"""The health of a table: errors of the table itself, open and unapplied migrations, and inconsistent items.
 
-It only reads; each trouble says what repairs it.
+The page does not write; each problem names its repair. Items are checked part by part.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from dynamo_single.table import schema
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table, get_table
 
-#: Items that one page of the check reads.
+#: The items that one page of the check reads.
 PAGE: Final = 500
 
 
 class Trouble(Struct, frozen=True):
-    """Something that is not as it should be, and the command that repairs it; empty if the text says what to do."""
+    """A problem, and the command that repairs it, or an empty string if the text says what to do."""
 
     kind: Literal["table", "migration", "open", "not filled"]
     text: str
@@ -52,9 +52,9 @@ class Trouble(Struct, frozen=True):
 
 
 def troubles(table: Table) -> Iterator[Trouble]:
-    """What is wrong with a table as a whole: DescribeTable, DescribeTimeToLive and a GetItem.
+    """Yield the problems of a table as a whole: DescribeTable, DescribeTimeToLive and a GetItem.
 
-    Which migrations are applied Django asks besides.
+    Django also reads which migrations are applied.
     """
     found = schema.differences(table.settings, schema.observe(table))
     for each in found:
@@ -81,16 +81,16 @@ def troubles(table: Table) -> Iterator[Trouble]:
 
 
 def unapplied() -> list[str]:
-    """The migrations of the project that are not applied, as ``runserver`` counts them; none without a database."""
+    """Return the unapplied migrations of the project, as ``runserver`` does; none without a database."""
     try:
         executor = MigrationExecutor(connections[DEFAULT_DB_ALIAS])
     except ImproperlyConfigured:
-        return []  # what runserver does
+        return []  # as in runserver
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     return [f"{migration.app_label}.{migration.name}" for migration, _backwards in plan]
 
 
-#: The kinds of findings as people read them.
+#: The kinds of findings in the user's language.
 KINDS: Final[Mapping[FindingKind, Any]] = {
     "unknown item": gettext_lazy("unknown item"),
     "record without type": gettext_lazy("record without type"),
@@ -122,7 +122,7 @@ KINDS: Final[Mapping[FindingKind, Any]] = {
 
 
 class ShownFinding(Struct, frozen=True):
-    """A finding for people's eyes: ``key`` is ``None`` where a secret is part of it, and the text does without then."""
+    """The visible parts of a finding. If ``key`` contains a secret, it is ``None`` and the text omits it."""
 
     kind: FindingKind
     text: str
@@ -132,12 +132,12 @@ class ShownFinding(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """What kind of finding it is, as people read it."""
+        """The kind of the finding in the user's language."""
         return str(KINDS[self.kind])
 
 
 class Checked(Struct, frozen=True):
-    """A part of the items: how many were read, what was found, and the place to go on from; ``None`` at the end."""
+    """A part of the items: how many were read, the findings, and the next position, ``None`` at the end."""
 
     read: int
     findings: tuple[ShownFinding, ...]
@@ -145,7 +145,7 @@ class Checked(Struct, frozen=True):
 
 
 def checked(table: Table, after: str, masks: Masks) -> Checked:
-    """What is wrong with the next ``PAGE`` items: see ``doctor.walk.examine()``."""
+    """Return the findings for the next ``PAGE`` items: see ``doctor.walk.examine()``."""
     asked = ("health", table.settings.alias)
     found = examine(table, limit=PAGE, after=Place.of(after, asked).key if after else None)
     alias = table.settings.alias
@@ -155,7 +155,7 @@ def checked(table: Table, after: str, masks: Masks) -> Checked:
 
 
 def _shown(alias: str, finding: Finding, item: Item | None, masks: Masks) -> ShownFinding:
-    # What became of another item's key is nobody's business: it may have a secret in it, or be of a hidden model.
+    # The message about an unidentified item may contain a secret, or the key of a hidden model.
     model = None if item is None else model_shown(alias, item)
     is_named = item is not None and next(keys_of(alias, item, (), masks)).place is not None
     text, key = (finding.said.translated(), finding.key) if is_named else (MASK, None)
@@ -166,16 +166,13 @@ def _open(phases: Mapping[str, str]) -> Iterator[str]:
     return (name for name, phase in phases.items() if phase == "open")
 
 
-# The health of a table: what is wrong with it as a whole, and a check of its items, part by part.
-
-
 def urls(site: DynamoAdminSite) -> list[URLPattern]:
-    """The address of the page."""
+    """Return the address of the page."""
     return [path("dynamodb/health/", guarded(site, visible_items.HEALTH, health_page), name="dynamodb_health")]
 
 
 def health_page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
-    """What is wrong with the table; with ``check`` in the address also a part of its items, by 500 at a time."""
+    """Return the problems of the table, or with ``check`` in the address the findings of the next 500 items."""
     alias = alias_of(request)
     table = get_table(alias)
     context: dict[str, Any] = {**site.each_context(request), "title": _("Health"), "alias": alias, "aliases": aliases()}

@@ -1,7 +1,8 @@
-"""An item as people see it: its keys with the templates that made them, its size, its attributes without secrets.
+"""The view of one item: its keys with their templates, its size, its attributes without secrets, and related items.
 
-What is shown of an item follows from the item and the models. Nothing is sent, but by a model's own code that says
-which items are made of one.
+The view depends only on the item and the models, and sends no requests, except in a model's own code that defines its
+derived items. Related items are copies and their sources, and counters and the items that they count. A single related
+item is named by its key, and many by the partition that contains them.
 """
 
 from __future__ import annotations
@@ -42,21 +43,17 @@ if TYPE_CHECKING:
     from dynamo_single.orm.schema.references import Children
 
 
-# What of an item is kept in other items, and of others in it: copies and their sources, counters and what they count.
-#
-# One item is named by its key, the many that follow one by the partition that has them. Nothing is sent.
-
-#: Partitions that are named of what lies in several, as in shards.
+#: The most partitions that are named for items in several of them, such as shards.
 _PARTITIONS: Final = 20
 
-#: The names of what is kept, the key of the other item, and its model.
+#: The names of the attributes, the key of the other item, and its model.
 Kept = tuple[str, ItemKey, Any]
 
 
 class Partition(Struct, frozen=True):
-    """Where items lie that have something of one: their copies of it, or themselves as what it counts.
+    """A partition with related items: those that have copies of an item, or those that it counts.
 
-    ``label`` has the names of the attributes, ``model`` is that of the items.
+    ``label`` contains the names of the attributes; ``model`` is the model of the related items.
     """
 
     relation: Literal["copies", "counted"]
@@ -68,7 +65,7 @@ class Partition(Struct, frozen=True):
 
 
 def sources_of(model: type[DynamoModel], values: Mapping[str, object]) -> list[Kept]:
-    """What an item has copies of."""
+    """Return the sources of an item's copies."""
     return _together(
         (copy.name, key, copy.source_model)
         for copy in registry.copied_of(model)
@@ -78,7 +75,7 @@ def sources_of(model: type[DynamoModel], values: Mapping[str, object]) -> list[K
 
 
 def counters_of(model: type[DynamoModel], item: Item) -> list[Kept]:
-    """What counts an item as it is now."""
+    """Return the items that currently count an item."""
     return _together(
         (counter.name, key, each.parent)
         for each, key in counters.counting_parents(model, item)
@@ -88,9 +85,9 @@ def counters_of(model: type[DynamoModel], item: Item) -> list[Kept]:
 
 
 def followers_of(model: type[DynamoModel], pk: object, masks: Masks) -> Iterator[Partition]:
-    """The partitions of the items that have copies of an object, and of those that it counts.
+    """Yield the partitions of the items that have copies of an object, and of those that it counts.
 
-    Those that no key finds, those with a secret in their key and the trash, which has everybody's, are left out.
+    It omits items that no key finds, keys with a secret, and the trash, which all objects of a model share.
     """
     copies: dict[tuple[Any, Any], list[str]] = {}
     for copy in registry.copied_from(model):
@@ -107,7 +104,7 @@ def followers_of(model: type[DynamoModel], pk: object, masks: Masks) -> Iterator
 
 
 def _together(found: Iterable[Kept]) -> list[Kept]:
-    """One of each item, with all the names."""
+    """Merge the names of each item."""
     names: dict[tuple[ItemKey, Any], list[str]] = {}
     for name, key, model in found:
         names.setdefault((key, model), []).append(name)
@@ -121,7 +118,7 @@ def _children(children: Children, pk: object) -> list[DynamoModel]:
 def _found(make: Callable[[], list[Any]]) -> list[DynamoModel]:
     try:
         return make()
-    except NotSupported:  # no key finds them, which is E003 and E019's to report
+    except NotSupported:  # no key finds them, which E003 and E019 report
         return []
 
 
@@ -135,23 +132,23 @@ def _partitions(
 
 
 def _read(plan: Plan) -> Iterator[tuple[str | None, str]]:
-    """The partitions that a plan reads, each with its index."""
+    """Yield the partitions that a plan reads, each with its index."""
     for part in plan.parts or (plan,):
         yield from ((part.index, each.partition) for each in part.conditions)
         if part.kind in ("get", "batch_get"):
             yield from ((None, partition) for partition, _sort in part.keys)
 
 
-#: Characters of a value that a list of items shows.
+#: The characters of a value that a list of items shows.
 SHORT: Final = 60
 
 Relation = Literal["claim", "owner", "reference", "derived", "source", "counter"]
 
 
 class ShownKey(Struct, frozen=True):
-    """One of an item's keys: ``index`` is ``None`` for the table's own.
+    """One of an item's keys; ``index`` is ``None`` for the table's primary key.
 
-    ``place`` is what a link to its partition needs; there is none where a part of the key is masked.
+    ``place`` is the partition for a link, or ``None`` if a part of the key is masked.
     """
 
     index: str | None
@@ -163,7 +160,7 @@ class ShownKey(Struct, frozen=True):
 
 
 class Link(Struct, frozen=True):
-    """Another item that an item has to do with, and how; ``model`` is the one whose permission decides who sees it."""
+    """A related item and its relation; the permission for ``model`` decides who may see it."""
 
     relation: Relation
     label: str
@@ -172,7 +169,7 @@ class Link(Struct, frozen=True):
 
 
 class ShownItem(Struct, frozen=True):
-    """An item for people's eyes. ``key`` is ``None`` where a part of it is masked: no address can name it then."""
+    """The visible parts of an item. ``key`` is ``None`` if a part of it is masked: no address can contain it."""
 
     item_type: str
     model: Any
@@ -186,12 +183,12 @@ class ShownItem(Struct, frozen=True):
 
     @property
     def color(self) -> int:
-        """The number of its type's colour."""
+        """The number of the item type's color."""
         return number_of(self.item_type)
 
 
 def shown(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> ShownItem:
-    """What is shown of a stored item."""
+    """Return the visible parts of a stored item."""
     item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
     model = model_shown(alias, item)
     keys = tuple(keys_of(alias, item, indexes, masks))
@@ -217,7 +214,7 @@ def shown(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Shown
 
 
 def model_shown(alias: str, item: Item) -> type[DynamoModel] | None:
-    """The model whose permission decides who sees an item: of a claim, that of its owner."""
+    """Return the model whose permission decides who may see an item; for a claim, its owner's."""
     item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
     if item_type == names.CLAIM_ITEM_TYPE:
         item_type = item[names.PARTITION_KEY]["S"].split("#")[1:2][0] if "#" in item[names.PARTITION_KEY]["S"] else ""
@@ -225,7 +222,7 @@ def model_shown(alias: str, item: Item) -> type[DynamoModel] | None:
 
 
 def as_text(item: Mapping[str, object]) -> str:
-    """DynamoDB's JSON of an item, an attribute a line; binary values are base64, as AWS writes them."""
+    """Return DynamoDB's JSON of an item, one attribute a line; binary values are base64, as in AWS's JSON."""
     lines = [
         f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False, default=_binary)}"
         for name, value in item.items()
@@ -234,7 +231,7 @@ def as_text(item: Mapping[str, object]) -> str:
 
 
 def short(value: StoredValue) -> str:
-    """A value in a list of items: the beginning of its text, or what kind it is of."""
+    """Return a value for a list of items: the beginning of its text, or its type."""
     ((kind, held),) = value.items()
     if kind in {"M", "L", "SS", "NS", "BS"}:
         return f"{kind} ({len(held)})"
@@ -249,7 +246,7 @@ def _binary(value: object) -> str:
 
 
 def keys_of(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Iterator[ShownKey]:
-    """An item's keys as they are shown, the table's first."""
+    """Yield the visible keys of an item, the table's primary key first."""
     item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
     model = registry.model_of_type(alias, item_type)
     secret = masks.attributes(model)
@@ -262,7 +259,7 @@ def keys_of(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Ite
             continue
         partition, sort = (_key_text(item[name]) for name in (partition_name, sort_name))
         key = _made_by(own, index, partition, sort)
-        # A key that no template makes may hold anything that the model's keys hold.
+        # A key that does not match any template may contain any value of the model's keys.
         suspicious = bool(secret) and key is None and any(secret.intersection(each.variables) for each in own)
         seen = (MASK, MASK) if suspicious else masked_key(key, secret, masks.log_key(partition), sort)
         if item_type in CACHE_TYPES:
@@ -305,7 +302,7 @@ def _as_shown(alias: str, keys: Iterable[ShownKey]) -> dict[str, object]:
 
 
 def _identity(alias: str, item: Item) -> Any:
-    """The ``pk`` of the object that an item is; ``None`` if it is no object, or cannot be read."""
+    """Return the ``pk`` of an item's object, or ``None`` if it is not an object or cannot be read."""
     model = registry.model_of_type(alias, item.get(names.ITEM_TYPE, {}).get("S", ""))
     if model is None:
         return None
@@ -317,10 +314,9 @@ def _identity(alias: str, item: Item) -> Any:
 
 
 def links_of(alias: str, item: Item, masks: Masks) -> Iterator[Link]:
-    """The items that this one has to do with: what it claims, who owns it, what it refers to, what it has copies of,
-    what counts it, what is made of it.
+    """Yield the related items: claims and their owner, references, sources of copies, counters, and derived items.
 
-    Those whose keys have a secret in them are left out. What is made of it the model says, by code of its own.
+    It omits items whose keys contain a secret. The model's own code defines the derived items.
     """
     item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
     if item_type == names.CLAIM_ITEM_TYPE:
@@ -347,11 +343,11 @@ def links_of(alias: str, item: Item, masks: Masks) -> Iterator[Link]:
             if not _is_named_by_secret(made_of, masks):
                 yield Link("derived", "", key, made_of)
     except (InvalidValue, UnexpectedItem):
-        return  # dynamo_verify says what is wrong with it
+        return  # dynamo_verify reports the error
 
 
 def places_of(alias: str, item: Item, masks: Masks) -> list[Partition]:
-    """The partitions of those items that have copies of this one, or that it counts."""
+    """Return the partitions of the items that have copies of this one, and of those that it counts."""
     model = registry.model_of_type(alias, item.get(names.ITEM_TYPE, {}).get("S", ""))
     pk = _identity(alias, item)
     return [] if model is None or pk is None else list(followers_of(model, pk, masks))

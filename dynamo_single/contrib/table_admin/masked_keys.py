@@ -1,4 +1,8 @@
-"""Keys as people are shown them: without the secrets that they are built from. This module sends nothing."""
+"""Keys with the secrets in them masked. This module sends no requests.
+
+Partition keys of any item can contain a secret. They are masked, and users cannot query by them: a search for keys that
+begin with a part of a session's key would find the complete key letter by letter.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from dynamo_single.table import names
 
 
 def masked_key(key: AccessKey | None, secret: frozenset[str], partition: str, sort: str) -> tuple[str, str]:
-    """A key as it is shown: a text that a secret is part of keeps only what stands in front of its first variable."""
+    """Return a key with masked secrets. Only the text before the first variable of a secret part is kept."""
     if key is None or not secret.intersection(key.variables):
         return partition, sort
     shown = []
@@ -25,27 +29,23 @@ def masked_key(key: AccessKey | None, secret: frozenset[str], partition: str, so
 
 
 def masked_cache_key(partition: str) -> str:
-    """A cache entry's partition key: keys of a cache may have session keys in them."""
+    """Return a cache entry's partition key with its last part masked: it may contain a session key."""
     head, separator, rest = partition.partition("#")
     name, separator, _ = rest.partition("#")
     return f"{head}#{name}#{MASK}" if separator else partition
 
 
 def masked_claim(partition: str) -> str:
-    """A claim's partition key without the values, which come after the type and the first attribute."""
+    """Return a claim's partition key without the values, which follow the type and the first attribute."""
     return "#".join([*partition.split("#")[:3], MASK])
 
-
-# Partition keys that have a secret in them, of whatever items: they are masked, and nobody may ask for them.
-#
-# Who could search for what begins with a part of a session's key would find the whole of it, letter by letter.
 
 _CACHE: Final = entries.ENTRY_PARTITION.partition("{")[0]
 _CLAIM: Final = f"{names.UNIQUE_PREFIX}#"
 
 
 def masked_text(alias: str, partition: str, masks: Masks) -> str:
-    """A partition key as it is shown: a claim is looked up in the table of the alias; one of no model is masked."""
+    """Return a partition key with masked secrets. A claim is looked up by the alias and masked if it has no model."""
     if partition.startswith(_CACHE):
         return masked_cache_key(partition)
     if partition.startswith(_CLAIM):
@@ -57,7 +57,7 @@ def masked_text(alias: str, partition: str, masks: Masks) -> str:
 
 
 def asks_for_secret(alias: str, prefix: str, masks: Masks) -> bool:
-    """Whether a text that partition keys are to begin with reaches into a secret."""
+    """Return whether a prefix of partition keys extends into a secret."""
     if prefix.startswith(_CACHE):
         return MASK in masked_cache_key(prefix) and not prefix.endswith("#")
     if prefix.startswith(_CLAIM):
@@ -69,7 +69,7 @@ def asks_for_secret(alias: str, prefix: str, masks: Masks) -> bool:
 
 
 def is_secret_claim(alias: str, partition: str, masks: Masks) -> bool:
-    """Whether a claim is one on a secret, or of no model: the names of the attributes come after the type."""
+    """Return whether a claim is on a secret or has no model. The names of its attributes follow the type."""
     _, item_type, *parts = [*partition.split("#"), ""]
     model = registry.model_of_type(alias, item_type)
     return model is None or any(masks.hides(model, item_type, part) for part in parts)

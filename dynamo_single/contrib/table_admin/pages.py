@@ -1,4 +1,4 @@
-"""The pages about the table: their addresses, and what the admin's index lists of them."""
+"""The pages about the table: their addresses, and their links in the admin's index."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dynamo_single.contrib.table_admin.visible_items import HEALTH, PATTERNS, TA
 
 
 def urls(site: DynamoAdminSite) -> list[URLPattern]:
-    """The addresses of all pages."""
+    """Return the addresses of all pages."""
     return [*views.urls(site), *patterns.urls(site), *health.urls(site)]
 
 
 def listed() -> list[Listed]:
-    """The pages that the admin's index lists, each with its permission."""
+    """Return the pages for the admin's index, each with its permission."""
     return [
         (_("Table"), "dynamodb_table", TABLE),
         (_("Access patterns"), "dynamodb_patterns", PATTERNS),

@@ -1,4 +1,4 @@
-"""The access patterns: every model's keys, what they answer, and a picture of them. The pages send nothing."""
+"""The pages of the access patterns: every model's keys with their queries, and a picture. They send no requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dynamo_single.contrib.table_admin.visible_items import alias_of
 
 
 def urls(site: DynamoAdminSite) -> list[URLPattern]:
-    """The addresses of the pages."""
+    """Return the addresses of the pages."""
     return [
         path("dynamodb/patterns/", guarded(site, visible_items.PATTERNS, page), name="dynamodb_patterns"),
         path("dynamodb/patterns.svg", guarded(site, visible_items.PATTERNS, image), name="dynamodb_patterns_svg"),
@@ -25,7 +25,7 @@ def urls(site: DynamoAdminSite) -> list[URLPattern]:
 
 
 def page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
-    """The list and the picture."""
+    """Return the page with the list and the picture."""
     alias = alias_of(request)
     found = patterns(alias)
     context = {
@@ -40,5 +40,5 @@ def page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
 
 
 def image(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
-    """The picture by itself, to be printed or kept."""
+    """Return only the picture, to print or save it."""
     return HttpResponse(picture(by_index(patterns(alias_of(request)))), content_type="image/svg+xml")

@@ -1,4 +1,8 @@
-"""Reads of the table as it is: an item, a page of a partition, and a search of all keys with a budget."""
+"""Reads of the table as it is, an item, a page of a partition or a search of all keys, and descriptions of requests.
+
+A search reads a limited number of items. A request is described by its operation, its index, its keys without secrets
+and its cost.
+"""
 
 from __future__ import annotations
 
@@ -23,27 +27,27 @@ from dynamo_single.table.redirects import SentRequest
 from dynamo_single.table.request import Parameters, Request
 from dynamo_single.table.table import Table
 
-#: Items of a partition that one page has.
+#: The items of a partition on one page.
 PAGE: Final = 100
-#: Items that one search reads at the most, whatever it finds; the next one goes on.
+#: The most items that one search reads. The next search continues there.
 BUDGET: Final = 2000
 _STEP: Final = 1000
 _SALT: Final = "dynamo_single.contrib.doctor.places"
 
 
 class Place(Struct, frozen=True):
-    """Where reading goes on, bound to what was asked."""
+    """The position at which reading continues, bound to its query."""
 
     asked: tuple[str, ...]
     key: dict[str, Any]
 
     def text(self) -> str:
-        """As an address carries it: nobody reads a key out of it, or makes one up."""
+        """Return the position for an address. It is encrypted, so that users cannot read or forge keys."""
         return cursors.sealed([list(self.asked), self.key], _SALT)
 
     @classmethod
     def of(cls, text: str, asked: Sequence[str]) -> Self:
-        """The place that a text names; raises ``InvalidCursor`` for another question's, or none of ours."""
+        """Return the position in a text; raise ``InvalidCursor`` if it is invalid or of another query."""
         of, key = cursors.unsealed(text, _SALT)
         if of != list(asked):
             raise InvalidCursor(f"This place is in another list. {cursors.BEGIN_AGAIN}")
@@ -51,7 +55,7 @@ class Place(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """Some items, how many were read for them, and where reading goes on; ``None`` at the end."""
+    """Some items, how many were read for them, and the position of the next page, ``None`` at the end."""
 
     items: tuple[Item, ...]
     read: int
@@ -60,16 +64,17 @@ class Page(Struct, frozen=True):
 
 
 def item_at(table: Table, key: ItemKey) -> Item | None:
-    """One item: a strongly consistent GetItem."""
+    """Return one item: a strongly consistent GetItem."""
     params = {"Key": item_key(key), "ConsistentRead": True}
     found: Item | None = table.send(Request("GetItem", params)).get("Item")
     return found
 
 
 def partition(table: Table, index: str | None, value: str, *, after: str = "", newest: bool = False) -> Page:
-    """A page of a partition in the order of its sort keys: one Query of ``PAGE`` items, eventually consistent.
+    """Return a page of a partition in the order of its sort keys: one eventually consistent Query of ``PAGE`` items.
 
-    ``newest`` reads it from its end. Of a table whose key is ``id`` alone it is the record of that ``id``: one GetItem.
+    ``newest`` reads it from its end. In a table whose key is only ``id``, it returns the record with that ``id``: one
+    GetItem.
     """
     if index is None and table.settings.key == "id":
         item = item_at(table, id_tables.record_key(value))
@@ -87,9 +92,9 @@ def partition(table: Table, index: str | None, value: str, *, after: str = "", n
 
 
 def beginning_with(table: Table, index: str | None, text: str, *, after: str = "") -> Page:
-    """Items whose partition key begins with a text: Scans of ``BUDGET`` items together at the most, in no order.
+    """Return items whose partition key begins with a text: Scans of at most ``BUDGET`` items in total, unordered.
 
-    DynamoDB filters nothing: what it says of a request would tell how many items there are that nobody may see.
+    DynamoDB does not filter them, because the numbers in its response would reveal how many hidden items exist.
     """
     asked = ("beginning", table.settings.alias, index or "", text)
     name = names.PARTITION_KEY if index is None else names.index_partition(index)
@@ -122,15 +127,13 @@ def _page(table: Table, operation: str, params: dict[str, object], asked: tuple[
     )
 
 
-# A request that was sent, in words for people: the operation, the index, its keys without secrets, what it cost.
-
-#: Keys of one request that are shown before the rest is only counted.
+#: The keys of one request that are shown. The others are only counted.
 _SHOWN: Final = 3
 _PLACEHOLDER: Final = re.compile(r"[#:]\w+")
 
 
 class ShownRequest(Struct, frozen=True):
-    """A request with its cost; ``what`` is empty where keys are not to be shown."""
+    """A request with its cost; ``what`` is empty if keys are not to be shown."""
 
     operation: str
     index: str
@@ -139,7 +142,7 @@ class ShownRequest(Struct, frozen=True):
 
 
 def shown_request(alias: str, sent: SentRequest, masks: Masks, *, with_keys: bool) -> ShownRequest:
-    """What is shown of a request."""
+    """Return the description of a request."""
     what = "; ".join(_keys(alias, sent, masks)) if with_keys else ""
     return ShownRequest(sent.operation, str(sent.params.get("IndexName", "")), what, Cost.of(sent))
 
@@ -149,7 +152,7 @@ def _keys(alias: str, sent: SentRequest, masks: Masks) -> Iterator[str]:
     if condition := params.get("KeyConditionExpression"):
         yield _condition(alias, condition, params, masks)
     if filtered := params.get("FilterExpression"):
-        # What is compared with may be anything that an item holds.
+        # A filter may compare with any value of an item.
         written = _PLACEHOLDER.sub(lambda found: _name(found[0], params) if found[0][0] == "#" else "…", filtered)
         yield _("filter %(condition)s") % {"condition": written}
     found = [*_items(params)]
@@ -160,7 +163,7 @@ def _keys(alias: str, sent: SentRequest, masks: Masks) -> Iterator[str]:
 
 
 def _items(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The keys of the items that a request names."""
+    """Yield the keys of the items in a request."""
     for name in ("Key", "Item"):
         if name in params:
             yield params[name]
@@ -195,7 +198,7 @@ def _condition(alias: str, condition: str, params: Mapping[str, Any], masks: Mas
         text = shown.get(placeholder, "…")
         if text == texts.get(placeholder) and is_secret:
             return repr(MASK)
-        # The partition comes first.
+        # The partition key comes first.
         first = texts.get(next(iter(_PLACEHOLDER.findall(condition.partition("=")[2])), ""), "")
         return repr(text if text == first else masks.sort_key(alias, first, text))
 

@@ -1,4 +1,4 @@
-"""The table as it is drawn on whiteboards: a partition's items by sort key, index by index; an item with its keys."""
+"""The pages of the table: the items of a partition by sort key, for each index, and a single item with its keys."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from dynamo_single.table.table import get_table
 
 
 class Asked(Struct, frozen=True):
-    """What the address of a table page asks for: an ``index`` is ``None`` for the table's own keys."""
+    """The parameters of a table page; ``index`` is ``None`` for the table's primary key."""
 
     alias: str
     index: str | None
@@ -46,7 +46,7 @@ class Asked(Struct, frozen=True):
 
     @classmethod
     def of(cls, request: HttpRequest) -> Asked:
-        """Read the address; what cannot be is refused."""
+        """Return the parameters of a request; raise ``Wrong`` for invalid ones."""
         given = request.GET
         alias = alias_of(request)
         index = given.get("index") or None
@@ -58,7 +58,7 @@ class Asked(Struct, frozen=True):
         return cls(alias, index, partition, prefix, given.get("after", ""), given.get("order") == "newest")
 
     def query(self, **changes: str) -> str:
-        """The address's parameters with some changed; what is empty is left out."""
+        """Return the query string with some parameters changed; empty parameters are omitted."""
         given = {
             "alias": "" if self.alias == "default" else self.alias,
             "index": self.index or "",
@@ -70,7 +70,7 @@ class Asked(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """A row of a page: the item, and the addresses of its own page and of its object's."""
+    """A row of a page: the item, and the addresses of its page and of its object's page."""
 
     item: ShownItem
     url: str
@@ -78,7 +78,7 @@ class Row(Struct, frozen=True):
 
 
 def urls(site: DynamoAdminSite) -> list[URLPattern]:
-    """The addresses of the pages."""
+    """Return the addresses of the pages."""
     return [
         path("dynamodb/table/", guarded(site, visible_items.TABLE, table_page), name="dynamodb_table"),
         path("dynamodb/item/", guarded(site, visible_items.TABLE, item_page), name="dynamodb_item"),
@@ -86,7 +86,7 @@ def urls(site: DynamoAdminSite) -> list[URLPattern]:
 
 
 def table_page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
-    """A partition, or what begins with a text, or where one may begin. One Query; Scans of 2,000 items at the most."""
+    """Return a partition, a search by prefix, or a list of starting points. One Query; Scans of at most 2,000 items."""
     asked = Asked.of(request)
     masks = masks_of(site)
     hidden_key = masked_text(asked.alias, asked.partition, masks) != asked.partition
@@ -120,7 +120,7 @@ def table_page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
 
 
 def item_page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
-    """One item with its keys, its JSON and what it has to do with: one GetItem."""
+    """Return one item with its keys, its JSON and its related items: one GetItem."""
     alias = alias_of(request)
     key = request.GET.get("pk", ""), request.GET.get("sk", "")
     _check(key[0], PARTITION_KEY_LIMIT)
@@ -129,7 +129,7 @@ def item_page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
         raise Wrong(_("An item has a partition key and a sort key."))
     with measure_requests() as costs:
         item = table_reads.item_at(get_table(alias), key)
-    # What somebody may not see is not there for them: its existence is no one's business either.
+    # A hidden item looks like a missing one, so that its existence stays secret.
     if item is None or not visible_items.may_view_item(site, request, alias, item):
         raise Http404(_("No item has this key."))
     masks = masks_of(site)
@@ -161,12 +161,12 @@ def item_page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
 
 
 def masks_of(site: DynamoAdminSite) -> Masks:
-    """What a site masks."""
+    """Return the masks of a site."""
     return Masks(site.is_secret)
 
 
 def indexes(alias: str) -> list[str]:
-    """The indexes of a table: those of the settings, and those that models name."""
+    """Return the indexes of a table: those of the settings, and those that models name."""
     named = (
         key.index
         for model in registry.all_models()
@@ -178,9 +178,9 @@ def indexes(alias: str) -> list[str]:
 
 
 def beginnings(site: DynamoAdminSite, request: HttpRequest, alias: str) -> Iterator[tuple[str, str, str, str]]:
-    """Where one may begin: for each model that the user sees its keys, with an address for those of one partition.
+    """Yield the keys of each visible model as starting points, with an address for a key with a constant partition.
 
-    Each has the model's name, the index, the key's templates and the address.
+    Each tuple contains the model's name, the index, the key's templates and the address.
     """
     for model in registry.all_models():
         if model._options.alias != alias or not may_view_model(site, request, model):
@@ -197,13 +197,13 @@ def beginnings(site: DynamoAdminSite, request: HttpRequest, alias: str) -> Itera
 
 
 def item_url(site: DynamoAdminSite, alias: str, key: tuple[str, str]) -> str:
-    """The address of an item's page."""
+    """Return the address of an item's page."""
     given = {"pk": key[0], "sk": key[1], **({} if alias == "default" else {"alias": alias})}
     return f"{reverse('admin:dynamodb_item', current_app=site.name)}?{urlencode(given)}"
 
 
 def object_url(site: DynamoAdminSite, request: HttpRequest, item: ShownItem) -> str:
-    """The address of an item's object in the admin; empty if there is none."""
+    """Return the address of an object in the admin, or an empty string if there is none."""
     if item.pk is None or item.model is None or not site.is_registered(item.model):
         return ""
     options = item.model._meta
@@ -227,7 +227,7 @@ _LINKED: dict[str, Callable[[], str]] = {
 
 
 def _rows(site: DynamoAdminSite, request: HttpRequest, alias: str, items: Iterable[Item]) -> list[Row]:
-    """The items that the user may see."""
+    """Return the items that the user may see."""
     masks, names = masks_of(site), indexes(alias)
     rows = []
     for item in items:
@@ -240,7 +240,7 @@ def _rows(site: DynamoAdminSite, request: HttpRequest, alias: str, items: Iterab
 
 
 def _visible(site: DynamoAdminSite, request: HttpRequest, alias: str, links: Iterable[Link]) -> list[Link]:
-    """The links to items that the user may see: a BatchGetItem, unless the user sees every object of their models."""
+    """Return the links that the user may see; a BatchGetItem unless all objects of their models are visible."""
     found = [link for link in links if may_view_model(site, request, link.model)]
     asked = {link.key for link in found if not sees_all(site, request, link.model)}
     items = run(get_items(get_table(alias), asked)) if asked else {}
@@ -249,12 +249,12 @@ def _visible(site: DynamoAdminSite, request: HttpRequest, alias: str, links: Ite
 
 
 def _costs(site: DynamoAdminSite, request: HttpRequest, alias: str, costs: Costs) -> str:
-    """What a page cost; nothing if that would tell a user about items that are not shown."""
+    """Return the cost of a page, or an empty string if it would reveal hidden items to the user."""
     return in_words(costs) if sees_whole_table(site, request, alias) else ""
 
 
 def item_url_of(site: DynamoAdminSite, request: HttpRequest, obj: Any) -> str:
-    """The address of an object's item; empty for who may not see the table, and where a secret is in the key."""
+    """Return the address of an object's item; empty if the user may not see the table, or the key contains a secret."""
     layout = registry.layout_of(type(obj)._meta.concrete_model)
     if not allows(request, visible_items.TABLE):
         return ""
@@ -271,7 +271,7 @@ def _place(site: DynamoAdminSite, alias: str, index: str | None, partition: str 
 
 
 def _check(text: str, limit: int) -> None:
-    """Refuse what no key can be: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html"""
+    """Refuse a text that no key can contain (AWS developer guide, "Quotas in Amazon DynamoDB")."""
     try:
         size = len(text.encode())
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Who sees what of a table: a permission for each page, and for each item the one to view its model."""
+"""Who may see which parts of a table: a permission for each page, and the view permission of an item's model."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.schema.registry import model_of_type
 from dynamo_single.table import names
 
-#: The permissions of the pages; ``dynamo_single.permissions`` has their names.
+#: The permissions for the pages; ``dynamo_single.permissions`` contains their names.
 TABLE, PATTERNS, HEALTH, COSTS = (
     f"dynamo_single.view_{page}" for page in ("table", "access_patterns", "health", "costs")
 )
 
 
 def may_view_item(site: AdminSite, request: HttpRequest, alias: str, item: Item) -> bool:
-    """Return whether a user may see an item: as ``may_view()`` says of its object. Does not send a request.
+    """Return whether a user may see an item, by ``may_view()`` of its object. Sends no request.
 
-    What belongs to an object, such as a claim, and an item that cannot be read, is for users who see every object of
-    the model. An item whose model is not registered or not installed is hidden if any admin hides objects of the table.
+    An item that belongs to an object, such as a claim, and an unreadable item are visible to users who may see every
+    object of the model. An item whose model is not registered or not installed is hidden if any admin hides objects of
+    the table.
     """
     model = model_shown(alias, item)
     if model is None or not site.is_registered(model):
@@ -42,7 +43,7 @@ def may_view_item(site: AdminSite, request: HttpRequest, alias: str, item: Item)
 
 
 def alias_of(request: HttpRequest) -> str:
-    """The alias of the table that the address asks for; raises ``Wrong`` for one that is not declared."""
+    """Return the alias in the address; raise ``Wrong`` for an alias that is not declared."""
     name = request.GET.get("alias", "default")
     if name not in aliases():
         raise Wrong(_("There is no table of this alias."))

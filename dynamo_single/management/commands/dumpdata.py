@@ -1,4 +1,4 @@
-"""``manage.py dumpdata``: Django's, for models in DynamoDB too."""
+"""``manage.py dumpdata``: Django's command, with support for models in DynamoDB."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from dynamo_single.management.dump import FixtureSecrets, ScanningAlias, without
 
 
 class Command(dumpdata.Command):
-    """Django's command asks for the order of ``pk``, which no key has; here objects come in the order of their key.
+    """Django's command, except that objects come in the order of their key rather than ``pk``, which no key supports.
 
-    Models that no key lists are read by one Scan of their table, which is announced.
+    Models that no key lists are read by one Scan of their table, which the command announces.
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -29,9 +29,9 @@ class Command(dumpdata.Command):
         parser.add_argument("--without-secrets", action="store_true", help="leave out the values of secret attributes")
 
     def handle(self, *app_labels: str, **options: Any) -> str | None:
-        """Write the fixture: for each model the requests of ``Model.objects.all()``, and those of the Scan.
+        """Write the fixture: for each model, the requests of ``Model.objects.all()``, or those of the Scan.
 
-        Standard error says which secrets were written, or left out.
+        Standard error reports which secrets were written or omitted.
         """
         self._tell_of_sql(app_labels, options["database"])
         manager = "_base_manager" if options["use_base_manager"] else "_default_manager"
@@ -41,9 +41,9 @@ class Command(dumpdata.Command):
         secrets.note_sql(model for model in models if not is_stored_in_dynamodb(model))
         alias = ScanningAlias.for_dump(options["database"], managers, self.stderr.write, secrets)
         if alias.unlisted:
-            # How many objects there are would take another Scan: no progress is shown.
+            # Counting the objects would take another Scan, so that no progress is shown.
             options["verbosity"] = 0
-        # The alias is the one thing of ours that Django's command hands to every queryset.
+        # Django's command passes only the alias to every queryset.
         try:
             with without_fields(models if secrets.are_left_out else ()):
                 return super().handle(*app_labels, **{**options, "database": alias})
@@ -52,7 +52,7 @@ class Command(dumpdata.Command):
                 self.stderr.write(told)
 
     def _tell_of_sql(self, labels: Iterable[str], alias: str) -> None:
-        """Say of what was named, and is a model of SQL where no such database is, that nothing of it is dumped."""
+        """Report selected SQL models that are not dumped because there is no SQL database."""
         if alias not in connections or not uses_engine(alias):
             return
         named = {label.lower() for label in labels}
@@ -71,7 +71,7 @@ class Command(dumpdata.Command):
 
 
 def _chosen(labels: Iterable[str], excludes: Iterable[str], alias: str) -> Iterator[type[Any]]:
-    """Yield the models that Django's command takes for these labels; it reports wrong ones itself."""
+    """Yield the models that Django's command selects for these labels. The command itself reports wrong labels."""
     excluded_models, excluded_apps = parse_apps_and_model_labels(excludes)
     wanted = set(labels) or {config.label for config in apps.get_app_configs()}
     for model in apps.get_models():

@@ -15,13 +15,13 @@ from dynamo_single.table.table import Table
 
 
 class Command(TableCommand):
-    """Run the engine as a child until Ctrl-C, SIGTERM, or until it ends by itself."""
+    """Run the engine as a child process until Ctrl-C, SIGTERM or the end of the engine itself."""
 
     help = "Finds a local engine (Dynoxide, else DynamoDB Local) and runs it until Ctrl-C, keeping the data on disk."
-    requires_system_checks = ()  # an engine is wanted also while the models are being worked on
+    requires_system_checks = ()  # an engine is also needed while models have errors
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add where it listens and where it keeps the data."""
+        """Add the options for the port and the data."""
         super().add_arguments(parser)
         parser.add_argument("--port", type=int, help="the port (default: that of the alias's endpoint)")
         kept = parser.add_mutually_exclusive_group()
@@ -29,7 +29,7 @@ class Command(TableCommand):
         kept.add_argument("--memory", action="store_true", help="keep the data in memory only")
 
     def run(self, table: Table, options: dict[str, Any]) -> None:
-        """Start, wait, stop."""
+        """Start the engine and wait for its end."""
         root = Path(getattr(django_settings, "BASE_DIR", Path.cwd()))
         port = options["port"] or _port_of_settings(table)
         engine = find_engine(root)

@@ -1,4 +1,4 @@
-"""``manage.py dynamo_patterns``: how each model is read, for a project's own documentation."""
+"""``manage.py dynamo_patterns``: list how each model is read, for a project's own documentation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dynamo_single.table.table import Table
 
 
 class Command(TableCommand):
-    """Prints every model's keys with the queries that they answer. Worked out of the models: sends nothing."""
+    """Print every model's keys with the queries that they support. Sends no requests."""
 
     help = "Lists the access patterns of all models as a Markdown table, or draws them as SVG."
 
@@ -22,7 +22,7 @@ class Command(TableCommand):
         parser.add_argument("--svg", action="store_true", help="print a picture (SVG) instead of the list")
 
     def shows(self, options: dict[str, Any]) -> bool:
-        """Always: the patterns are shown."""
+        """Return True: the purpose of the command is its output."""
         return True
 
     def run(self, table: Table, options: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""``manage.py dynamo_rebuild``: brings everything that follows from stored objects up to them."""
+"""``manage.py dynamo_rebuild``: rewrite dependent items and attributes of stored objects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dynamo_single.table.table import Table
 
 
 class Command(TableCommand):
-    """Writes index keys, claims, folded and other copies, derived items and counters again where they are not right."""
+    """Rewrite index keys, claims, folded and other copies, derived items and counters that are not correct."""
 
     help = (
         "Reads the whole table, and writes what follows from stored objects where it is missing or wrong: after a new "
@@ -40,8 +40,8 @@ class Command(TableCommand):
         parser.add_argument("--rate", type=float, metavar="UNITS", help="the most read units a second")
 
     def run(self, table: Table, options: dict[str, Any]) -> None:
-        """Rebuild, and tell what was written and what could not be."""
-        # Sessions are a model, whose module nothing else imports before the first HTTP request.
+        """Rebuild, and report what was written and what could not be."""
+        # Sessions are a model whose module is otherwise imported by the first HTTP request.
         import_module(settings.SESSION_ENGINE)
         if options["rate"] is not None and options["rate"] <= 0:
             raise CommandError("--rate is a number of read units a second, more than 0.")
@@ -67,7 +67,7 @@ class Command(TableCommand):
             if outcome == "left" and finding.kind in ("copies due", "move due") and _completed(table, finding):
                 outcome = "done"
         except REPAIR_ERRORS as error:
-            # The rest of the table is rebuilt all the same.
+            # Continue with the rest of the table.
             outcome, why = "left", f" {error}"
         counts["written" if outcome == "done" else outcome] += 1
         said = {"done": "", "right": f" {CORRECT_TEXT}", "left": f" Not done.{why}"}[outcome]
@@ -83,8 +83,10 @@ class Command(TableCommand):
 
 
 def _completed(table: Table, finding: Finding) -> bool:
-    """Let the copies of a marked source follow, or what refers to a moved object, however many; ``False`` if somebody
-    else changed it."""
+    """Update the copies of a marked source, or the references to a moved object, without a limit.
+
+    Returns ``False`` if another process changed the object.
+    """
     item = run(single.get_item(table, finding.key))
     model = None if item is None else Subject.of(table.settings.alias, item).model
     if item is None or model is None:

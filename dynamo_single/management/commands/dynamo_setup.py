@@ -1,4 +1,4 @@
-"""``manage.py dynamo_setup``: bring the table up to the settings."""
+"""``manage.py dynamo_setup``: update the table to the settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dynamo_single.table.table import Table
 
 
 class Command(TableCommand):
-    """Create the table, or add what it lacks; safe to repeat, deletes nothing."""
+    """Create the table, or add what it lacks. Can be repeated safely, and deletes nothing."""
 
     help = (
         "Creates the table, or brings it up to the settings: indexes, time to live, billing mode. Waits until it is "
@@ -24,7 +24,7 @@ class Command(TableCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add ``--check`` and ``--dry-run``, of which one can be given."""
+        """Add ``--check`` and ``--dry-run``, which exclude each other."""
         super().add_arguments(parser)
         instead = parser.add_mutually_exclusive_group()
         instead.add_argument(
@@ -33,7 +33,7 @@ class Command(TableCommand):
         instead.add_argument("--dry-run", action="store_true", help="change nothing; print what would be done")
 
     def shows(self, options: dict[str, Any]) -> bool:
-        """Only what would be done."""
+        """Return whether this is a dry run, whose purpose is its output."""
         return bool(options["dry_run"])
 
     def run(self, table: Table, options: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""``manage.py dynamo_shards``: how many shards the partitions of sharded models have, and changing that."""
+"""``manage.py dynamo_shards``: show and change the number of shards of sharded models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dynamo_single.table.table import Table
 
 
 class Command(TableCommand):
-    """Print what is recorded, by one GetItem; with a number also record it, by a GetItem and a PutItem more."""
+    """Print the recorded numbers (one GetItem), or record a number (another GetItem and a PutItem)."""
 
     help = (
         "Shows how many shards the partitions of sharded models have, and lets the number change at a time to come. "
@@ -43,11 +43,11 @@ class Command(TableCommand):
         )
 
     def shows(self, options: dict[str, Any]) -> bool:
-        """Without a number."""
+        """Return whether no number is given, so that the purpose of the command is its output."""
         return options["shards"] is None
 
     def run(self, table: Table, options: dict[str, Any]) -> None:
-        """Show or change."""
+        """Show or change the number."""
         if options["model"] is None:
             for layout in _sharded(table):
                 self._show(table, layout)

@@ -1,4 +1,4 @@
-"""``manage.py dynamo_status``: what the table looks like."""
+"""``manage.py dynamo_status``: describe the table."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from dynamo_single.table.table import Table
 
 
 class Command(TableCommand):
-    """Print endpoint, keys, indexes, time to live, billing, and which migrations are not applied or finished.
+    """Print endpoint, keys, indexes, time to live and billing, and unapplied or unfinished migrations.
 
-    Three requests, four with migrations of items, and more with ``--count``.
+    Sends three requests, four with migrations of items, and a Scan with ``--count``.
     """
 
     help = "Shows the table: endpoint, region, keys, indexes, time to live, billing mode; on request the item counts."
@@ -39,11 +39,11 @@ class Command(TableCommand):
         )
 
     def shows(self, options: dict[str, Any]) -> bool:
-        """Always: the table is shown."""
+        """Return True: the purpose of the command is its output."""
         return True
 
     def run(self, table: Table, options: dict[str, Any]) -> None:
-        """Describe, and count if asked to."""
+        """Describe the table, and count its items with ``--count``."""
         observed = schema.observe(table)
         if observed.table is None:
             raise CommandError(

@@ -1,4 +1,4 @@
-"""``manage.py dynamo_verify``: looks whether the items of the table fit together, and repairs what does not."""
+"""``manage.py dynamo_verify``: check whether the items of the table are consistent, and repair them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dynamo_single.table.table import Table
 
 
 class Command(TableCommand):
-    """Finds what an interrupted write, another program or a new declaration left behind."""
+    """Find inconsistencies that an interrupted write, another program or a new declaration has left."""
 
     help = (
         "Reads the whole table and tells which items do not fit together: unique claims, index keys, derived items. "
@@ -36,8 +36,8 @@ class Command(TableCommand):
         parser.add_argument("--rate", type=float, metavar="UNITS", help="the most read units a second")
 
     def run(self, table: Table, options: dict[str, Any]) -> None:
-        """Print each finding, what became of it, and a summary."""
-        # Sessions are a model, whose module nothing else imports before the first HTTP request.
+        """Print each finding with its outcome, and a summary."""
+        # Sessions are a model whose module is otherwise imported by the first HTTP request.
         import_module(settings.SESSION_ENGINE)
         if options["rate"] is not None and options["rate"] <= 0:
             raise CommandError("--rate is a number of read units a second, more than 0.")
@@ -76,7 +76,7 @@ class Command(TableCommand):
         self.stdout.write(self.style.SUCCESS(summary))
 
     def _remove(self, table: Table, held: list[Finding], rate: float | None, counts: Counter[str]) -> None:
-        """Delete what belongs to nobody, of many findings at once."""
+        """Delete the orphans of many findings together."""
         for finding, why in zip(held, delete_orphans(table, held, rate), strict=True):
             self._count(finding, "left" if why else "done", why, counts)
         held.clear()
@@ -90,7 +90,7 @@ class Command(TableCommand):
         try:
             return repair_outcome(finding, table), "it was changed meanwhile."
         except REPAIR_ERRORS as error:
-            return "left", str(error)  # the rest of the table is repaired all the same
+            return "left", str(error)  # continue with the rest of the table
 
     def _tell(self, finding: Finding, outcome: Outcome | None, why: str) -> None:
         said = {"done": " Repaired.", "right": f" {CORRECT_TEXT}", "left": f" Not repaired: {why}"}

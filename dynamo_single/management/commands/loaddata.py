@@ -1,4 +1,4 @@
-"""``manage.py loaddata``: Django's, which refuses rows of SQL models where there is no SQL database."""
+"""``manage.py loaddata``: Django's command, which rejects rows of SQL models if there is no SQL database."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import get_table
 
-#: How Django's text of an object that cannot be read ends (``DeserializationError.WithData``).
+#: The end of Django's message about an object that cannot be read (``DeserializationError.WithData``).
 _UNREADABLE = re.compile(r"(.*)\((\w+\.\w+):pk=(.*)\) field_value was '(.*)'\Z", re.DOTALL)
 
 
 class _Waiting:
-    """An object that copies from what may come later: it is held in memory until all fixtures are loaded."""
+    """An object with copies from objects that may come later. It stays in memory until all fixtures are loaded."""
 
     def __init__(self, command: Command, obj: DynamoModel) -> None:
         self.command = command
         self.obj = obj
 
     def save_deferred_fields(self, using: str | None = None) -> None:
-        """Save it, or raise what is in the way."""
+        """Save the object, or raise the error that prevents it."""
         self.command._saved(self.obj)
 
 
 class Command(loaddata.Command):
-    """Django's command passes over a model that has no table in a database, and succeeds."""
+    """Django's command, except that a row which cannot be stored anywhere is an error rather than skipped."""
 
     def load_label(self, fixture_label: str) -> None:
-        """Load the fixtures of a label; errors do not contain the secrets of the object that cannot be read."""
+        """Load the fixtures of a label. Errors do not contain the secrets of an object that cannot be read."""
         try:
             super().load_label(fixture_label)
         except DeserializationError as error:
@@ -54,7 +54,7 @@ class Command(loaddata.Command):
             raise DeserializationError(text) from reason
 
     def save_obj(self, obj: Any) -> bool:
-        """Save one object; a row that could be stored nowhere is an error that names its model."""
+        """Save one object. Raise an error that names its model if no database can store it."""
         model = type(obj.object)
         excluded = model._meta.app_config in self.excluded_apps or model in self.excluded_models
         stored = is_stored_in_dynamodb(model) or router.allow_migrate_model(self.using, model)
@@ -80,13 +80,13 @@ class Command(loaddata.Command):
                 error.args = tuple(str(each).replace(f"(pk={obj.object.pk})", f"(pk={MASK})") for each in error.args)
             raise
         if is_stored_in_dynamodb(model):
-            # The database is asked in the end to check the tables of these models; ours have none there.
+            # Django finally checks the constraints of these models' tables. Models in DynamoDB have none.
             self.models.discard(model)
         return saved
 
 
 def _without_secrets(text: str, *, is_hidden: bool) -> str:
-    """Return Django's text of an object that cannot be read with its secrets masked: its key, and the field's value."""
+    """Return Django's message about an unreadable object with its secrets masked: its key, and the field's value."""
     found = _UNREADABLE.match(text)
     if found is None:
         return text
@@ -96,9 +96,9 @@ def _without_secrets(text: str, *, is_hidden: bool) -> str:
 
 
 def _lacks_source(obj: DynamoModel) -> bool:
-    """Whether a copy is of what is not stored yet; a GetItem for each copy.
+    """Return whether an object copies from an object that is not stored yet; a GetItem for each copy.
 
-    A key may need the copy, and in the trash no key finds it when its source comes.
+    A key may need the copy, and no key would find the object in the trash when its source is stored.
     """
     for copy in registry.copied_of(type(obj)):
         source, pk = copy.source_model, getattr(obj, copy.reference_field.attname)

@@ -1,4 +1,4 @@
-"""``makemigrations``, which finds changes of models in DynamoDB too."""
+"""``manage.py makemigrations``, which also detects changes of models in DynamoDB."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ from dynamo_single.evolution.commands import MakemigrationsMixin
 
 
 class Command(MakemigrationsMixin, makemigrations.Command):
-    """Django's, and what ours add."""
+    """Django's command, extended to models in DynamoDB."""

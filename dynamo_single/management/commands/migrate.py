@@ -1,4 +1,4 @@
-"""``migrate``, which applies the migrations of models in DynamoDB too."""
+"""``manage.py migrate``, which also applies the migrations of models in DynamoDB."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ from dynamo_single.evolution.commands import MigrateMixin
 
 
 class Command(MigrateMixin, migrate.Command):
-    """Django's, and what ours add."""
+    """Django's command, extended to models in DynamoDB."""

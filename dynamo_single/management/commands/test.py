@@ -1,4 +1,4 @@
-"""``manage.py test``: Django's command, with test tables also where no engine of ours is among the databases."""
+"""``manage.py test``: Django's command, which creates test tables even if no database uses our engine."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dynamo_single.test_tables import hooks
 
 
 class Command(test.Command):
-    """Takes what Django's command takes, and any test runner."""
+    """Django's command with any test runner."""
 
     def handle(self, *test_labels: str, **options: object) -> None:
-        """Run the tests, whose requests reach test tables and engines of their own only."""
+        """Run the tests. Their requests can reach only test tables and engines of the tests."""
         with hooks.wrapped_hooks():
             super().handle(*test_labels, **options)

@@ -1,7 +1,6 @@
-"""Children, references with an ``on_delete``, and edges of many-to-many relations: none outlives its parent or is live
-while that is in the trash.
+"""Children, references with ``on_delete``, and many-to-many edges: none outlives its parent or a parent in the trash.
 
-An index can be behind, and a creation does not check its parent, so that a race can leave such items. A repair deletes
+An index can lag, and a creation does not check its parent, so that a race can leave such items. A repair deletes
 children that would have been deleted with their parent. All others need a decision.
 """
 
@@ -28,14 +27,14 @@ from dynamo_single.table.translated import sentence
 
 
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
-    """The parents that an item goes along with, and the object that it went to the trash along with."""
+    """Return the keys of an item's parents, and of the object that it was trashed with."""
     root = _trash_root(subject)
     found = (key for each in _referenced_objects(subject) for key in each.keys)
     return [*found, *(() if root is None else (root,))]
 
 
 def findings(subject: Subject, others: Others) -> Iterator[Finding]:
-    """What is wrong with an item as a child, or as an edge."""
+    """Yield the errors of an item as a child or as an edge."""
     lost = [each for each in _referenced_objects(subject) if not any(key in others for key in each.keys)]
     for each in lost:
         if each.kind == "refers to nobody":
@@ -65,7 +64,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
 
 
 class _ReferencedObject(Struct, frozen=True):
-    """What an item refers to: its model, the keys that it can have, and what it is called if it is gone."""
+    """The target of a reference: its model, its possible keys, and the kind of finding if it is gone."""
 
     kind: FindingKind
     model: Any
@@ -79,7 +78,7 @@ class _ReferencedObject(Struct, frozen=True):
 
 
 def _removal(subject: Subject, lost: Sequence[_ReferencedObject]) -> Removal | None:
-    """What deletes an item that belongs to nobody; an item that follows from another one is that one's."""
+    """Return the deletion of an orphan; ``None`` for a derived item, which its source deletes."""
     if subject.model.derived_by:
         return None
     found = [each for each in lost if each.kind != "refers to nobody"]
@@ -88,7 +87,7 @@ def _removal(subject: Subject, lost: Sequence[_ReferencedObject]) -> Removal | N
 
 
 def _referenced_objects(subject: Subject) -> Iterator[_ReferencedObject]:
-    """What an item belongs to by each of its references: as an edge, as a child, or by another ``on_delete``."""
+    """Yield the target of each reference of an item: as an edge, as a child, or with another ``on_delete``."""
     if subject.model is None:
         return
     model = subject.model._meta.concrete_model
@@ -99,13 +98,13 @@ def _referenced_objects(subject: Subject) -> Iterator[_ReferencedObject]:
         try:
             keys = keys_of_pk(parent, field.attribute.from_attribute_value(dict(stored)))
         except InvalidValue:
-            continue  # the check of the item itself says so
+            continue  # reported by the check of the item itself
         yield _ReferencedObject(kind, parent, field.name, keys)
 
 
 @fact
 def _references(binding: ModelBinding) -> tuple[tuple[FindingKind, Any, Any], ...]:
-    """The references of a model in the same table, each with what it leads to and what is left if that is gone."""
+    """Return a model's references within its table, each with the kind of finding if its target is gone."""
     model = binding.model
     found: dict[Any, tuple[FindingKind, Any, Any]] = {}
     for target, field in leading(model):
@@ -120,7 +119,7 @@ def _references(binding: ModelBinding) -> tuple[tuple[FindingKind, Any, Any], ..
 
 
 def _edge_references(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
-    """What the edges of many-to-many relations lead to in the same table, each with the reference to it."""
+    """Yield the targets of many-to-many edges within the table, each with the edge's reference."""
     for owner in registry.all_models():
         relations: Any = owner._meta.local_many_to_many
         for relation in relations:
@@ -140,7 +139,7 @@ def _value_of(model: type[DynamoModel], pk: str) -> object:
 
 
 def _trash_root(subject: Subject) -> ItemKey | None:
-    """The key of the object that an item says it went to the trash along with."""
+    """Return the key of the object that an item was trashed with."""
     mark = subject.item.get(names.DELETED_WITH, {}).get("S")
     if subject.model is None or mark is None or names.DELETED_AT not in subject.item:
         return None
@@ -149,4 +148,4 @@ def _trash_root(subject: Subject) -> ItemKey | None:
     try:
         return None if model is None else key_of_pk(model, _value_of(model, pk))
     except InvalidValue:
-        return None  # of another program
+        return None  # written by another program

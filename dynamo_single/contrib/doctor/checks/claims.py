@@ -20,7 +20,7 @@ _OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT, names.EXPIRES_AT)
 
 
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
-    """An item's claims and who else holds them; a claim's owner."""
+    """Return the keys of an item's claims and of their other owners, or the key of a claim's owner."""
     if subject.is_claim:
         return _owner(subject.item)
     claims = _claims(subject.model, subject.item) or {}
@@ -29,7 +29,7 @@ def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
 
 
 def findings(subject: Subject, others: Others) -> Iterator[Finding]:
-    """What is wrong with a claim, or with an item's claims."""
+    """Yield the errors of a claim, or of an item's claims."""
     if subject.is_claim:
         yield from _claim_findings(subject, others)
         return
@@ -38,22 +38,22 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
 
 
 def belongs_to(model: type[DynamoModel], key: ItemKey) -> bool:
-    """Whether a claim is one of a model's objects, by its key."""
+    """Return whether the key of a claim is one of a model's claims."""
     return key[0].startswith(claim_prefix(model))
 
 
 def _claims(model: Any, item: Item) -> dict[ItemKey, Rule] | None:
-    """The claims that an item has to have; ``None`` if nobody can say, because it cannot be read."""
+    """Return the claims that an item must have, or ``None`` if the item cannot be read."""
     if model is None:
         return None
     try:
         return uniqueness.claims_of(model, item)
     except InvalidValue:
-        return None  # the check of the keys says so
+        return None  # reported by the check of the keys
 
 
 def _owner(claim: Item) -> tuple[ItemKey, ...]:
-    """The owner that a claim names; none if it is no claim, or names none."""
+    """Return the owner that a claim names, if there is one."""
     partition, sort = (claim.get(name, {}).get("S") for name in _OWNER[:2])
     return ((partition, sort),) if partition and sort else ()
 
@@ -106,7 +106,7 @@ def _item_findings(subject: Subject, rule: Rule, key: ItemKey, others: Others) -
 
 
 def _has_to_own(alias: str, owner: Item, key: ItemKey) -> bool | None:
-    """Whether an item has to have a claim; ``None`` if nobody can say."""
+    """Return whether an item must have a claim, or ``None`` if the item cannot be read."""
     claims = _claims(Subject.of(alias, owner).model, owner)
     return None if claims is None else key in claims
 

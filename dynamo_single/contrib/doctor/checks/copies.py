@@ -23,12 +23,12 @@ from dynamo_single.table.translated import joined, sentence
 
 
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
-    """The sources that an item copies from."""
+    """Return the keys of the sources that an item copies from."""
     return list(_sources(subject))
 
 
 def findings(subject: Subject, others: Others) -> Iterator[Finding]:
-    """The copies that are not what their sources have; of a source that is not there, nobody can say."""
+    """Yield the copies that differ from their sources. A copy without a stored source cannot be checked."""
     for key, found in _sources(subject).items():
         source = others.get(key)
         stale = [copy for copy in found if source is not None and not _is_same(copy, subject.item, source)]
@@ -55,7 +55,7 @@ def _missing_source(subject: Subject, found: list[Any], key: ItemKey) -> Iterato
 
 
 def due(table: Table, subject: Subject) -> Iterator[Finding]:
-    """A source whose copies had not all followed when its writer was interrupted: a Query for each reference to it."""
+    """Yield a finding for a source whose update of its copies was interrupted: a Query for each reference to it."""
     if names.COPIES_DUE not in subject.item:
         return
     model, item = subject.model, subject.item
@@ -74,7 +74,7 @@ def due(table: Table, subject: Subject) -> Iterator[Finding]:
 
 
 def _sources(subject: Subject) -> dict[ItemKey, list[Any]]:
-    """The copies of an item by the key of their source."""
+    """Return the copies of an item by the key of their source."""
     found: dict[ItemKey, list[Any]] = {}
     for copy in () if subject.model is None else registry.copied_of(subject.model):
         attribute = copy.reference_field.attribute
@@ -84,7 +84,7 @@ def _sources(subject: Subject) -> dict[ItemKey, list[Any]]:
             if pk is not None:
                 found.setdefault(encode.key_of_pk(copy.source_model, pk), []).append(copy)
         except InvalidValue:
-            continue  # the check of the keys says so
+            continue  # reported by the check of the keys
     return found
 
 
@@ -94,7 +94,7 @@ def _is_same(copy: Any, item: Item, source: Item) -> bool:
 
 
 def _repair(subject: Subject, stale: list[Any], key: ItemKey, source: Item) -> tuple[Action, ...]:
-    """The copies with the keys that depend on them, while the source is as it was read."""
+    """Return the actions that update copies and the keys that depend on them, conditional on the source."""
     model, item = subject.model, subject.item
     try:
         changed = {copy.name: copies.stored_value(copy.source, source) for copy in stale}
@@ -103,7 +103,7 @@ def _repair(subject: Subject, stale: list[Any], key: ItemKey, source: Item) -> t
         effects = tuple(effect for effect in effects_of(model) if not effect.updates_copies)
         write = run(compose(obj, effects, draft))
     except InvalidValue:
-        return ()  # a value that no key of the item can hold
+        return ()  # no key of the item accepts the value
     if write is None:
         return ()
     check = Check(key, as_read(source, {copy.source.attr_name for copy in stale}))

@@ -18,11 +18,12 @@ from dynamo_single.table.translated import sentence
 
 
 def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
-    """The counters of an item that are wrong: a COUNT Query for each counter.
+    """Yield the wrong counters of an item: a COUNT Query for each counter.
 
-    Where it differs, the children are read twice with the item in between and after, a second apart where an index
-    shows them. Where any of that is another meanwhile, they are no mistake. Nothing is written for that, so that what
-    comes and goes under one key just in between is not noticed: the repair counts again, under a mark.
+    If the number differs, the children are read twice, and the item in between and afterwards. If an index serves the
+    children, there is a second between the two reads. A difference in any of them means that another process is
+    writing, and is not an error. The check itself writes nothing, so that it can miss a child that is created and
+    deleted in between. The repair counts again with a marker.
     """
     counters = effects_counters.own_counters(subject.model)
     if not counters:

@@ -1,4 +1,4 @@
-"""Derived items: each exists as its object defines it, and none outlives its source."""
+"""Derived items: each matches the definition of its object, and none outlives its source."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dynamo_single.table.translated import sentence
 
 
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
-    """What follows from an item, and the item that it follows from itself."""
+    """Return the keys of the items derived from an item, and of its own source."""
     source = _source(subject)
     return [*(_derived_items(subject.model, subject.item) or ()), *(() if source is None else (source,))]
 
 
 def findings(subject: Subject, others: Others) -> Iterator[Finding]:
-    """What is wrong with the items that follow from this one, or with this one that follows from another."""
+    """Yield the errors of the items derived from this one, and of this item as a derived item."""
     for key, expected in (_derived_items(subject.model, subject.item) or {}).items():
         yield from _derived_finding(subject, key, expected, others.get(key))
     source = _source(subject)
@@ -32,17 +32,17 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
 
 
 def _derived_items(model: Any, item: Item) -> derived.Items | None:
-    """What follows from an item; ``None`` if nobody can say, because it cannot be read."""
+    """Return the items derived from an item, or ``None`` if the item cannot be read."""
     if model is None:
         return None
     try:
         return derived.derived_items(model, item)
     except InvalidValue:
-        return None  # the check of the keys says so
+        return None  # reported by the check of the keys
 
 
 def _source(subject: Subject) -> ItemKey | None:
-    """The key of the item that this one follows from, by the reference that ``derived_by`` names."""
+    """Return the key of an item's source, which is the target of the reference that ``derived_by`` names."""
     model = subject.model
     if model is None or not model.derived_by:
         return None
@@ -53,7 +53,7 @@ def _source(subject: Subject) -> ItemKey | None:
         target: Any = field.remote_field.model
         return None if pk is None else encode.computed_key(target, target(pk=pk).__dict__)
     except InvalidValue:
-        return None  # see above
+        return None  # as above
 
 
 def _derived_finding(subject: Subject, key: ItemKey, expected: Item, found: Item | None) -> Iterator[Finding]:
@@ -79,7 +79,7 @@ def _derived_finding(subject: Subject, key: ItemKey, expected: Item, found: Item
 
 
 def _owner_name(model: Any) -> str:
-    """The physical name of what says whose a derived item is."""
+    """Return the physical name of the attribute that stores the owner of a derived item."""
     stored: str = model._meta.get_field(model.derived_by).attribute.attr_name
     return stored
 

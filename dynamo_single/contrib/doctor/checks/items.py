@@ -23,7 +23,7 @@ from dynamo_single.table import names
 from dynamo_single.table.request import Item, NewItem
 from dynamo_single.table.translated import Sentence, joined, literal, sentence
 
-#: The types of items that belong to no model.
+#: The types of items that do not belong to a model.
 OTHER_TYPES = {
     names.CLAIM_ITEM_TYPE,
     names.CHECKPOINT_ITEM_TYPE,
@@ -36,12 +36,12 @@ OTHER_TYPES = {
 
 
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
-    """None: an item's keys follow from the item."""
+    """Return no keys: an item's own keys depend only on the item."""
     return ()
 
 
 def findings(subject: Subject, others: Others) -> Iterator[Finding]:
-    """What is wrong with an item by itself."""
+    """Yield the errors of an item by itself."""
     if subject.model is None:
         item_type = subject.item.get(names.ITEM_TYPE, {}).get("S")
         if item_type not in OTHER_TYPES:
@@ -55,7 +55,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         expected = encode.key_attributes(subject.model, values)
         unique_claims.claims_of(subject.model, subject.item)
     except EmptyKeyPart as error:
-        # A copy of another object's attribute is filled by the check of copies, with the keys that need it.
+        # The check of copies writes a missing copy of another object's attribute, with the keys that need it.
         if not any(_is_unfilled(subject, copy) for copy in registry.copied_of(subject.model)):
             yield Finding("unreadable item", subject.key, literal(str(error)))
         return
@@ -68,7 +68,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     if names.ITEM_TYPE not in subject.item:
         yield _without_type(subject, values, expected)
         return
-    # What upgrades change of an earlier version is as it was then, with its keys and folded copies.
+    # An item of an earlier version still has the old values, keys and copies of what upgrades change.
     waits = subject.waits
     yield from _copies(subject, values, waits)
     for index in _indexes(subject, waits):
@@ -76,7 +76,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
 
 
 def _without_type(subject: Subject, values: dict[str, object], expected: NewItem) -> Finding:
-    """A record that something else has written: its type, and all that follows from its attributes, in one write."""
+    """Return the finding for a record of another program. The repair writes its type and all dependent attributes."""
     copies = registry.copies_of(subject.model)
     held = {copy.attr_name: (copy, values[copy.name]) for copy in copies}
     made = {name: copy.to_attribute_value(value) for name, (copy, value) in held.items() if value is not None}
@@ -161,7 +161,7 @@ def _key_text(pair: tuple[str, str], found: Item) -> Sentence:
 
 
 def _source_names(model: type[DynamoModel], index: str | None) -> set[str]:
-    """The physical names of the attributes that the keys on an index follow from; of a folded copy, its source's."""
+    """Return the physical names of the attributes that the keys on an index depend on, or of a copy's source."""
     layout = registry.layout_of(model)
     sources = {copy.name: copy.source for copy in registry.copies_of(model)}
     variables = {name for key in layout.index_keys if key.index == index for name in key.named}

@@ -1,4 +1,4 @@
-"""Interrupted moves: objects with the marker of a move, to which others may still refer under the former identity."""
+"""Interrupted moves: objects with the marker of a move. Others may still refer to their former identity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dynamo_single.table.translated import sentence
 
 
 def due(table: Table, subject: Subject) -> Iterator[Finding]:
-    """An object whose ``move_tree()`` was interrupted."""
+    """Yield a finding for an object whose ``move_tree()`` was interrupted."""
     if subject.model is not None and names.MOVED_FROM in subject.item:
         text = _(
             "Not all that refers to it has followed its move. Call its move_tree(), or run manage.py dynamo_rebuild."

@@ -1,5 +1,4 @@
-"""Objects with folded addresses: each is in the shard of the folded value, so that every spelling finds the same
-object.
+"""Objects with folded addresses: each is in the shard of the folded value, where every spelling finds it.
 
 Schedule entries of releases that did not fold hash the value as it is spelled. After a later entry has started, every
 process knows both shards, and an object can move to the folded one.
@@ -32,7 +31,7 @@ _OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)
 
 
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
-    """Return the keys that another object of the same address can have."""
+    """Return the keys that another object with the same address can have."""
     schedule, values = _schedule_of(subject)
     if schedule is None or _folded_key(subject, values) is None:
         return ()
@@ -40,12 +39,12 @@ def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
 
 
 def findings(subject: Subject, others: Others) -> Iterator[Finding]:
-    """Report an object that lies in the shard of its spelling, and move it if its address is free."""
+    """Yield a finding for an object in the shard of its spelling. The repair moves it if its address is free."""
     schedule, values = _schedule_of(subject)
     if schedule is None:
         return
     place, label = registry.layout_of(subject.model).sharding, subject.model._meta.label
-    assert place is not None  # noqa: S101 - a model with a schedule
+    assert place is not None  # noqa: S101   # a model with a schedule
     if not schedule.fold:
         if encode.folded_key(subject.model, values, fold=place.fold) not in (None, subject.key):
             text = _(
@@ -74,7 +73,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
 
 
 def _schedule_of(subject: Subject) -> tuple[Schedule | None, Mapping[str, Any]]:
-    """The schedule of an object whose address is folded, with its values; ``None`` for any other item."""
+    """Return the schedule and the values of an object whose address is folded, or ``None`` for any other item."""
     layout = None if subject.model is None else registry.layout_of(subject.model)
     if layout is None or layout.primary.sharding is None or not layout.primary.sharding.fold:
         return None, {}
@@ -82,30 +81,30 @@ def _schedule_of(subject: Subject) -> tuple[Schedule | None, Mapping[str, Any]]:
         values = decode.values_of(subject.model, subject.item)
         encode.computed_key(subject.model, values)
     except (InvalidValue, SchemaVersionError):
-        return None, {}  # the check of the item itself says so
+        return None, {}  # reported by the check of the item itself
     return knowledge.schedule(layout), values
 
 
 def _folded_key(subject: Subject, values: Mapping[str, Any]) -> ItemKey | None:
-    """The key that an object moves to, if it is not there yet."""
+    """Return the key that an object must move to, or ``None`` if it has that key."""
     key = encode.folded_key(subject.model, values)
     return None if key == subject.key else key
 
 
 def _of_address(subject: Subject, values: Mapping[str, Any]) -> list[ItemKey]:
     sharding = registry.layout_of(subject.model).primary.sharding
-    assert sharding is not None  # noqa: S101 - as above
+    assert sharding is not None  # noqa: S101   # as above
     found = encode.possible_keys(subject.model, {**values, sharding.at: None})
     return list(dict.fromkeys(found))
 
 
 def _move_to(subject: Subject, target: ItemKey, possible: Iterable[ItemKey], others: Others) -> tuple[Action, ...]:
-    """Put the whole item under its folded key, with its claims, while no object of the address is anywhere else."""
+    """Return the actions that move an item and its claims to its folded key if its address is otherwise free."""
     item: Item = {**subject.item, **item_key(target)}
     is_free, known = free(subject.model), encode.known_names(subject.model)
     actions = (
         Put(item, is_free),
-        # What another process has added since would not be in the item that is put.
+        # The item must not lose attributes that another process has added since.
         Delete(subject.key, as_read(subject.item, {*known, *subject.item})),
         *(Check(key, is_free) for key in possible if key not in (subject.key, target)),
         *_claims(subject, item, others),
@@ -114,7 +113,7 @@ def _move_to(subject: Subject, target: ItemKey, possible: Iterable[ItemKey], oth
 
 
 def _claims(subject: Subject, item: Item, others: Others) -> Iterator[Action]:
-    """The claims that the object holds, in the name of its new key; any other one is a finding of its own."""
+    """Yield the claims that the object holds, with its new key. Other claims are separate findings."""
     for key in unique_claims.claims_of(subject.model, subject.item):
         held = others.get(key)
         if held is not None and owner_of(held) == subject.key:
