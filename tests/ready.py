@@ -48,7 +48,6 @@ def count_changes() -> None:
     starts: Any = subprocess.Popen
     starts.__init__ = _counting(starts.__init__, lambda *_: True)
     transport.send = _counting(transport.send, _defines)
-    transport.asend = _counting(transport.asend, _defines)
 
 
 def _changes() -> int:

@@ -136,6 +136,11 @@ async def local(work: Callable[[], T]) -> T:
     return apart(work) if mode.depth else await sync_to_async(work)()
 
 
+async def in_thread(work: Callable[[], T]) -> T:
+    """Do what waits and sends no request of ours; in an event loop in one of the loop's own threads."""
+    return work() if mode.depth else await asyncio.to_thread(work)
+
+
 def apart(work: Callable[[], T]) -> T:
     """Do, within a ``run()`` or not, what may run coroutines of its own, or a loop."""
     depth, mode.depth = mode.depth, 0

@@ -8,14 +8,13 @@ from __future__ import annotations
 import logging
 import random
 import time
-from asyncio import CancelledError
+from asyncio import CancelledError, _get_running_loop
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, partial
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.core.signals import setting_changed
 from django.utils.asyncio import async_unsafe
 
@@ -65,17 +64,7 @@ class Table:
 
         With a ``form`` the items of a page are given as that has it, by a ``TypedAnswer``, if the page allows that.
         """
-        params = self._params(request)
-        try:
-            return self.call(request.operation, params, form)
-        except transport.FAILURES as error:
-            raise transport.explained(self.settings, request.operation, params, error) from error
-
-    def _params(self, request: Request) -> dict[str, object]:
-        params = dict(request.params)
-        if request.operation not in _UNNAMED:
-            params["TableName"] = self.settings.table_name
-        return params
+        return flow.run(self.ask(request, form))
 
     def send_patiently(self, request: Request) -> Response:
         """Send, and again after a pause while another transaction is in the way; a token makes that harmless.
@@ -103,17 +92,16 @@ class Table:
         A request that is cancelled there is broken off, and nobody knows whether it is carried out: the
         ``CancelledError`` of a write says so in a note, and the log in a warning.
         """
-        return self.send(request, form) if flow.mode.depth else await self._asend(request, form)
-
-    async def _asend(self, request: Request, form: PageForm | None) -> dict[str, object]:
-        params = self._params(request)
+        operation, params = request.operation, dict(request.params)
+        if operation not in _UNNAMED:
+            params["TableName"] = self.settings.table_name
         try:
-            return await self._acall(request.operation, params, form)
+            return await self._call(operation, params, form)
         except transport.FAILURES as error:
-            raise transport.explained(self.settings, request.operation, params, error) from error
+            raise transport.explained(self.settings, operation, params, error) from error
         except CancelledError as error:
-            if request.operation not in READS:
-                told = errors.cancelled(self.settings, request.operation)
+            if operation not in READS:
+                told = errors.cancelled(self.settings, operation)
                 error.add_note(told)
                 logger.warning("%s", told)
             raise
@@ -129,68 +117,46 @@ class Table:
                 await pause_after(attempt)
         return await self.ask(request)
 
-    @async_unsafe(
-        "A request would hold up the event loop. Await the asynchronous twin, as aget(), asave() and async for, read "
-        "references along by select_related(), or call it by sync_to_async()."
-    )
     def call(self, operation: str, params: Parameters, form: PageForm | None = None) -> Response:
         """Send one request; botocore's errors pass through. What it consumed is always asked for.
 
         By that an answer is known for DynamoDB's (``answers.read()``).
         In a thread that runs an event loop it is Django's ``SynchronousOnlyOperation``: the loop would stand still.
         """
-        params = _asked(operation, params)
-        if not HEARD.get():
-            return self._answer(operation, params, form)
+        return flow.run(self._call(operation, params, form))
+
+    async def _call(self, operation: str, params: Parameters, form: PageForm | None) -> Response:
+        if flow.mode.depth and _get_running_loop() is not None:
+            _refuse_in_event_loop()
+        if operation in _CONSUMING and params.get("ReturnConsumedCapacity") not in {"TOTAL", "INDEXES"}:
+            params = {**params, "ReturnConsumedCapacity": "TOTAL"}
+        if HEARD.get() or INTERCEPTING.get() or redirects.state.guard is not None:
+            return await self._watched(operation, params, form)
+        return await transport.send(self.settings, operation, params, form)
+
+    async def _watched(self, operation: str, params: Parameters, form: PageForm | None) -> Response:
+        """Send a request that listeners hear of, interceptors may answer, or a guard may refuse."""
         started = time.perf_counter()
         response: dict[str, Any] | None = None
         failure = ""
         try:
-            response = self._answer(operation, params, form)
-        except Exception as error:  # also what an interceptor raises: listeners hear of it
+            if INTERCEPTING.get() or redirects.state.guard is not None:
+                # What a test does there may send requests of its own, or wait.
+                response = await flow.local(partial(self._tested, operation, params))
+            if response is None:
+                response = await transport.send(self.settings, operation, params, form)
+        except (Exception, CancelledError) as error:  # also what an interceptor raises: listeners hear of it
             failure = transport.code_of(error)
             raise
         finally:
-            heard = None if response is None else untyped(response)
-            redirects.tell(operation, params, heard, time.perf_counter() - started, failure)
+            if HEARD.get():
+                heard = None if response is None else untyped(response)
+                redirects.tell(operation, params, heard, time.perf_counter() - started, failure)
         return response
-
-    async def _acall(self, operation: str, params: Parameters, form: PageForm | None) -> dict[str, object]:
-        """``call()`` in an event loop. Listeners hear of the request there; interceptors are asked in a thread."""
-        params = _asked(operation, params)
-        if not HEARD.get():
-            return await self._aanswer(operation, params, form)
-        started = time.perf_counter()
-        response: dict[str, Any] | None = None
-        failure = ""
-        try:
-            response = await self._aanswer(operation, params, form)
-        except (Exception, CancelledError) as error:
-            failure = transport.code_of(error)
-            raise
-        finally:
-            heard = None if response is None else untyped(response)
-            redirects.tell(operation, params, heard, time.perf_counter() - started, failure)
-        return response
-
-    def _answer(self, operation: str, params: Parameters, form: PageForm | None) -> dict[str, object]:
-        if INTERCEPTING.get() or redirects.state.guard is not None:
-            answer = self._tested(operation, params)
-            if answer is not None:
-                return answer
-        return transport.send(self.settings, operation, params, form)
-
-    async def _aanswer(self, operation: str, params: Parameters, form: PageForm | None) -> dict[str, object]:
-        if INTERCEPTING.get() or redirects.state.guard is not None:
-            # What a test does there may send requests of its own, or wait.
-            answer = await sync_to_async(self._tested)(operation, params)
-            if answer is not None:
-                return answer
-        return await transport.asend(self.settings, operation, params, form)
 
     def _tested(self, operation: str, params: Parameters) -> dict[str, object] | None:
         """What a test answers in DynamoDB's place; else ``None``, if the request may be sent."""
-        answer = flow.apart(partial(redirects.intercepted, operation, params)) if INTERCEPTING.get() else None
+        answer = redirects.intercepted(operation, params) if INTERCEPTING.get() else None
         # What stands in for AWS lets nothing out.
         guard = None if transport.answers_for(self.settings.endpoint_url) else redirects.state.guard
         if answer is None and guard is not None:
@@ -204,31 +170,22 @@ class SingleKeyTable(Table):
     Listeners hear what is sent.
     """
 
-    def call(self, operation: str, params: Parameters, form: PageForm | None = None) -> dict[str, Any]:
-        """As ``Table.call()``."""
+    async def _call(self, operation: str, params: Parameters, form: PageForm | None) -> Response:
         sent, translated = id_tables.asked(operation, params)
         try:
-            answer = super().call(sent, translated, form)
-        except transport.FAILURES as error:
-            transport.translate(error, partial(id_tables.answered, operation))
-            raise
-        return id_tables.answered(operation, answer)
-
-    async def _acall(self, operation: str, params: Parameters, form: PageForm | None = None) -> dict[str, object]:
-        sent, translated = id_tables.asked(operation, params)
-        try:
-            answer = await super()._acall(sent, translated, form)
+            answer = await super()._call(sent, translated, form)
         except transport.FAILURES as error:
             transport.translate(error, partial(id_tables.answered, operation))
             raise
         return id_tables.answered(operation, answer)
 
 
-def _asked(operation: str, params: Parameters) -> Mapping[str, Any]:
-    """The parameters, with the question what the request consumes."""
-    if operation in _CONSUMING and params.get("ReturnConsumedCapacity") not in {"TOTAL", "INDEXES"}:
-        return {**params, "ReturnConsumedCapacity": "TOTAL"}
-    return params
+@async_unsafe(
+    "A request would hold up the event loop. Await the asynchronous twin, as aget(), asave() and async for, read "
+    "references along by select_related(), or call it by sync_to_async()."
+)
+def _refuse_in_event_loop() -> None:
+    """Raise Django's ``SynchronousOnlyOperation``, unless ``DJANGO_ALLOW_ASYNC_UNSAFE`` is set."""
 
 
 def get_table(alias: str = "default") -> Table:

@@ -6,7 +6,6 @@ request asks for.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -37,7 +36,7 @@ from msgspec import Struct
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import DynamoSingleError, OutcomeUnknown, RequestFailed
 from dynamo_single.lazy_modules import LazyModule
-from dynamo_single.table import answers, errors
+from dynamo_single.table import answers, errors, flow
 from dynamo_single.table.answers import PageForm
 from dynamo_single.table.deadlines import BUDGET, USUAL, BudgetSpent, Deadline, deadline_of, total_reason
 from dynamo_single.table.http import OPERATIONS, UnsendableCredentials
@@ -45,7 +44,8 @@ from dynamo_single.table.request import Parameters
 
 if TYPE_CHECKING:
     from dynamo_single.table.http import botocore_client, credentials, signing
-    from dynamo_single.table.http.client import DirectClient, Received
+    from dynamo_single.table.http.client import DirectClient
+    from dynamo_single.table.http.connections import HTTPResponse
 else:
     botocore_client = LazyModule("dynamo_single.table.http.botocore_client")
     credentials = LazyModule("dynamo_single.table.http.credentials")
@@ -101,13 +101,14 @@ _CREDENTIALS = (
 )
 
 
-def send(
+async def send(
     settings: TableSettings, operation: str, params: Parameters, form: PageForm | None = None
 ) -> dict[str, object]:
     """Send one request as it is, in as many attempts as the settings allow; raises botocore's errors: ``FAILURES``.
 
     It ends after ``TOTAL_TIMEOUT``, or with the ``deadlines.budget()`` that it is sent in. What came and is no answer
-    of DynamoDB is an error of ours, as ``answers.read()`` says.
+    of DynamoDB is an error of ours, as ``answers.read()`` says. In an event loop other work goes on; botocore sends in
+    a thread.
     """
     spent, begun = BUDGET.get(), monotonic()
     client = _clients.get(settings)
@@ -116,8 +117,13 @@ def send(
             deadline = Deadline(begun + settings.total_timeout, total_reason(settings.total_timeout))
         else:
             deadline = deadline_of(settings, spent)
-        received = client.send(operation, params, deadline)
-        return _read(settings, operation, params, received, form, client)
+        sender = client.direct if client.direct is not None and operation in OPERATIONS else client
+        received = await sender.send(operation, params, deadline)
+        # What stands in for AWS in tests does not say of every operation what it consumed.
+        capacity = settings.consumed_capacity and not client.is_stand_in
+        return answers.read(
+            operation, params, received.status, received.headers, received.body, capacity=capacity, form=form
+        )
     except (BudgetSpent, answers.NoAnswer) as error:
         raise _own(settings, operation, error) from error
     except NoCredentialsError:
@@ -127,44 +133,6 @@ def send(
     finally:
         if spent is not None:
             spent.charge(monotonic() - begun - USUAL)
-
-
-async def asend(
-    settings: TableSettings, operation: str, params: Parameters, form: PageForm | None = None
-) -> dict[str, object]:
-    """``send()`` in an event loop, which other work goes on in; botocore sends in a thread."""
-    spent, begun = BUDGET.get(), monotonic()
-    client = _clients.get(settings)
-    try:
-        if spent is None:
-            deadline = Deadline(begun + settings.total_timeout, total_reason(settings.total_timeout))
-        else:
-            deadline = deadline_of(settings, spent)
-        received = await client.asend(operation, params, deadline)
-        return _read(settings, operation, params, received, form, client)
-    except (BudgetSpent, answers.NoAnswer) as error:
-        raise _own(settings, operation, error) from error
-    except NoCredentialsError:
-        # botocore remembers for the client's lifetime that it found none; a role may deliver them a moment later.
-        _clients.forget(settings)
-        raise
-    finally:
-        if spent is not None:
-            spent.charge(monotonic() - begun - USUAL)
-
-
-def _read(
-    settings: TableSettings,
-    operation: str,
-    params: Parameters,
-    received: Received,
-    form: PageForm | None,
-    client: _Client,
-) -> dict[str, object]:
-    status, headers, body = received
-    # What stands in for AWS in tests does not say of every operation what it consumed.
-    capacity = settings.consumed_capacity and not client.is_stand_in
-    return answers.read(operation, params, status, headers, body, capacity=capacity, form=form)
 
 
 def _own(settings: TableSettings, operation: str, error: BudgetSpent | answers.NoAnswer) -> DynamoSingleError:
@@ -241,31 +209,23 @@ class _Client:
         self.is_stand_in = is_stand_in
         self._lock = threading.Lock()
         self._session = signing.new_session()
-        self._direct: DirectClient | None = None
+        #: The client of the direct request path, once it is made.
+        self.direct: DirectClient | None = None
         self._botocore: botocore_client.BotocoreClient | None = None
         self._is_direct = settings.transport == "direct" and not is_stand_in
 
-    def send(self, operation: str, params: Parameters, deadline: Deadline) -> Received:
-        if self._is_direct and operation in OPERATIONS:
-            client = self._direct or self._make_direct()
-            if client is not None:
-                return client.send(operation, params, deadline)
-        return (self._botocore or self._make_botocore()).send(operation, params, deadline)
-
-    async def asend(self, operation: str, params: Parameters, deadline: Deadline) -> Received:
-        if self._is_direct and operation in OPERATIONS:
-            # Making a client reads files, and may ask for credentials.
-            client = self._direct or await asyncio.to_thread(self._make_direct)
-            if client is not None:
-                return await client.asend(operation, params, deadline)
-        return await asyncio.to_thread(self.send, operation, params, deadline)
+    async def send(self, operation: str, params: Parameters, deadline: Deadline) -> HTTPResponse:
+        # Making a client reads files, and may ask for credentials.
+        if self._is_direct and operation in OPERATIONS and (client := await flow.in_thread(self._make_direct)):
+            return await client.send(operation, params, deadline)
+        return await flow.in_thread(lambda: self._make_botocore().send(operation, params, deadline))
 
     def _make_direct(self) -> DirectClient | None:
         with self._lock:
-            if self._direct is None and self._is_direct:
-                self._direct = credentials.direct_client(self._settings, self._session)
-                self._is_direct = self._direct is not None
-            return self._direct
+            if self.direct is None and self._is_direct:
+                self.direct = credentials.direct_client(self._settings, self._session)
+                self._is_direct = self.direct is not None
+            return self.direct
 
     def _make_botocore(self) -> botocore_client.BotocoreClient:
         with self._lock:  # making a client is slow and not thread safe

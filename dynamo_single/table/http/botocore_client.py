@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
 from http import HTTPStatus
-from queue import Empty, SimpleQueue
+from queue import Empty
 from threading import Thread, local
 from traceback import walk_tb
 from typing import Any
@@ -31,8 +31,7 @@ from botocore.session import Session
 from dynamo_single.conf import TableSettings
 from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.http import retries
-from dynamo_single.table.http.client import Received
-from dynamo_single.table.http.connections import Answer, Place
+from dynamo_single.table.http.connections import HTTPResponse, Place, Places
 from dynamo_single.table.http.credentials import ENVIRONMENT_CREDENTIALS, botocore_client, credentials_of, shown_url
 from dynamo_single.table.http.retries import Doubt
 from dynamo_single.table.request import Parameters
@@ -47,10 +46,11 @@ class _Parser:
     def parse(self, response: Mapping[str, Any], shape: Any) -> dict[str, Any]:
         status, headers, body = response["status_code"], response["headers"], response["body"]
         # botocore adds the number of its attempts, and what wraps its methods looks for all of this.
-        parsed = retries.response_of(Answer(status, headers, body))
+        received = HTTPResponse(status, headers, body)
+        parsed = retries.response_of(received)
         if status >= HTTPStatus.MULTIPLE_CHOICES:
             return parsed
-        return {"ResponseMetadata": parsed["ResponseMetadata"], _RECEIVED: (status, headers, body)}
+        return {"ResponseMetadata": parsed["ResponseMetadata"], _RECEIVED: received}
 
 
 class _ParserFactory(ResponseParserFactory):
@@ -107,18 +107,18 @@ class BotocoreClient:
         self._url = shown_url(client.meta.endpoint_url)
         self._credentials = credentials_of(settings, session)
         self._current = _Current()
-        self._places: SimpleQueue[Place] = SimpleQueue()
+        self._places = Places()
         for _ in range(settings.max_pool_connections):
             self._places.put(Place(self._places))
         self._methods = {
             operation: getattr(client, method) for method, operation in client.meta.method_to_api_mapping.items()
         }
 
-    def send(self, operation: str, params: Parameters, deadline: Deadline) -> Received:
+    def send(self, operation: str, params: Parameters, deadline: Deadline) -> HTTPResponse:
         """Send a request; what it gives and raises is as of the direct request path."""
         # botocore puts them into headers as they are; this raises for those that no header can hold.
         self._credentials.current()
-        call, answer = _Call(operation, deadline), Future[Received]()
+        call, answer = _Call(operation, deadline), Future[HTTPResponse]()
         try:
             place = self._places.get(timeout=max(0.0, deadline.left))
         except Empty:
@@ -133,12 +133,14 @@ class BotocoreClient:
             kind = ReadTimeoutError if call.is_sent else ConnectTimeoutError
             raise kind(endpoint_url=f"{self._url} ({deadline.reason})") from None
 
-    def _send(self, place: Place, answer: Future[Received], call: _Call, operation: str, params: Parameters) -> None:
+    def _send(
+        self, place: Place, answer: Future[HTTPResponse], call: _Call, operation: str, params: Parameters
+    ) -> None:
         """Send a request in this thread, which is for it alone."""
         self._current.call = call
         try:
             with call.doubt:
-                received: Received = self._methods[operation](**params)[_RECEIVED]
+                received: HTTPResponse = self._methods[operation](**params)[_RECEIVED]
         except BaseException as error:
             self._places.put(place)
             answer.set_exception(error)
@@ -168,7 +170,7 @@ class BotocoreClient:
             call.doubt.unanswered(caught_exception)
         elif response is not None:
             got = response[0]
-            call.doubt.refused(Answer(got.status_code, got.headers, got.content))
+            call.doubt.refused(HTTPResponse(got.status_code, got.headers, got.content))
 
 
 def _is_of_connecting(error: BaseException | None) -> bool:

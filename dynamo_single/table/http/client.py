@@ -6,9 +6,8 @@ loops may use one: what is sent, and sent again, is decided by the same code for
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Protocol
@@ -17,9 +16,10 @@ import msgspec
 from botocore.exceptions import ConnectionError as NotConnectedError
 from botocore.exceptions import HTTPClientError, NoCredentialsError
 
+from dynamo_single.table import flow
 from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.http import OPERATIONS, retries
-from dynamo_single.table.http.connections import Answer, Endpoint, Pool
+from dynamo_single.table.http.connections import Endpoint, HTTPResponse, Pool
 from dynamo_single.table.http.loop_connections import LoopPools
 from dynamo_single.table.http.retries import Doubt, Failure, RetryQuota, pause_after
 from dynamo_single.table.http.signing import Credentials, Signer
@@ -35,8 +35,6 @@ _UNANSWERED = (NotConnectedError, HTTPClientError)
 
 #: Bytes are written as base64, as DynamoDB takes them.
 _encode = msgspec.json.Encoder().encode
-
-Received = tuple[int, Mapping[str, str], bytes]
 
 
 class CredentialSource(Protocol):
@@ -76,6 +74,7 @@ class DirectClient:
         self._credentials = credentials
         #: What botocore had when credentials were asked for, and the credentials.
         self._held: tuple[object, Credentials | None] = (None, None)
+        self._unchanging: Credentials | None = None
         self.max_attempts = max_attempts
         self.quota = RetryQuota()
         self._headers = {"content-type": "application/x-amz-json-1.0"}
@@ -83,55 +82,50 @@ class DirectClient:
         #: Seconds by which the server's clock is ahead of ours, once a signature was refused for its time.
         self._ahead = 0.0
 
-    def send(self, operation: str, params: Parameters, deadline: Deadline) -> Received:
-        """Send a request, in ``max_attempts`` attempts: the answer's status, its headers in lower case, and its body.
+    async def send(self, operation: str, params: Parameters, deadline: Deadline) -> HTTPResponse:
+        """Send a request in at most ``max_attempts`` attempts, and return the response as it was received.
 
-        At the deadline the attempt that is under way is cut off, and no other one begins. Raises ``ClientError`` for a
-        refusal, and botocore's connection errors for an answer that did not come. If no answer's checksum fits, the
-        last one is given as it came.
+        The deadline ends the current attempt, and no further one begins. Raise ``ClientError`` if DynamoDB rejects the
+        request, and botocore's connection errors if there is no response. If no response matches its checksum, return
+        the last one.
         """
-        attempts = _Attempts(self, operation, params, deadline)
-        exchange = self._pool.exchange
+        body = _encode(params)
+        pool = self._pool if flow.mode.depth else self._loop_pools.current()
+        attempts: _Attempts | None = None
+        outcome: HTTPResponse | Exception
         try:
             while True:
-                request = attempts.request(self._current())
+                request = self.request(operation, body, self._unchanging or await self._current())
                 try:
-                    pause = attempts.answered(exchange(request, deadline))
+                    outcome = await pool.exchange(request, deadline)
                 except _UNANSWERED as error:
-                    pause = attempts.failed(error)
+                    outcome = error
+                else:
+                    if outcome.status < HTTPStatus.MULTIPLE_CHOICES and outcome.is_whole:
+                        if self.quota.left != RetryQuota.CAPACITY:
+                            self.quota.earn(attempts.spent if attempts else 0)
+                        return outcome
+                attempts = attempts or _Attempts(self, operation, deadline)
+                pause = attempts.pause_after(outcome)
                 if pause is None:
-                    return attempts.received()
-                time.sleep(pause)
+                    return attempts.last(outcome)
+                await flow.pause(pause)
         except Exception as error:
-            attempts.settle(error)
+            if attempts is not None:
+                attempts.doubt.settle(error)
             raise
 
-    async def asend(self, operation: str, params: Parameters, deadline: Deadline) -> Received:
-        """``send()`` in an event loop, over connections of the loop's own. A request that is cancelled may be sent."""
-        attempts = _Attempts(self, operation, params, deadline)
-        exchange = self._loop_pools.current().exchange
-        changes = self._credentials.renewed is not None
-        try:
-            while True:
-                # Renewing credentials waits for a process or another server.
-                waits = changes and self._credentials.may_wait()
-                request = attempts.request(await asyncio.to_thread(self._current) if waits else self._current())
-                try:
-                    pause = attempts.answered(await exchange(request, deadline))
-                except _UNANSWERED as error:
-                    pause = attempts.failed(error)
-                if pause is None:
-                    return attempts.received()
-                await asyncio.sleep(pause)
-        except Exception as error:
-            attempts.settle(error)
-            raise
-
-    def _current(self) -> Credentials | None:
-        """The credentials to sign with, which are asked for again once botocore has others."""
+    async def _current(self) -> Credentials | None:
+        """Return the credentials to sign with; an event loop does not wait while botocore renews them."""
         source = self._credentials
+        if source.renewed is None:
+            self._unchanging = source.current()
+            return self._unchanging
+        return await flow.in_thread(self._renewed) if source.may_wait() else self._renewed()
+
+    def _renewed(self) -> Credentials | None:
+        source, held = self._credentials, self._held
         state = source.renewed() if source.renewed is not None else None
-        held = self._held
         if held[1] is None or held[0] is not state:
             held = self._held = state, source.current()
         return held[1]
@@ -152,12 +146,12 @@ class DirectClient:
         head = f"{self._first_line}{lines}{self._unsigned}content-length: {len(body)}\r\n\r\n"
         return head.encode("latin-1") + body
 
-    def sets_the_clock(self, failure: Failure, answer: Answer | None) -> bool:
+    def sets_the_clock(self, failure: Failure, response: HTTPResponse) -> bool:
         """Whether a signature was refused for its time, and the next one will be dated by the server's clock."""
-        if answer is None or failure.code not in _SKEWED:
+        if failure.code not in _SKEWED:
             return False
         try:
-            ahead = parsedate_to_datetime(answer.headers["date"]).timestamp() - time.time()
+            ahead = parsedate_to_datetime(response.headers["date"]).timestamp() - time.time()
         except (KeyError, TypeError, ValueError):
             return False
         if abs(ahead - self._ahead) < _SKEW:
@@ -167,67 +161,39 @@ class DirectClient:
 
 
 class _Attempts:
-    """The attempts of one request: what is sent next, and whether it is sent again. It neither sends nor waits."""
+    """The failed attempts of one request."""
 
-    __slots__ = ("_answer", "_body", "_deadline", "_doubt", "_error", "_number", "_operation", "_sender", "_spent")
+    __slots__ = ("_client", "_deadline", "_number", "_operation", "doubt", "spent")
 
-    def __init__(self, client: DirectClient, operation: str, params: Parameters, deadline: Deadline) -> None:
-        self._sender, self._operation, self._deadline = client, operation, deadline
-        self._body = _encode(params)
+    def __init__(self, client: DirectClient, operation: str, deadline: Deadline) -> None:
+        self._client, self._operation, self._deadline = client, operation, deadline
         self._number = 0
-        self._spent = 0
-        self._answer: Answer | None = None
-        self._error: Exception | None = None
-        #: Made by the first failure.
-        self._doubt: Doubt | None = None
+        #: The units of the quota that the current attempt costs.
+        self.spent = 0
+        self.doubt = Doubt(operation)
 
-    def request(self, credentials: Credentials | None) -> bytes:
-        """The bytes of the next attempt."""
+    def pause_after(self, outcome: HTTPResponse | Exception) -> float | None:
+        """Return the seconds to wait after a failed attempt; ``None`` if it was the last one."""
         self._number += 1
-        return self._sender.request(self._operation, self._body, credentials)
-
-    def answered(self, answer: Answer) -> float | None:
-        """An answer came: the seconds to wait before the next attempt, or ``None`` if this was the last one."""
-        self._answer, self._error = answer, None
-        if not answer.is_whole:
-            return self._again(Failure())
-        if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
-            return self._again(retries.failure_of(answer))
-        quota = self._sender.quota
-        if quota.left != quota.CAPACITY:
-            quota.earn(self._spent)
-        return None
-
-    def failed(self, error: Exception) -> float | None:
-        """No answer came; what is given is as of ``answered()``."""
-        self._answer, self._error = None, error
-        return self._again(Failure())
-
-    def received(self) -> Received:
-        """The answer of the last attempt, or the error that it is."""
-        answer, error = self._answer, self._error
-        if answer is not None:
-            if answer.status < HTTPStatus.MULTIPLE_CHOICES:
-                return answer.status, answer.headers, answer.body
-            error = retries.error_of(self._operation, answer, retries=self._number - 1)
-        raise error or AssertionError("an attempt without an answer has failed")
-
-    def settle(self, error: Exception) -> None:
-        """Raise, in the place of an error that the request ended with, that of an attempt that may have written."""
-        if self._doubt is not None:
-            self._doubt.settle(error)
-
-    def _again(self, failure: Failure) -> float | None:
-        client, is_last = self._sender, self._number >= self._sender.max_attempts
-        if client.sets_the_clock(failure, self._answer) and not is_last:
-            return 0.0
-        doubt = self._doubt = self._doubt or Doubt(self._operation)
-        if self._answer is not None:
-            doubt.refused(self._answer)
-        elif self._error is not None:
-            doubt.unanswered(self._error)
+        client, is_last = self._client, self._number >= self._client.max_attempts
+        if isinstance(outcome, Exception):
+            failure = Failure()
+            self.doubt.unanswered(outcome)
+        else:
+            failure = retries.failure_of(outcome) if outcome.is_whole else Failure()
+            if client.sets_the_clock(failure, outcome) and not is_last:
+                return 0.0
+            self.doubt.refused(outcome)
         if not failure.passing or is_last or not (spent := client.quota.spend(failure)):
             return None
-        self._spent = spent
+        self.spent = spent
         pause = pause_after(failure, self._number)
         return pause if pause < self._deadline.left else None
+
+    def last(self, outcome: HTTPResponse | Exception) -> HTTPResponse:
+        """Return a damaged response, or raise the error of the last attempt."""
+        if isinstance(outcome, Exception):
+            raise outcome
+        if outcome.status < HTTPStatus.MULTIPLE_CHOICES:
+            return outcome
+        raise retries.error_of(self._operation, outcome, retries=self._number - 1)

@@ -1,8 +1,11 @@
-"""HTTP/1.1 connections that are kept open, and the pool that they wait in.
+"""HTTP/1.1 connections that stay open: the exchange of a request and its response, and the pool of an endpoint.
 
-A connection sends one request and reads one answer at a time. It must not know DynamoDB, signatures or retries. What is
-raised is botocore's: of ``EndpointConnectionError``, ``ConnectTimeoutError`` and ``SSLError`` nothing was sent, after
-``ConnectionClosedError`` and ``ReadTimeoutError`` a request may have been carried out.
+Threads and event loops share this code. It leaves all reading, writing, and waiting to a ``Stream``: in a thread, a
+stream has done its work when its coroutine returns; ``loop_connections`` contains the streams of event loops.
+
+The module is independent of DynamoDB, signatures, and retries. All errors are botocore's. After
+``EndpointConnectionError``, ``ConnectTimeoutError`` and ``SSLError``, the request was not sent. After
+``ConnectionClosedError`` and ``ReadTimeoutError``, the server may have executed it.
 """
 
 from __future__ import annotations
@@ -14,8 +17,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from queue import Empty, SimpleQueue
 from time import monotonic
-from types import TracebackType
-from typing import ClassVar
+from typing import Any, ClassVar
 from weakref import ref
 from zlib import crc32
 
@@ -33,17 +35,17 @@ from urllib3.util import wait_for_read
 
 from dynamo_single.table.deadlines import Deadline
 
-#: Bytes of an answer beyond which it cannot be DynamoDB's: it sends at most 16 MB of items, in more bytes of JSON.
-MAX_ANSWER = 128 * 1024 * 1024
-#: How much is read of a socket at a time, in bytes.
+#: The most bytes of a response: DynamoDB sends at most 16 MB of items, which are longer as JSON.
+MAX_BODY = 128 * 1024 * 1024
+#: The most bytes of one read from a socket.
 CHUNK = 256 * 1024
 
 
 class Endpoint(Struct, frozen=True):
-    """Where a pool connects to; ``tls`` is ``None`` for plain HTTP. The timeouts are seconds.
+    """The server of a pool; ``tls`` is ``None`` for plain HTTP. The timeouts are seconds.
 
-    ``authority`` is what the header ``Host`` says, ``target`` what is posted to. ``url`` is for messages: it has no
-    user, password or query.
+    ``authority`` is the value of the header ``Host``, ``target`` is the path of the POST requests. Messages show
+    ``url``, which does not contain a user, password or query.
     """
 
     host: str
@@ -57,12 +59,12 @@ class Endpoint(Struct, frozen=True):
 
     @property
     def server_name(self) -> str:
-        """The name that the certificate is for."""
+        """The name in the certificate."""
         return self.host.rstrip(".")
 
 
-class Answer(Struct, frozen=True):
-    """An answer as it came; the headers' names are lower case."""
+class HTTPResponse(Struct, frozen=True):
+    """A response as it was received, with lower-case header names."""
 
     status: int
     headers: Mapping[str, str]
@@ -70,168 +72,178 @@ class Answer(Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the body matches its checksum, if there is one; DynamoDB also sends it with errors."""
+        """Return whether the body matches its checksum; DynamoDB sends one with every response, errors included."""
         checksum = self.headers.get("x-amz-crc32")
         return checksum is None or checksum == str(crc32(self.body))
 
 
-class AnswerParser:
-    """Puts an answer together from the bytes of a connection, as they come."""
+class ResponseParser:
+    """Build the responses of one connection from its bytes; the methods ``on_...`` are called by httptools."""
 
     def __init__(self) -> None:
-        #: The headers as they came, the last one of a name. The parser puts them there by itself.
         self._headers: dict[bytes, bytes] = {}
+        #: Of several headers with one name, the last one counts.
         self.on_header = self._headers.__setitem__
         self._body: list[bytes] = []
         self._size = 0
-        self._status = 0
-        self.complete = False
+        self._response: HTTPResponse | None = None
+        #: Whether the connection stays open after the last response.
         self.keep_alive = False
         self._parser = HttpResponseParser(self)
 
-    def close(self) -> None:
-        """Let go of what was read: the parser refers to this object, and both would wait for the garbage collector."""
-        del self._parser
-        self._body.clear()
+    def feed(self, data: bytes) -> HTTPResponse | None:
+        """Accept received bytes, and return the response once it is complete.
 
-    def feed(self, data: bytes) -> None:
-        """Take some bytes; raises ``ValueError`` for what is not HTTP, or too long."""
-        if self.complete:
-            raise ValueError("bytes after the end of the answer")
+        Raise ``ValueError`` if it is not HTTP, is too long, ends early, or is followed by further bytes.
+        """
+        if not data:
+            raise ValueError("the answer ends before its end")
         try:
             self._parser.feed_data(data)
         except HttpParserUpgrade as error:
             raise ValueError("the answer changes the protocol") from error
         except HttpParserError as error:
             raise ValueError(f"the answer is not HTTP: {error}") from error
-
-    def answer(self) -> Answer:
-        """The answer, once it is ``complete``."""
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in self._headers.items()}
-        return Answer(self._status, headers, b"".join(self._body))
-
-    # What the parser calls.
+        response, self._response = self._response, None
+        return response
 
     def on_message_begin(self) -> None:
-        """Refuse a second answer to one request; what an announcement said is no part of the answer."""
-        if self.complete:
+        """Start a response; an interim response such as ``100 Continue`` may precede it."""
+        if self._response is not None:
             raise ValueError("bytes after the end of the answer")
         self._headers.clear()
+        self.discard_body()
+
+    def discard_body(self) -> None:
+        """Release the memory of an incomplete body."""
+        self._body.clear()
+        self._size = 0
 
     def on_body(self, body: bytes) -> None:
-        """Keep a part of the body."""
+        """Store a part of the body."""
         self._size += len(body)
-        if self._size > MAX_ANSWER:
-            raise ValueError(f"the answer is longer than {MAX_ANSWER} bytes")
+        if self._size > MAX_BODY:
+            raise ValueError(f"the answer is longer than {MAX_BODY} bytes")
         self._body.append(body)
 
     def on_message_complete(self) -> None:
-        """The end, unless it was only the announcement of an answer."""
-        self._status = self._parser.get_status_code()
-        if self._status == HTTPStatus.SWITCHING_PROTOCOLS:
-            # httptools would not raise this one if the answer names no other protocol.
+        """Finish a response, unless it is an interim one."""
+        status = self._parser.get_status_code()
+        if status == HTTPStatus.SWITCHING_PROTOCOLS:
+            # httptools accepts it if the response does not name another protocol.
             raise ValueError("the answer changes the protocol")
-        if self._status >= HTTPStatus.OK:
-            self.complete = True
+        if status >= HTTPStatus.OK:
+            headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in self._headers.items()}
+            self._response = HTTPResponse(status, headers, b"".join(self._body))
+            self._body.clear()
             self.keep_alive = self._parser.should_keep_alive()
 
 
-class _Using:
-    """Within the block an error of the socket is one of botocore's, and whatever is raised closes the socket."""
+class Phase(Struct, frozen=True):
+    """botocore's errors in one phase of a request: ``late`` after a timeout, ``failed`` after other ``failures``."""
 
-    __slots__ = ("_deadline", "_endpoint", "_socket")
+    late: type[BotoCoreError]
+    failed: type[BotoCoreError]
+    failures: tuple[type[Exception], ...] = (OSError,)
 
-    late: ClassVar[type[BotoCoreError]]
-    failed: ClassVar[type[BotoCoreError]]
-    failures: ClassVar[tuple[type[Exception], ...]] = (OSError,)
-
-    def __init__(self, endpoint: Endpoint, deadline: Deadline, own: socket.socket | None = None) -> None:
-        self._endpoint, self._deadline, self._socket = endpoint, deadline, own
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            return
-        # Also when a thread is interrupted, or a task cancelled: half an answer would be taken for the next one's.
-        if self._socket is not None:
-            self._socket.close()
-        if isinstance(error, (TimeoutError, *self.failures)):
-            made = self.late if isinstance(error, TimeoutError) else self.failed
-            passed = isinstance(error, TimeoutError) and self._deadline.left <= 0
-            where = f"{self._endpoint.url} ({self._deadline.reason})" if passed else self._endpoint.url
-            raise made(endpoint_url=where, error=error) from error
+    def translate(self, error: BaseException, endpoint: Endpoint, deadline: Deadline) -> None:
+        """Raise botocore's error for a failure of the connection; return for other exceptions."""
+        is_late = isinstance(error, TimeoutError)
+        if is_late or isinstance(error, self.failures):
+            url = f"{endpoint.url} ({deadline.reason})" if is_late and deadline.left <= 0 else endpoint.url
+            raise (self.late if is_late else self.failed)(endpoint_url=url, error=error) from error
 
 
-class Connecting(_Using):
-    """Nothing is sent before there is a connection."""
-
-    late, failed = ConnectTimeoutError, EndpointConnectionError
-
-
-class Encrypting(_Using):
-    """Nor before the two sides have agreed on their keys."""
-
-    late, failed = ConnectTimeoutError, SSLError
+CONNECTING = Phase(ConnectTimeoutError, EndpointConnectionError)
+ENCRYPTING = Phase(ConnectTimeoutError, SSLError)
+EXCHANGING = Phase(ReadTimeoutError, ConnectionClosedError, (OSError, ValueError))
 
 
-class Exchanging(_Using):
-    """After these errors a request may have been carried out."""
+class Stream:
+    """A TCP connection, with TLS or without. Each method raises ``OSError``, and ``TimeoutError`` after ``seconds``."""
 
-    late, failed, failures = ReadTimeoutError, ConnectionClosedError, (OSError, ValueError)
+    def __init__(self, family: int, kind: int, protocol: int) -> None:
+        self._socket = socket.socket(family, kind, protocol)
 
+    @staticmethod
+    async def addresses(host: str, port: int, seconds: float) -> list[Any]:
+        """Return what ``socket.getaddrinfo()`` finds; in a thread, Python cannot limit the time of the system call."""
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
-def part_of_answer(endpoint: Endpoint, data: bytes) -> bytes:
-    """What came of an answer, which is not at its end."""
-    if not data:
-        raise ConnectionClosedError(endpoint_url=endpoint.url, error="the answer ends before its end")
-    return data
+    async def connect(self, address: Any, seconds: float) -> None:
+        """Connect to an address."""
+        self._socket.settimeout(seconds)
+        self._socket.connect(address)
+        # A request is sent in one piece, so there is nothing to wait for.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
+    async def encrypt(self, context: ssl.SSLContext, name: str, seconds: float) -> None:
+        """Start TLS, and verify the certificate of the server."""
+        self._socket.settimeout(seconds)
+        self._socket = context.wrap_socket(self._socket, server_hostname=name)
 
-class Connection:
-    """One open connection; after a failure it is closed and of no use."""
+    async def send(self, data: bytes, seconds: float) -> None:
+        """Send all of the bytes."""
+        self._socket.settimeout(seconds)
+        self._socket.sendall(data)
 
-    def __init__(self, endpoint: Endpoint, deadline: Deadline) -> None:
-        self._endpoint = endpoint
-        self._socket = _connect(endpoint, deadline)
+    async def receive(self, seconds: float) -> bytes:
+        """Return the next bytes, which are empty at the end of the connection."""
+        self._socket.settimeout(seconds)
+        return self._socket.recv(CHUNK)
 
     @property
-    def dropped(self) -> bool:
-        """Whether a waiting connection was closed by the other side: nobody sends anything before it is asked."""
+    def is_readable(self) -> bool:
+        """Return whether bytes, or the end of the connection, can be read without waiting."""
         return wait_for_read(self._socket, timeout=0)
 
-    def exchange(self, request: bytes, deadline: Deadline) -> tuple[Answer, bool]:
-        """Send a request and read its answer; and whether the connection stays open. Anything raised has closed it."""
-        patience, own = self._endpoint.read_timeout, self._socket
-        # Until then the deadline is further away than the timeout.
-        ample = deadline.at - patience
-        parser = AnswerParser()
-        using: type[_Using] = Connecting
-        try:
-            own.settimeout(patience if monotonic() < ample else deadline.within(patience))
-            using = Exchanging
-            own.sendall(request)
-            while not parser.complete:
-                # Of each piece: an answer that drips would else never end.
-                own.settimeout(patience if monotonic() < ample else deadline.within(patience))
-                parser.feed(part_of_answer(self._endpoint, own.recv(CHUNK)))
-            return parser.answer(), parser.keep_alive
-        except BaseException:
-            with using(self._endpoint, deadline, own):
-                raise
-        finally:
-            parser.close()
-
     def close(self) -> None:
-        """Close the connection, at once and without a word to the other side."""
+        """Close the connection immediately."""
         self._socket.close()
 
 
+class Connection:
+    """One open connection. It exchanges one request at a time, and is closed after any exception."""
+
+    def __init__(self, endpoint: Endpoint, stream: Stream) -> None:
+        self._endpoint, self._stream = endpoint, stream
+        self._parser = ResponseParser()
+
+    @property
+    def is_usable(self) -> bool:
+        """Return whether an idle connection is still open: a server sends nothing before it receives a request."""
+        return not self._stream.is_readable
+
+    async def exchange(self, request: bytes, deadline: Deadline) -> tuple[HTTPResponse, bool]:
+        """Send a request, and return its response and whether the connection stays open."""
+        stream, parser, timeout = self._stream, self._parser, self._endpoint.read_timeout
+        # Until then, the timeout ends before the deadline.
+        ample = deadline.at - timeout
+        phase = CONNECTING
+        response = None
+        try:
+            seconds = timeout if monotonic() < ample else deadline.within(timeout)
+            phase = EXCHANGING
+            await stream.send(request, seconds)
+            while response is None:
+                # Each read asks the deadline again, because a response may arrive byte by byte.
+                seconds = timeout if monotonic() < ample else deadline.within(timeout)
+                response = parser.feed(await stream.receive(seconds))
+            return response, parser.keep_alive
+        except BaseException as error:
+            # After an interruption or a cancellation too: the next request would read the rest of this response.
+            self.close()
+            phase.translate(error, self._endpoint, deadline)
+            raise
+
+    def close(self) -> None:
+        """Close the connection immediately."""
+        self._stream.close()
+        self._parser.discard_body()
+
+
 class Place:
-    """The right to one connection of a pool. It returns by itself if a thread was interrupted as it took it."""
+    """The right to use one connection of a pool. It returns by itself if its thread is interrupted."""
 
     __slots__ = ("_places",)
 
@@ -243,97 +255,107 @@ class Place:
             places.put(Place(places))
 
 
-class Pool:
-    """The connections to one endpoint: at most ``size`` at a time, those that wait taken latest first.
+class Places(SimpleQueue[Place]):
+    """The free places of a pool. Unlike a semaphore, it has no lock that an interrupted thread could leave taken."""
 
-    Whoever asks for one more waits for at most the read timeout, and not past the deadline of the request.
+    async def wait(self, seconds: float) -> Place:
+        """Return the next free place, or raise ``Empty``."""
+        return self.get(timeout=seconds)
+
+
+class Pool:
+    """At most ``size`` connections of this process's threads to one endpoint; the last one used is taken first.
+
+    If all are in use, a request waits for at most the read timeout, and not beyond its deadline.
     """
+
+    stream: ClassVar[type[Stream]] = Stream
+    places: ClassVar[type[Places]] = Places
 
     def __init__(self, endpoint: Endpoint, size: int) -> None:
         self._endpoint = endpoint
-        # Not a semaphore: what interrupts a thread in the middle of one leaves its lock taken for good.
-        self._places: SimpleQueue[Place] = SimpleQueue()
+        self._places = self.places()
         for _ in range(size):
             self._places.put(Place(self._places))
-        self._waiting: deque[Connection] = deque()
+        self._idle: deque[Connection] = deque()
 
-    def exchange(self, request: bytes, deadline: Deadline) -> Answer:
-        """Send a request over a connection of the pool, and give its answer."""
+    async def exchange(self, request: bytes, deadline: Deadline) -> HTTPResponse:
+        """Send a request over a connection of the pool, and return its response."""
         try:
             place = self._places.get_nowait()
         except Empty:
-            place = self._place(deadline)
+            place = await self._free_place(deadline)
         try:
-            connection = self._connection(deadline)
-            answer, stays = connection.exchange(request, deadline)
-            if stays:
-                self._waiting.append(connection)
+            connection = self._idle_connection() or await connect(self._endpoint, deadline, self.stream)
+            response, stays_open = await connection.exchange(request, deadline)
+            if stays_open:
+                self._idle.append(connection)
             else:
                 connection.close()
-            return answer
+            return response
         finally:
             self._places.put(place)
 
     def close(self) -> None:
-        """Close the connections that wait."""
-        while self._waiting:
-            self._waiting.pop().close()
+        """Close the idle connections."""
+        close_all(self._idle)
 
-    def _place(self, deadline: Deadline) -> Place:
+    async def _free_place(self, deadline: Deadline) -> Place:
         try:
-            return self._places.get(timeout=max(0.0, min(self._endpoint.read_timeout, deadline.left)))
+            return await self._places.wait(max(0.0, min(self._endpoint.read_timeout, deadline.left)))
         except Empty:
-            raise no_place(self._endpoint) from None
+            raise EndpointConnectionError(
+                endpoint_url=f"{self._endpoint.url} (no connection of the pool became free: raise MAX_POOL_CONNECTIONS)"
+            ) from None
 
-    def _connection(self, deadline: Deadline) -> Connection:
+    def _idle_connection(self) -> Connection | None:
         while True:
             try:
-                connection = self._waiting.pop()
+                connection = self._idle.pop()
             except IndexError:
-                return Connection(self._endpoint, deadline)
-            if not connection.dropped:
+                return None
+            if connection.is_usable:
                 return connection
             connection.close()
 
 
-def no_place(endpoint: Endpoint) -> EndpointConnectionError:
-    """The error of one that has waited long enough for a connection of a pool."""
-    return EndpointConnectionError(
-        endpoint_url=f"{endpoint.url} (no connection of the pool became free: raise MAX_POOL_CONNECTIONS)"
-    )
+def close_all(connections: deque[Connection]) -> None:
+    """Close connections, and remove them."""
+    while connections:
+        connections.pop().close()
 
 
-def _connect(endpoint: Endpoint, deadline: Deadline) -> socket.socket:
-    with Connecting(endpoint, deadline):
-        found = _open(endpoint, deadline)
-    with Encrypting(endpoint, deadline, found):
-        # The request is one piece: waiting for more of it would only delay it.
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+async def connect(endpoint: Endpoint, deadline: Deadline, kind: type[Stream]) -> Connection:
+    """Return a new connection to the first address of the endpoint that accepts it."""
+    phase, stream = CONNECTING, None
+    try:
+        stream = await _open(endpoint, deadline, kind)
+        phase = ENCRYPTING
         if endpoint.tls is not None:
-            found.settimeout(deadline.within(endpoint.connect_timeout))
-            found = endpoint.tls.wrap_socket(found, server_hostname=endpoint.server_name)
-    return found
+            await stream.encrypt(endpoint.tls, endpoint.server_name, deadline.within(endpoint.connect_timeout))
+        return Connection(endpoint, stream)
+    except BaseException as error:
+        if stream is not None:
+            stream.close()
+        phase.translate(error, endpoint, deadline)
+        raise
 
 
-def _open(endpoint: Endpoint, deadline: Deadline) -> socket.socket:
-    """A socket that is connected to the first of the endpoint's addresses that answers.
-
-    All of them together have the connect timeout, unless the deadline is before. How long a name may take to be found
-    is the operating system's: Python can neither bound that nor break it off.
-    """
+async def _open(endpoint: Endpoint, deadline: Deadline, kind: type[Stream]) -> Stream:
+    """Return a stream to the first address that accepts it; all addresses share the connect timeout."""
+    timeout = endpoint.connect_timeout
     failure: OSError = OSError(f"{endpoint.host} has no address")
-    addresses = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
-    ends = deadline.sooner(endpoint.connect_timeout)
-    for number, (family, kind, protocol, _, address) in enumerate(addresses):
-        own = socket.socket(family, kind, protocol)
+    addresses = await kind.addresses(endpoint.host, endpoint.port, deadline.within(timeout))
+    ends = deadline.sooner(timeout)
+    for number, (family, sort, protocol, _, address) in enumerate(addresses):
+        stream = kind(family, sort, protocol)
         try:
-            own.settimeout(ends.within(endpoint.connect_timeout) / (len(addresses) - number))
-            own.connect(address)
-            return own
+            await stream.connect(address, ends.within(timeout) / (len(addresses) - number))
+            return stream
         except OSError as error:
-            own.close()
+            stream.close()
             failure = error
         except BaseException:
-            own.close()
+            stream.close()
             raise
     raise failure

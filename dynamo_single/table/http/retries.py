@@ -19,7 +19,7 @@ from botocore.exceptions import ClientError, HTTPClientError
 from msgspec import Struct
 
 from dynamo_single.table.answers import ITEM
-from dynamo_single.table.http.connections import Answer
+from dynamo_single.table.http.connections import HTTPResponse
 from dynamo_single.table.request import only_reads
 
 #: Codes with which DynamoDB asks to slow down.
@@ -120,21 +120,21 @@ _MILLISECONDS = 1000
 _WISH = re.compile("[0-9]{1,9}")
 
 
-def failure_of(answer: Answer) -> Failure:
+def failure_of(answer: HTTPResponse) -> Failure:
     """Return how an attempt failed that DynamoDB rejected."""
     wish = answer.headers.get("x-amz-retry-after", "")
     retry_after = int(wish) / _MILLISECONDS if _WISH.fullmatch(wish) else None
     return Failure(_code(answer, _content(answer)), answer.status, retry_after)
 
 
-def error_of(operation: str, answer: Answer, *, retries: int) -> ClientError:
+def error_of(operation: str, answer: HTTPResponse, *, retries: int) -> ClientError:
     """Return the error that botocore raises for this response; ``retries`` is the number of further attempts."""
     response = response_of(answer)
     response["ResponseMetadata"]["RetryAttempts"] = retries
     return ClientError(response, operation)  # type: ignore[arg-type]  # a plain dict, as botocore's own parser makes it
 
 
-def response_of(answer: Answer) -> dict[str, Any]:
+def response_of(answer: HTTPResponse) -> dict[str, Any]:
     """Return an error response as botocore's parser does, without members whose type differs from DynamoDB's.
 
     If the response was damaged or is not from DynamoDB, its code is the HTTP status.
@@ -179,7 +179,7 @@ def _reasons(value: object) -> list[dict[str, object]] | None:
     return reasons
 
 
-def _content(answer: Answer) -> Mapping[str, object]:
+def _content(answer: HTTPResponse) -> Mapping[str, object]:
     try:
         content = msgspec.json.decode(answer.body) if answer.is_whole else None
     except (ValueError, RecursionError):
@@ -187,7 +187,7 @@ def _content(answer: Answer) -> Mapping[str, object]:
     return content if isinstance(content, dict) else {"message": answer.body.decode("utf-8", "replace")}
 
 
-def _code(answer: Answer, content: Mapping[str, object]) -> str:
+def _code(answer: HTTPResponse, content: Mapping[str, object]) -> str:
     """Return the code without its namespace, such as ``ValidationException``; the HTTP status if there is no code."""
     code = content.get("__type")
     return code.split(":", 1)[0].rsplit("#", 1)[-1] if isinstance(code, str) else str(answer.status)
@@ -218,7 +218,7 @@ class Doubt:
         if isinstance(error, HTTPClientError):
             self._record(error)
 
-    def refused(self, answer: Answer) -> None:
+    def refused(self, answer: HTTPResponse) -> None:
         """Record a response that was damaged, or has a status of 300 or more."""
         if not answer.is_whole:
             self._record(HTTPClientError(error="the response was damaged in transit"))

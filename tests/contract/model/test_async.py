@@ -22,6 +22,7 @@ from django.template import Context, Template
 from dynamo_single import models
 from dynamo_single.orm.query.queryset import REFUSED
 from dynamo_single.table import SentRequest, Table, transport
+from dynamo_single.table.flow import is_run
 from dynamo_single.testing import assert_requests, capture_requests, setup_table
 from project.directory.models import Company, Person
 from tests.catalog.boards import Board, Note
@@ -191,15 +192,16 @@ def waiting() -> Iterator[set[int]]:
     """The threads that wait within the block, for an answer or for time to pass."""
     found: set[int] = set()
 
-    def noting(wait: Callable[..., Any]) -> Callable[..., Any]:
+    def noting(wait: Callable[..., Any], waits: Callable[[], bool] = lambda: True) -> Callable[..., Any]:
         def noted(*args: Any, **kwargs: Any) -> Any:
-            found.add(threading.get_ident())
+            if waits():
+                found.add(threading.get_ident())
             return wait(*args, **kwargs)
 
         return noted
 
     with (
-        mock.patch("dynamo_single.table.transport.send", noting(transport.send)),
+        mock.patch("dynamo_single.table.transport.send", noting(transport.send, is_run)),
         mock.patch("time.sleep", noting(time.sleep)),
     ):
         yield found

@@ -186,7 +186,7 @@ def test_a_cancelled_save_says_that_its_outcome_is_unknown() -> None:
 
     async def ask() -> Company:
         made = Company(company_id="c9", name="New")
-        with mock.patch("dynamo_single.table.transport.asend", never):
+        with mock.patch("dynamo_single.table.transport.send", never):
             task = asyncio.ensure_future(made.asave())
             await asyncio.sleep(0)
             task.cancel()

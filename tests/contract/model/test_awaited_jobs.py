@@ -119,7 +119,7 @@ def test_a_failure_is_told_as_in_synchronous_code(name: str, code: str, monkeypa
 def stuck(after: int) -> Iterator[asyncio.Event]:
     """After so many requests none is answered; the event is set when one waits."""
     waits = asyncio.Event()
-    asend, sent = transport.asend, 0
+    send, sent = transport.send, 0
 
     async def held(*args: Any) -> Any:
         nonlocal sent
@@ -127,9 +127,9 @@ def stuck(after: int) -> Iterator[asyncio.Event]:
         if sent > after:
             waits.set()
             await asyncio.sleep(60)
-        return await asend(*args)
+        return await send(*args)
 
-    with mock.patch("dynamo_single.table.transport.asend", held):
+    with mock.patch("dynamo_single.table.transport.send", held):
         yield waits
 
 

@@ -15,8 +15,8 @@ from django.test import override_settings
 
 from dynamo_single.table import Request, get_table
 from dynamo_single.table.deadlines import Deadline
-from dynamo_single.table.http.connections import Endpoint
-from dynamo_single.table.http.loop_connections import LoopPool
+from dynamo_single.table.http.connections import Endpoint, Place
+from dynamo_single.table.http.loop_connections import LoopPlaces, LoopPool
 from dynamo_single.testing import capture_requests, intercept
 from tests.contract.table.scripted import FOUND, ITEM, Scripted, Step, scripted
 
@@ -82,12 +82,11 @@ def test_a_full_pool_is_waited_for_and_no_longer() -> None:
 
     async def ask() -> None:
         pool = LoopPool(Endpoint("127.0.0.1", 1, "http://127.0.0.1:1", None, connect_timeout=0.1, read_timeout=0.1), 1)
-        await pool._take_place(LATE)
+        place = pool._places.get_nowait()
         with pytest.raises(EndpointConnectionError, match="raise MAX_POOL_CONNECTIONS"):
             await pool.exchange(b"", LATE)
-        assert not pool._queue
-        pool._return_place()
-        await pool._take_place(LATE)
+        pool._places.put(place)
+        assert pool._places.get_nowait() is place
 
     asyncio.run(ask())
 
@@ -162,14 +161,13 @@ def test_one_that_is_cancelled_as_it_gets_its_turn_passes_it_on() -> None:
     """A place that it has no more use for is not lost."""
 
     async def ask() -> int:
-        pool = LoopPool(Endpoint("127.0.0.1", 1, "http://127.0.0.1:1", None, connect_timeout=1, read_timeout=LONG), 1)
-        await pool._take_place(LATE)
-        waiting = asyncio.ensure_future(pool._take_place(LATE))
+        places = LoopPlaces()
+        waiting = asyncio.ensure_future(places.wait(LONG))
         await asyncio.sleep(0)
-        pool._return_place()
+        places.put(Place(places))
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        return pool._left
+        return places.qsize()
 
     assert asyncio.run(ask()) == 1
 

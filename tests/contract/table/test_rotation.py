@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from botocore.credentials import Credentials, RefreshableCredentials
 
+from dynamo_single.table import flow
 from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.http.client import DirectClient
 from dynamo_single.table.http.connections import Endpoint
@@ -58,9 +59,9 @@ def send(client: DirectClient, *, awaited: bool = False) -> None:
     """One request, over a connection that is closed."""
     deadline = Deadline(monotonic() + 20, "")
     if awaited:
-        asyncio.run(client.asend("GetItem", KEY, deadline))
+        asyncio.run(client.send("GetItem", KEY, deadline))
     else:
-        client.send("GetItem", KEY, deadline)
+        flow.run(client.send("GetItem", KEY, deadline))
     client.close()
 
 

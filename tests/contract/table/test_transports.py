@@ -49,7 +49,7 @@ from dynamo_single.exceptions import (
     Throttled,
     TransactionCancelled,
 )
-from dynamo_single.table import Request, answers, get_table
+from dynamo_single.table import Request, answers, flow, get_table
 from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.http import OPERATIONS, credentials
 from dynamo_single.table.http.connections import Endpoint, Pool
@@ -350,7 +350,7 @@ def test_a_full_pool_is_waited_for_and_no_longer() -> None:
     pool = Pool(Endpoint("127.0.0.1", 1, "http://127.0.0.1:1", None, connect_timeout=0.1, read_timeout=0.1), 1)
     place = pool._places.get()
     with pytest.raises(EndpointConnectionError, match="raise MAX_POOL_CONNECTIONS"):
-        pool.exchange(b"", Deadline(monotonic() + 60, ""))
+        flow.run(pool.exchange(b"", Deadline(monotonic() + 60, "")))
     pool._places.put(place)
 
 
@@ -390,6 +390,7 @@ def interrupted_at(number: int, send: Callable[[], Any]) -> bool:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the connection that was lost is closed when it is collected
+@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")  # the one that was interrupted before it began
 def test_an_interrupted_request_leaves_the_pool_as_it_was() -> None:
     """Wherever a timeout by signal meets it, the next request does not wait for a place that nobody has."""
     tried: list[int] = []
