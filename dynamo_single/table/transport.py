@@ -43,13 +43,12 @@ from dynamo_single.table.http import OPERATIONS, UnsendableCredentials
 from dynamo_single.table.request import Parameters
 
 if TYPE_CHECKING:
-    from dynamo_single.table.http import botocore_client, credentials, signing
+    from dynamo_single.table.http import botocore_client, credentials
     from dynamo_single.table.http.client import DirectClient
     from dynamo_single.table.http.connections import HTTPResponse
 else:
     botocore_client = LazyModule("dynamo_single.table.http.botocore_client")
     credentials = LazyModule("dynamo_single.table.http.credentials")
-    signing = LazyModule("dynamo_single.table.http.signing")
 
 
 # Detect a library that replaces AWS inside botocore, as moto's ``mock_aws`` does. botocore then sends the requests.
@@ -208,7 +207,7 @@ class _Client:
         #: Whether it was made while a library stood in for AWS: then it sends by botocore, where that library answers.
         self.is_stand_in = is_stand_in
         self._lock = threading.Lock()
-        self._session = signing.new_session()
+        self._session = credentials.new_session()
         #: The client of the direct request path, once it is made.
         self.direct: DirectClient | None = None
         self._botocore: botocore_client.BotocoreClient | None = None

@@ -22,7 +22,7 @@ BOUNDS = {
     "create(), Memo": (36, 220),
 }
 #: The modules of the table that a request enters if DynamoDB answers it at once.
-PATH = {"flow", "table", "transport", "answers", "http.client", "http.signing", "http.connections"}
+PATH = {"flow", "table", "transport", "answers", "http.client", "http.connections"}
 README = Path(__file__).resolve().parents[2] / "benchmarks" / "README.md"
 
 

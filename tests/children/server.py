@@ -157,7 +157,7 @@ def main() -> NoReturn:
     for name in MODULES:
         importlib.import_module(name)
     # Made once in a process when it is first used, and the same in each.
-    importlib.import_module("dynamo_single.table.http.signing").new_session()
+    importlib.import_module("dynamo_single.table.http.credentials").new_session()
     list(tokenize.generate_tokens(io.StringIO("1").readline))
     for settings in projects:
         _prepare(settings)

@@ -59,7 +59,7 @@ MAY_ASK = {
     # A signature is compared with the server's clock, which nobody moves.
     ("dynamo_single/table/http/client.py", "time.time"),
     # This writes a given moment out.
-    ("dynamo_single/table/http/signing.py", "time.gmtime"),
+    ("dynamo_single/table/http/client.py", "time.gmtime"),
     # How long one request of a browser carries a job on.
     ("dynamo_single/admin/batch_actions/run.py", "time.monotonic"),
     # How long a creation may wait in a block, for the shards that were known then.

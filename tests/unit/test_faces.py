@@ -33,7 +33,7 @@ FACES = {
     "orm/rollout/shard_record": {"check", "claim"},
     "orm/schema/fields/references": {"add", "set", "remove"},
     "orm/write/move": {"move", "move_tree"},
-    "table/table": {"send_patiently"},
+    "table/table": {"call", "send", "send_patiently"},
 }
 #: Faces that a coroutine must not call: it would send in the event loop's thread. Each has a coroutine beside it.
 SYNCHRONOUS = {"reload", "complete", "read_rest", "send_patiently", "missing_rules", "_fetch_with"}

@@ -29,6 +29,7 @@ from botocore.parsers import ResponseParserFactory
 from botocore.session import Session
 
 from dynamo_single.conf import TableSettings
+from dynamo_single.table.answers import DAMAGED, NoAnswer
 from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.http import retries
 from dynamo_single.table.http.connections import HTTPResponse, Place, Places
@@ -128,10 +129,13 @@ class BotocoreClient:
         arguments = (self._send, place, answer, call, operation, params)
         Thread(target=copy_context().run, args=arguments, daemon=True).start()
         try:
-            return answer.result(timeout=max(0.0, deadline.left))
+            received = answer.result(timeout=max(0.0, deadline.left))
         except TimeoutError:
             kind = ReadTimeoutError if call.is_sent else ConnectTimeoutError
             raise kind(endpoint_url=f"{self._url} ({deadline.reason})") from None
+        if not received.is_whole:
+            raise NoAnswer(DAMAGED)
+        return received
 
     def _send(
         self, place: Place, answer: Future[HTTPResponse], call: _Call, operation: str, params: Parameters

@@ -6,23 +6,29 @@ loops may use one: what is sent, and sent again, is decided by the same code for
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import time
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Protocol
+from itertools import starmap
+from typing import NamedTuple, Protocol
+from urllib.parse import quote
 
 import msgspec
 from botocore.exceptions import ConnectionError as NotConnectedError
 from botocore.exceptions import HTTPClientError, NoCredentialsError
+from botocore.utils import normalize_url_path
+from msgspec import Struct
 
 from dynamo_single.table import flow
+from dynamo_single.table.answers import DAMAGED, NoAnswer
 from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.http import OPERATIONS, retries
 from dynamo_single.table.http.connections import Endpoint, HTTPResponse, Pool
 from dynamo_single.table.http.loop_connections import LoopPools
 from dynamo_single.table.http.retries import Doubt, Failure, RetryQuota, pause_after
-from dynamo_single.table.http.signing import Credentials, Signer
 from dynamo_single.table.request import Parameters
 
 _TARGETS = {name: f"DynamoDB_20120810.{name}" for name in OPERATIONS}
@@ -33,8 +39,88 @@ _SKEW = 240.0
 #: The errors of a connection before and after it carried the request, which botocore retries too.
 _UNANSWERED = (NotConnectedError, HTTPClientError)
 
+_ALGORITHM = "AWS4-HMAC-SHA256"
+
 #: Bytes are written as base64, as DynamoDB takes them.
 _encode = msgspec.json.Encoder().encode
+
+
+class Credentials(NamedTuple):
+    """An access key; temporary credentials have a ``token``."""
+
+    access_key: str
+    secret_key: str
+    token: str | None = None
+
+
+class _Day(Struct, frozen=True):
+    """The part of a signature that is the same for all requests of one day with one secret key."""
+
+    date: str
+    secret_key: str
+    scope: str
+    key: bytes
+
+
+class Signer:
+    """Sign POST requests to one host, region, and target with Signature Version 4; threads can share a signer.
+
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. The signer keeps the key
+    of a day, because it takes four of the five HMACs.
+    """
+
+    def __init__(self, host: str, region: str, service: str = "dynamodb", *, target: str = "/") -> None:
+        self._host = host
+        self._resource = _canonical(target)
+        self._region = region
+        self._service = service
+        self._day = _Day("none yet", "", "", b"")
+        #: The last second in which a request was signed, and its timestamp.
+        self._second = (0, "")
+
+    def signed(self, body: bytes, headers: dict[str, str], credentials: Credentials, seconds: float) -> dict[str, str]:
+        """Return the headers of a POST request with ``body``: the given ones, and its signature.
+
+        ``headers`` contains names in lower case and values without outer spaces; all of them are signed. ``seconds`` is
+        the time since 1970.
+        """
+        second, stamp = self._second
+        if second != int(seconds):
+            second = int(seconds)
+            stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(second))
+            self._second = second, stamp
+        day = self._day
+        if day.secret_key != credentials.secret_key or not stamp.startswith(day.date):
+            # One assignment: another thread sees the old day or the new one.
+            day = self._day = self._day_of(stamp[:8], credentials.secret_key)
+        signed = {**headers, "host": self._host, "x-amz-date": stamp}
+        if credentials.token:
+            signed["x-amz-security-token"] = " ".join(credentials.token.split())
+        names = ";".join(sorted(signed))
+        lines = "".join(starmap("{}:{}\n".format, sorted(signed.items())))
+        request = f"POST\n{self._resource}\n{lines}\n{names}\n{hashlib.sha256(body).hexdigest()}"
+        digest = hashlib.sha256(request.encode()).hexdigest()
+        text = f"{_ALGORITHM}\n{stamp}\n{day.scope}\n{digest}"
+        signature = hmac.digest(day.key, text.encode(), "sha256").hex()
+        scope = f"{credentials.access_key}/{day.scope}"
+        signed["authorization"] = f"{_ALGORITHM} Credential={scope}, SignedHeaders={names}, Signature={signature}"
+        return signed
+
+    def _day_of(self, date: str, secret_key: str) -> _Day:
+        key = f"AWS4{secret_key}".encode()
+        for part in (date, self._region, self._service, "aws4_request"):
+            key = hmac.digest(key, part.encode(), "sha256")
+        return _Day(date, secret_key, f"{date}/{self._region}/{self._service}/aws4_request", key)
+
+
+def _canonical(target: str) -> str:
+    """Return the path and the query of a target as they are signed, each on a line."""
+    if target == "/":
+        return "/\n"
+    path, _, query = target.partition("?")
+    # As botocore signs it: the path is quoted once more, and the query is sorted.
+    pairs = sorted(tuple(pair.partition("=")[::2]) for pair in query.split("&")) if query else []
+    return f"{quote(normalize_url_path(path), safe='/~')}\n{'&'.join(map('='.join, pairs))}"
 
 
 class CredentialSource(Protocol):
@@ -86,8 +172,7 @@ class DirectClient:
         """Send a request in at most ``max_attempts`` attempts, and return the response as it was received.
 
         The deadline ends the current attempt, and no further one begins. Raise ``ClientError`` if DynamoDB rejects the
-        request, and botocore's connection errors if there is no response. If no response matches its checksum, return
-        the last one.
+        request, botocore's connection errors if there is no response, and ``NoAnswer`` if the last one is damaged.
         """
         body = _encode(params)
         pool = self._pool if flow.mode.depth else self._loop_pools.current()
@@ -108,10 +193,10 @@ class DirectClient:
                 attempts = attempts or _Attempts(self, operation, deadline)
                 pause = attempts.pause_after(outcome)
                 if pause is None:
-                    return attempts.last(outcome)
+                    raise attempts.error_of(outcome)
                 await flow.pause(pause)
         except Exception as error:
-            if attempts is not None:
+            if attempts is not None and not isinstance(error, NoAnswer):
                 attempts.doubt.settle(error)
             raise
 
@@ -142,7 +227,7 @@ class DirectClient:
         # The server compares with its own clock, which nobody moves for a test.
         now = time.time() + self._ahead
         headers = self._signer.signed(body, {**self._headers, "x-amz-target": _TARGETS[operation]}, credentials, now)
-        lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+        lines = "".join(starmap("{}: {}\r\n".format, headers.items()))
         head = f"{self._first_line}{lines}{self._unsigned}content-length: {len(body)}\r\n\r\n"
         return head.encode("latin-1") + body
 
@@ -163,10 +248,10 @@ class DirectClient:
 class _Attempts:
     """The failed attempts of one request."""
 
-    __slots__ = ("_client", "_deadline", "_number", "_operation", "doubt", "spent")
+    __slots__ = ("_deadline", "_number", "_operation", "_sender", "doubt", "spent")
 
     def __init__(self, client: DirectClient, operation: str, deadline: Deadline) -> None:
-        self._client, self._operation, self._deadline = client, operation, deadline
+        self._sender, self._operation, self._deadline = client, operation, deadline
         self._number = 0
         #: The units of the quota that the current attempt costs.
         self.spent = 0
@@ -175,7 +260,7 @@ class _Attempts:
     def pause_after(self, outcome: HTTPResponse | Exception) -> float | None:
         """Return the seconds to wait after a failed attempt; ``None`` if it was the last one."""
         self._number += 1
-        client, is_last = self._client, self._number >= self._client.max_attempts
+        client, is_last = self._sender, self._number >= self._sender.max_attempts
         if isinstance(outcome, Exception):
             failure = Failure()
             self.doubt.unanswered(outcome)
@@ -190,10 +275,10 @@ class _Attempts:
         pause = pause_after(failure, self._number)
         return pause if pause < self._deadline.left else None
 
-    def last(self, outcome: HTTPResponse | Exception) -> HTTPResponse:
-        """Return a damaged response, or raise the error of the last attempt."""
+    def error_of(self, outcome: HTTPResponse | Exception) -> Exception:
+        """Return the error of the last attempt."""
         if isinstance(outcome, Exception):
-            raise outcome
-        if outcome.status < HTTPStatus.MULTIPLE_CHOICES:
             return outcome
-        raise retries.error_of(self._operation, outcome, retries=self._number - 1)
+        if outcome.status < HTTPStatus.MULTIPLE_CHOICES:
+            return NoAnswer(DAMAGED)
+        return retries.error_of(self._operation, outcome, retries=self._number - 1)

@@ -36,7 +36,7 @@ from urllib3.util import wait_for_read
 from dynamo_single.table.deadlines import Deadline
 
 #: The most bytes of a response: DynamoDB sends at most 16 MB of items, which are longer as JSON.
-MAX_BODY = 128 * 1024 * 1024
+MAX_RESPONSE = 128 * 1024 * 1024
 #: The most bytes of one read from a socket.
 CHUNK = 256 * 1024
 
@@ -85,6 +85,8 @@ class ResponseParser:
         #: Of several headers with one name, the last one counts.
         self.on_header = self._headers.__setitem__
         self._body: list[bytes] = []
+        self.on_body = self._body.append
+        #: The bytes of the current response.
         self._size = 0
         self._response: HTTPResponse | None = None
         #: Whether the connection stays open after the last response.
@@ -98,6 +100,9 @@ class ResponseParser:
         """
         if not data:
             raise ValueError("the answer ends before its end")
+        self._size += len(data)
+        if self._size > MAX_RESPONSE:
+            raise ValueError(f"the answer is longer than {MAX_RESPONSE} bytes")
         try:
             self._parser.feed_data(data)
         except HttpParserUpgrade as error:
@@ -107,24 +112,16 @@ class ResponseParser:
         response, self._response = self._response, None
         return response
 
+    def close(self) -> None:
+        """Break the reference cycle with httptools, which would keep an incomplete response in memory."""
+        del self._parser
+
     def on_message_begin(self) -> None:
         """Start a response; an interim response such as ``100 Continue`` may precede it."""
         if self._response is not None:
             raise ValueError("bytes after the end of the answer")
         self._headers.clear()
-        self.discard_body()
-
-    def discard_body(self) -> None:
-        """Release the memory of an incomplete body."""
         self._body.clear()
-        self._size = 0
-
-    def on_body(self, body: bytes) -> None:
-        """Store a part of the body."""
-        self._size += len(body)
-        if self._size > MAX_BODY:
-            raise ValueError(f"the answer is longer than {MAX_BODY} bytes")
-        self._body.append(body)
 
     def on_message_complete(self) -> None:
         """Finish a response, unless it is an interim one."""
@@ -136,6 +133,7 @@ class ResponseParser:
             headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in self._headers.items()}
             self._response = HTTPResponse(status, headers, b"".join(self._body))
             self._body.clear()
+            self._size = 0
             self.keep_alive = self._parser.should_keep_alive()
 
 
@@ -206,17 +204,12 @@ class Connection:
     """One open connection. It exchanges one request at a time, and is closed after any exception."""
 
     def __init__(self, endpoint: Endpoint, stream: Stream) -> None:
-        self._endpoint, self._stream = endpoint, stream
+        self._endpoint, self.stream = endpoint, stream
         self._parser = ResponseParser()
-
-    @property
-    def is_usable(self) -> bool:
-        """Return whether an idle connection is still open: a server sends nothing before it receives a request."""
-        return not self._stream.is_readable
 
     async def exchange(self, request: bytes, deadline: Deadline) -> tuple[HTTPResponse, bool]:
         """Send a request, and return its response and whether the connection stays open."""
-        stream, parser, timeout = self._stream, self._parser, self._endpoint.read_timeout
+        stream, parser, timeout = self.stream, self._parser, self._endpoint.read_timeout
         # Until then, the timeout ends before the deadline.
         ample = deadline.at - timeout
         phase = CONNECTING
@@ -238,8 +231,8 @@ class Connection:
 
     def close(self) -> None:
         """Close the connection immediately."""
-        self._stream.close()
-        self._parser.discard_body()
+        self.stream.close()
+        self._parser.close()
 
 
 class Place:
@@ -314,7 +307,8 @@ class Pool:
                 connection = self._idle.pop()
             except IndexError:
                 return None
-            if connection.is_usable:
+            # The server sends nothing before it receives a request, except that it closes the connection.
+            if not connection.stream.is_readable:
                 return connection
             connection.close()
 

@@ -6,26 +6,31 @@ a request to DynamoDB; credentials may be asked of the machine's metadata servic
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import ssl
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import ParseResult, quote, unquote, urlparse, urlunparse
 
+from botocore.handlers import BUILTIN_HANDLERS
+from botocore.hooks import HierarchicalEmitter
 from botocore.httpsession import get_cert_path
+from botocore.loaders import create_loader
 from botocore.session import Session
 from botocore.utils import get_environ_proxies, is_valid_uri
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.table.http import UnsendableCredentials
-from dynamo_single.table.http.client import CredentialSource, DirectClient
+from dynamo_single.table.http.client import Credentials, CredentialSource, DirectClient
 from dynamo_single.table.http.connections import Endpoint
-from dynamo_single.table.http.signing import Credentials, new_client
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient
+    from botocore.loaders import Loader
 
 #: With any of these a local endpoint gets the caller's credentials too, because it may check them.
 ENVIRONMENT_CREDENTIALS = {"AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"}
@@ -240,3 +245,31 @@ def direct_client(settings: TableSettings, session: Session) -> DirectClient | N
         # It may have what the environment says of where this runs.
         user_agent=_UNSENDABLE.sub("-", session.user_agent()),
     )
+
+
+def new_session() -> Session:
+    """A session that has found nothing out yet, with botocore's handlers of its events.
+
+    To register them takes far longer than the rest, so that every session has a copy of those of the first one.
+    """
+    return Session(event_hooks=copy.copy(_handlers(len(BUILTIN_HANDLERS))), include_builtin_handlers=False)
+
+
+def new_client(session: Session, **options: Any) -> BaseClient:
+    """A botocore client for DynamoDB; what describes the service is read from its files once in a process."""
+    session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+    return session.create_client("dynamodb", **options)
+
+
+@lru_cache(maxsize=1)
+def _handlers(number: int) -> HierarchicalEmitter:
+    """All that there are: a library that stands in for AWS in tests adds one when it is imported."""
+    handlers = HierarchicalEmitter()
+    Session(event_hooks=handlers)
+    return handlers
+
+
+@lru_cache(maxsize=8)
+def _loader(data_path: str | None) -> Loader:
+    """What reads the files that describe services, and remembers them; ``AWS_DATA_PATH`` can name further folders."""
+    return create_loader(data_path)

@@ -26,8 +26,7 @@ from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidCredentials
 from dynamo_single.table import Request, Table, get_table
 from dynamo_single.table.http import credentials
-from dynamo_single.table.http.credentials import endpoint_of
-from dynamo_single.table.http.signing import new_client
+from dynamo_single.table.http.credentials import endpoint_of, new_client
 from tests.contract.table.scripted import reply
 from tests.contract.table.test_transports import Transport, transport
 from tests.deep import examples

@@ -53,8 +53,7 @@ from dynamo_single.table import Request, answers, flow, get_table
 from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.http import OPERATIONS, credentials
 from dynamo_single.table.http.connections import Endpoint, Pool
-from dynamo_single.table.http.credentials import endpoint_of
-from dynamo_single.table.http.signing import new_client
+from dynamo_single.table.http.credentials import endpoint_of, new_client
 from tests.contract.table.scripted import FOUND, ITEM, UNITS, Scripted, Step, refusal, reply, scripted
 
 GET = Request("GetItem", {"Key": ITEM})

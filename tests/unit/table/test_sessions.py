@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from botocore import UNSIGNED
 
-from dynamo_single.table.http.signing import new_client, new_session
+from dynamo_single.table.http.credentials import new_client, new_session
 
 OPTIONS = {"region_name": "us-east-1", "aws_access_key_id": "a", "aws_secret_access_key": "b"}
 
