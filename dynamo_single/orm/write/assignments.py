@@ -166,8 +166,14 @@ def _resolve(target: Target, value: object) -> object:
 def _set(target: Target, value: object, said: str) -> Change:
     if isinstance(value, Model):
         raise InvalidValue(f"{target.label} cannot be set to {target.shown(value)}: a document holds values only.")
-    placed = placed_at(getattr(target.attribute, "shape", None), target.place.path, value, target.label)
-    return Change(target.place, "set", target.stored(placed), said=said)
+    return Change(target.place, "set", _stored_at(target, value), said=said)
+
+
+def _stored_at(target: Target, value: object) -> dict[str, object]:
+    """Return the stored value of a place inside a document, with the declared places of its decimal numbers."""
+    shape: Shape | Elements | None = getattr(target.attribute, "shape", None)
+    stored: dict[str, object] = target.stored(placed_at(shape, target.place.path, value, target.label))
+    return stored
 
 
 # operations of ours
@@ -196,7 +202,7 @@ def _operation(target: Target, value: Operation) -> Change:
         )
     given: Any = set(value.values) if of_set else list(value.values)
     if target.place.path:
-        return Change(target.place, operator, target.stored(given))
+        return Change(target.place, operator, _stored_at(target, given))
     # A set that may not be missing must not lose its last member, which only Python sees.
     return Change(
         target.place,

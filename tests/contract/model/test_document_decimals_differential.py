@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 from django.db.models import Value
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from dynamo_single import models
 from dynamo_single.exceptions import InvalidValue
@@ -112,6 +112,7 @@ PLAIN = NUMBERS.filter(lambda value: not isinstance(value, str))
 @pytest.mark.parametrize("way", WAYS)
 @settings(max_examples=EXAMPLES)
 @given(value=PLAIN)
+@example(value=1e-200)
 def test_number_in_document_is_stored_as_attribute(rows: Any, way: str, around: str, value: Any) -> None:
     name, wrapped, read = AROUND[around]
     assert outcome(rows, lambda: WAYS[way](rows, name, wrapped(value)), read) == scalar(rows, value)
@@ -137,6 +138,7 @@ PLACES: dict[str, tuple[Callable[[Any, Any], object], Callable[[Any], Any]]] = {
 @pytest.mark.parametrize("place", PLACES)
 @settings(max_examples=EXAMPLES)
 @given(value=PLAIN.filter(lambda value: value is not None))
+@example(value=1e-200)
 def test_number_of_one_place_is_stored_as_attribute(rows: Any, place: str, value: Any) -> None:
     write, read = PLACES[place]
     assert outcome(rows, lambda: write(rows.filter(pk="r"), value), read) == scalar(rows, value)
