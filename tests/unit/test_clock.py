@@ -67,6 +67,7 @@ MAY_ASK = {
     ("dynamo_single/orm/effects/derived.py", "time.monotonic"),
     # How long what a table said of its items counts.
     ("dynamo_single/orm/rollout/knowledge.py", "time.monotonic"),
+    ("dynamo_single/orm/schema/bindings.py", "time.monotonic"),
     # How fast a table is read, for the rate that a user asked for.
     ("dynamo_single/evolution/backfill/run.py", "time.monotonic"),
     ("dynamo_single/evolution/backfill/report.py", "time.monotonic"),
