@@ -30,10 +30,8 @@ from dynamo_single.orm.schema.types import DynamoModel, ModelField
 from dynamo_single.permission_fields import ShowsAllChosen
 
 if TYPE_CHECKING:
-    from django.forms.renderers import BaseRenderer
-
-if TYPE_CHECKING:
     from django.forms import Field as FormField
+    from django.forms.renderers import BaseRenderer
 
     _Base = ModelAdmin[Any]
 else:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
+from django.apps import apps
+from django.core import checks
 from django.db import Error, ProgrammingError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.client import BaseDatabaseClient
@@ -17,13 +19,13 @@ from django.db.backends.base.creation import BaseDatabaseCreation
 from django.db.backends.base.features import BaseDatabaseFeatures
 from django.db.backends.base.introspection import BaseDatabaseIntrospection, TableInfo
 from django.db.backends.base.operations import BaseDatabaseOperations
+from django.db.backends.base.validation import BaseDatabaseValidation
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils.asyncio import async_unsafe
 
 from dynamo_single.backend.compiler import Writes
 from dynamo_single.backend.errors import command_refused, sql_refused
 from dynamo_single.backend.router import install_router
-from dynamo_single.backend.validation import DatabaseValidation
 from dynamo_single.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
@@ -246,6 +248,35 @@ _DRIVER_ERRORS: Final = SimpleNamespace(
         )
     }
 )
+
+
+# Checks of the settings of an alias that uses the engine, for ``check --database`` and ``migrate``.
+
+
+class DatabaseValidation(BaseDatabaseValidation):
+    """Checks for settings that promise more than the engine does."""
+
+    def check(self, **kwargs: object) -> list[checks.CheckMessage]:
+        """E021: the app itself is not installed; W901: ``ATOMIC_REQUESTS``, although nothing is rolled back."""
+        if not apps.is_installed("dynamo_single"):
+            return [
+                checks.Error(
+                    f"DATABASES['{self.connection.alias}'] is dynamo_single.backend, and INSTALLED_APPS lacks "
+                    "'dynamo_single': migrate would try to make SQL tables.",
+                    hint="Add 'dynamo_single' to INSTALLED_APPS.",
+                    id="dynamo_single.E021",
+                )
+            ]
+        if not self.connection.settings_dict["ATOMIC_REQUESTS"]:
+            return []
+        return [
+            checks.Warning(
+                f"DATABASES['{self.connection.alias}']['ATOMIC_REQUESTS'] is on, but dynamo_single.backend rolls "
+                "nothing back: items that a failing request has written stay written.",
+                hint="Remove ATOMIC_REQUESTS.",
+                id="dynamo_single.W901",
+            )
+        ]
 
 
 class Cursor:

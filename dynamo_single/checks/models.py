@@ -16,8 +16,7 @@ from django.db.models import DO_NOTHING, Field
 from django.db.models.base import ModelBase
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
-from dynamo_single.checks.collisions import check_collisions
-from dynamo_single.checks.id_tables import check_single_key
+from dynamo_single.checks.keys import check_collisions, check_single_key
 from dynamo_single.checks.references import (
     check_derived_expiry,
     check_many_to_many,
@@ -26,7 +25,6 @@ from dynamo_single.checks.references import (
     check_says_on_delete,
     lists,
 )
-from dynamo_single.checks.typed_maps import check_typed_maps
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.effects import all_effects, copy_updates, counters
@@ -37,6 +35,7 @@ from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.results.state import supposed_filled
 from dynamo_single.orm.schema import attributes, registry
 from dynamo_single.orm.schema.attributes import field_names
+from dynamo_single.orm.schema.attributes.documents import Elements, Shape
 from dynamo_single.orm.schema.fields.base import DynamoField
 from dynamo_single.orm.schema.references import Children, declared
 from dynamo_single.orm.schema.types import DynamoModel
@@ -67,7 +66,7 @@ def check_model(model: type[DynamoModel]) -> list[CheckMessage]:
             *_check_counters(model),
             *_check_stored(model),
             *_check_schema(model),
-            *check_typed_maps(model),
+            *_check_typed_maps(model),
             *_check_unique(model),
             *_check_upgrades(model),
             *_check_managers(model),
@@ -355,3 +354,42 @@ def _check_unique(model: type[DynamoModel]) -> Iterator[Error]:
             unique_rules.rules_of(model)
         except ConfigurationError as error:
             yield _error(model, "E009", str(error))
+
+
+def _check_typed_maps(model: type[DynamoModel]) -> Iterator[Error]:
+    """Yield E036 for each class of maps with declared attributes, including those inside lists and schemas.
+
+    Values would not be validated against them.
+    """
+    for name, attribute in registry.attributes_of(model).items():
+        for said, each, instead in _nested_members(name, attribute):
+            kind = type(each)
+            declared = [*_declared_in(kind)]
+            if declared:
+                named = ", ".join(declared)
+                yield Error(
+                    f"{said} is a {kind.__name__}, which declares {named}: nothing would be held to that.",
+                    hint=f"Let {kind.__name__} be a plain class, without a base, and name it: "
+                    f"{said.rpartition('.')[2]} = models.{instead}(schema={kind.__name__}).",
+                    obj=model,
+                    id="dynamo_single.E036",
+                )
+
+
+def _nested_members(said: str, member: Any, instead: str = "MapAttribute") -> Iterator[tuple[str, Any, str]]:
+    """Yield a member and its nested members, each with its path and the attribute that accepts a schema."""
+    if isinstance(member, Shape):
+        for name, each in member.members.items():
+            yield from _nested_members(f"{said}.{name}", each)
+        return
+    yield said, member, instead
+    shape = getattr(member, "shape", None)
+    if isinstance(shape, Shape):
+        yield from _nested_members(said, shape)
+    elif isinstance(shape, Elements):
+        yield from _nested_members(said, shape.member, "ListAttribute")
+
+
+def _declared_in(kind: type) -> Iterator[str]:
+    for each in kind.__mro__:
+        yield from (name for name, value in vars(each).items() if isinstance(value, PynamoDBAttribute))

@@ -90,12 +90,10 @@ MODULES = (
     "dynamo_single.backend.sql_transactions",
     "dynamo_single.cache",
     "dynamo_single.checks.admin",
-    "dynamo_single.checks.collisions",
     "dynamo_single.checks.migrations",
     "dynamo_single.checks.references",
     "dynamo_single.checks.secrets",
     "dynamo_single.checks.settings",
-    "dynamo_single.checks.typed_maps",
     "dynamo_single.test_tables.hooks",
     "dynamo_single.test_tables.tables",
     "dynamo_single.keys",
@@ -141,8 +139,8 @@ OF_PROJECTS = (
     "dynamo_single.admin.batch_actions.models",
     "dynamo_single.admin.batch_actions.views",
     "dynamo_single.admin.log",
+    "dynamo_single.checks.keys",
     "dynamo_single.checks.models",
-    "dynamo_single.checks.id_tables",
 )
 
 

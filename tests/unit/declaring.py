@@ -10,7 +10,7 @@ from django.apps import apps
 
 from dynamo_single import models
 from dynamo_single import sessions as _sessions  # noqa: F401 - its model is not to be forgotten with those of a block
-from dynamo_single.checks.collisions import check_collisions
+from dynamo_single.checks.keys import check_collisions
 from dynamo_single.checks.models import check_model
 from dynamo_single.orm.schema import registry
 

@@ -10,6 +10,8 @@ from typing import Any
 from tests.docs.pages import code, table
 from tests.unit.test_public_names import NAMES
 
+#: The most modules and packages at the top, modules in a folder, and lines of a file.
+MAX_TOP, MAX_MODULES, MAX_LINES = 38, 15, 600
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "dynamo_single"
 
@@ -53,3 +55,20 @@ def test_every_public_module_has_a_sentence_on_the_architecture_page() -> None:
         name.removesuffix(".py") for row in table(ROOT / "docs/architecture.md", "Files") for name in code(row[0])
     ]
     assert sorted(listed) == sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
+
+
+def test_few_modules_and_packages_lie_at_the_top() -> None:
+    """A newcomer reads their names first; ``__init__``, ``py.typed``, templates and static files aside."""
+    assert len(modules()) <= MAX_TOP
+
+
+def test_no_folder_has_many_modules() -> None:
+    """More than a page's table lists at a glance; the top, whose public modules have a table, has its own limit."""
+    counts = {name: len([*(PACKAGE / name).glob("*.py")]) - 1 for name in folders()}
+    assert {name: count for name, count in counts.items() if count > MAX_MODULES} == {}
+
+
+def test_no_file_is_very_long() -> None:
+    """Sizes follow subjects; a file beyond the limit has two."""
+    lines = {str(path.relative_to(PACKAGE)): path.read_text().count("\n") for path in PACKAGE.rglob("*.py")}
+    assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}

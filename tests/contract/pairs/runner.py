@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dynamo_single import clock
-from dynamo_single.checks.collisions import check_collisions
+from dynamo_single.checks.keys import check_collisions
 from dynamo_single.checks.models import check_model
 from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import AlreadyExists, MissingReference

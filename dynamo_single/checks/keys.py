@@ -1,12 +1,13 @@
-"""E007: two record types of one table whose objects could have the same primary key.
+"""E007: two record types of one table whose objects could have the same primary key. E033: keys of tables by ``id``.
 
-The check uses what an attribute declares about its values: the prefix of an ``IdAttribute``, and ``choices``. Neither
-is enforced when an object is written. If two objects do get the same key, creating the second one raises an error.
+E007 uses what an attribute declares about its values: the prefix of an ``IdAttribute``, and ``choices``. Neither is
+enforced when an object is written. If two objects do get the same key, creating the second one raises an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations, product
 from typing import Any, Final
 
@@ -14,8 +15,10 @@ from django.core.checks import Error
 from msgspec.structs import replace
 
 from dynamo_single.cache import entries
+from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.items import unique_rules
+from dynamo_single.orm.model.bases import is_by_id, prefix_of
 from dynamo_single.orm.rollout import states
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import IdAttribute
@@ -144,3 +147,41 @@ def _filled_template(template: Template, texts: dict[str, tuple[str, bool]]) -> 
             parts.append(replace(part, literal=literal))
             literal = ""
     return replace(template, parts=tuple(parts), tail=literal + template.tail)
+
+
+def check_single_key(model: type[DynamoModel]) -> Iterator[Error]:
+    """Yield E033 for a model that is not a record, in a table whose key is only ``id``.
+
+    Every item there is a separate partition.
+    """
+    alias = model._options.alias
+    if table_settings(alias).key != "id":
+        return
+    with suppress(ConfigurationError):  # reported by E003
+        if not is_by_id(model):
+            primary = registry.layout_of(model).primary
+            yield Error(
+                f"The key of the table {alias!r} is 'id' alone, and the primary key {primary.partition.source!r} / "
+                f"{primary.sort.source!r} is not that of a record: no item could be found by a part of it.",
+                hint="Derive the model from models.Record, without a primary key of its own and with the id that it "
+                "makes; or name another table in Meta.table.",
+                obj=model,
+                id="dynamo_single.E033",
+            )
+        elif not prefix_of(model) and (others := _conflicting_records(model)):
+            yield Error(
+                f"{model._meta.label} and {', '.join(others)} have id_prefix = '' in the table {alias!r}, whose key is "
+                "'id' alone: an identifier would not tell whose item it is.",
+                hint="Give all but one of them an id_prefix, or another table in Meta.table.",
+                obj=model,
+                id="dynamo_single.E033",
+            )
+
+
+def _conflicting_records(model: type[DynamoModel]) -> list[str]:
+    """Return the other records of the table that accept identifiers of any form, if the model does too."""
+    return [
+        each._meta.label
+        for each in registry.all_models()
+        if each is not model and each._options.alias == model._options.alias and is_by_id(each) and not prefix_of(each)
+    ]
