@@ -1,7 +1,7 @@
-"""Django's admin for models that live in DynamoDB.
+"""Django's admin for models that are stored in DynamoDB.
 
-The admin itself is Django's; the modules here answer only its hooks that would ask an SQL database. Nothing of this
-package may import a model while apps are being loaded: ``apps`` below is named in ``INSTALLED_APPS``.
+The admin itself is Django's. The modules here replace only those of its hooks that would query an SQL database. Nothing
+in this package may import a model while apps are being loaded, because ``INSTALLED_APPS`` names ``apps``.
 """
 
 from dynamo_single.admin.forms import FilteredSelect

@@ -1,4 +1,4 @@
-"""The admin's app, for ``INSTALLED_APPS`` in the place of ``django.contrib.admin``."""
+"""The admin's app, for ``INSTALLED_APPS`` instead of ``django.contrib.admin``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from django.core import checks
 
 
 class DynamoAdminConfig(AdminConfig):
-    """Django's admin with a site that keeps its log where the users are."""
+    """Django's admin with a site that stores its log with the users."""
 
     default = False
     default_site = "dynamo_single.admin.sites.DynamoAdminSite"
 
     def ready(self) -> None:
-        """Register the log's model before anything is read, then find the apps' ``admin`` modules."""
+        """Register the log's model first, then discover the apps' ``admin`` modules."""
         from dynamo_single.admin import history
         from dynamo_single.admin.batch_actions import models  # noqa: F401 - registers the model
 
@@ -25,7 +25,7 @@ class DynamoAdminConfig(AdminConfig):
 
 
 def check_registered(**kwargs: object) -> list[checks.CheckMessage]:
-    """E011: a model of this app that is registered with an admin that knows nothing of DynamoDB."""
+    """E011: a DynamoDB model that is registered with an admin that does not support DynamoDB."""
     from dynamo_single.admin import DynamoModelAdmin
     from dynamo_single.orm.model.model import Model
 

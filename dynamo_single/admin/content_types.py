@@ -20,10 +20,10 @@ def unsaved_content_type(model: type[DynamoModel]) -> Any:
 
 
 def provide_content_type(model: type[DynamoModel]) -> None:
-    """Let Django find a content type for the model without SQL; with SQL content types nothing is done.
+    """Let Django find a content type for the model without SQL. Does nothing if content types are in SQL.
 
-    The manager's cache is private to Django and can be cleared at any time, so this is called
-    whenever a content type is about to be asked for.
+    The manager's cache is private to Django and can be cleared at any time, so that this is called before each use of a
+    content type.
     """
     from django.contrib.contenttypes.models import ContentType
 

@@ -1,4 +1,8 @@
-"""Errors of DynamoDB in the admin: a refused save becomes a form error, and a failed page an explanation."""
+"""Errors of DynamoDB in the admin: a rejected save becomes a form error, and a failed page shows an explanation.
+
+Responses that are rendered after their view has returned are covered too. The error page is shown while DynamoDB does
+not respond, and for an item that cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,7 @@ from dynamo_single.unavailable import AWAY, CHANGING, unavailable_response
 
 logger = logging.getLogger("dynamo_single.admin")
 
-#: What a save or a deletion can be refused with although the form was valid; in each case nothing was written.
+#: The errors of a save or deletion of a valid form. In each case nothing was written.
 REFUSALS = (
     AlreadyExists,
     InvalidValue,
@@ -54,7 +58,7 @@ REFUSALS = (
 )
 
 
-#: What people read, by the first class that fits; what programmers read names models, keys and options.
+#: The messages for users, by the first matching class. The messages for developers name models, keys and options.
 _WORDS: tuple[tuple[type[Exception], Any], ...] = (
     (AlreadyExists, _("There is an object with this key already.")),
     (ItemTooLarge, _("This is more than one object can hold. Make it shorter.")),
@@ -67,7 +71,7 @@ _WORDS: tuple[tuple[type[Exception], Any], ...] = (
 
 
 class RelatedRefused(Exception):
-    """The object itself was saved, and one of its inlines was refused; never leaves the admin."""
+    """The object itself was saved, and one of its inlines was rejected. This exception stays inside the admin."""
 
     def __init__(self, obj: DynamoModel, refusal: Exception) -> None:
         super().__init__(str(refusal))
@@ -76,7 +80,7 @@ class RelatedRefused(Exception):
 
 
 class TooMuchWithFiles(Exception):
-    """A form that is more than one transaction takes has files, which are not stored twice; never leaves the admin."""
+    """A form with files exceeds one transaction, and files are not stored twice. Stays inside the admin."""
 
     def __str__(self) -> str:
         return gettext(
@@ -85,9 +89,9 @@ class TooMuchWithFiles(Exception):
 
 
 def user_message(request: HttpRequest, refusal: Exception) -> str:
-    """What was refused and what to do about it, for people; superusers read what programmers do as well.
+    """Return the reason and the fix for users; superusers also see the developers' message.
 
-    Of a value that is refused the error itself says why, in words for people where it has any.
+    If the error for a rejected value has a message for users, that one is used.
     """
     logger.warning("%s was refused: %s", request.path, refusal)
     words = _taken(refusal) if isinstance(refusal, UniqueViolation) else _known(refusal)
@@ -97,7 +101,7 @@ def user_message(request: HttpRequest, refusal: Exception) -> str:
 
 
 def is_developer(user: Any) -> bool:
-    """Whether somebody is shown the names of keys and settings."""
+    """Return whether a user may see the names of keys and settings."""
     return bool(settings.DEBUG or user.is_superuser)
 
 
@@ -112,15 +116,15 @@ def _taken(refusal: UniqueViolation) -> str:
     model = apps.get_model(refusal.label)
     labels = {field.attname: field.verbose_name for field in model._meta.concrete_fields}
     named = ", ".join(capfirst(str(labels.get(name, name))) for name in refusal.fields)
-    # Django's own message, with its translations.
+    # Django's own message, which is translated.
     kind = {"model_name": capfirst(model._meta.verbose_name), "field_labels": named}
     return gettext("%(model_name)s with this %(field_labels)s already exists.") % kind
 
 
 def refused_form(form_class: type[BaseModelForm[Any]], refusal: Exception, words: str) -> Any:
-    """The form, never valid, with what its save was refused for: at the field for a unique value, else above all."""
+    """Return a form class that is invalid with the reason of a rejected save, at the field for a unique value."""
 
-    class RefusedForm(form_class):  # type: ignore[misc, valid-type]  # made for one request
+    class RefusedForm(form_class):  # type: ignore[misc, valid-type]  # created for one request
         def clean(self) -> Any:
             cleaned = super().clean()
             name = _field_of(refusal, self._meta.model)
@@ -134,7 +138,7 @@ def refused_form(form_class: type[BaseModelForm[Any]], refusal: Exception, words
 
 
 def add_row_errors(formsets: Iterable[Any], refusal: Exception) -> None:
-    """Give the rows of inlines that have the unique value that a save was refused for an error at their field."""
+    """Add the error of a rejected unique value to the inline rows that contain it, at their field."""
     value = str(getattr(refusal, "value", "")).casefold()
     for formset in formsets:
         name = _field_of(refusal, formset.model)
@@ -147,14 +151,11 @@ def add_row_errors(formsets: Iterable[Any], refusal: Exception) -> None:
 
 
 def _field_of(refusal: Exception, model: type[DynamoModel]) -> str | None:
-    """The field that a unique value was refused for, if it is one of this model's."""
+    """Return the field whose unique value was rejected, if it belongs to this model."""
     if not isinstance(refusal, UniqueViolation) or refusal.label != model._meta.label:
         return None
     names = {field.attname: field.name for field in model._meta.concrete_fields}
     return names.get(refusal.field, refusal.field)
-
-
-# Responses that are rendered after their view has returned: errors at that time are handled too.
 
 
 def with_error_page(
@@ -162,13 +163,13 @@ def with_error_page(
     errors: tuple[type[Exception], ...],
     answer: Callable[[Exception], HttpResponseBase],
 ) -> HttpResponseBase:
-    """The same response; if rendering it raises one of the errors, what ``answer`` makes of that takes its place."""
+    """Return the response; if rendering it raises one of the errors, the result of ``answer`` replaces it."""
     if not isinstance(response, SimpleTemplateResponse) or response.is_rendered:
         return response
     render = response.render
 
     def render_or_answer() -> HttpResponseBase:
-        # Rendered responses are pickled by caches, which take no function.
+        # Caches pickle rendered responses, which cannot contain a function.
         response.__dict__.pop("render", None)
         try:
             return render()
@@ -180,14 +181,12 @@ def with_error_page(
     return response
 
 
-# The page that is shown while DynamoDB does not respond, or if an item cannot be read.
-
-#: What a page of its own stands for.
+#: The errors that have an error page.
 UNAVAILABLE = (*AWAY, UnexpectedItem, UnreadableItem)
 
 
 def unavailable_on_error(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """A view, with the page in its place where it meets one of the errors; also while its template is rendered."""
+    """Return a view that shows the error page for these errors, even while its template is rendered."""
 
     @functools.wraps(view)
     def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
@@ -201,7 +200,7 @@ def unavailable_on_error(view: Callable[..., HttpResponseBase]) -> Callable[...,
 
 
 def unavailable_page(request: HttpRequest, error: Exception) -> HttpResponseBase:
-    """Return the page, with status 503, or 500 for an item that cannot be read. It reads no user and no session."""
+    """Return the error page with status 503, or 500 for an item that cannot be read. Reads no user or session."""
     is_changing = isinstance(error, CHANGING)
     is_unreadable = isinstance(error, UnexpectedItem | UnreadableItem) and not is_changing
     context = {

@@ -1,4 +1,7 @@
-"""The forms of the admin: formsets in a key's order, sets shown read-only, and widgets for choosing several of many."""
+"""The forms of the admin: formsets in the order of a key, read-only sets, multiple selects, and binary attributes.
+
+For a binary attribute, the admin shows the number of bytes and a download, and an upload if it is editable.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ else:
 
 
 class _FindsRows:
-    """Finds the row of a hidden key among those read, where Django would ask for each by itself."""
+    """Finds the row for a hidden key among the rows of the formset. Django would read each separately."""
 
     get_queryset: Any
 
@@ -57,17 +60,17 @@ class _FindsRows:
 
 
 class KeyModelFormSet(_FindsRows, BaseModelFormSet):  # type: ignore[type-arg]  # not generic at run time
-    """Takes its rows as they come: Django would sort them by ``pk``, which few keys serve."""
+    """A formset that keeps the order of its rows: Django would sort them by ``pk``, which few keys support."""
 
     def get_queryset(self) -> Any:
-        """The rows, read once."""
+        """Return the rows, read once."""
         if not hasattr(self, "_rows"):
             model: Any = self.model
             self._rows = list(model._default_manager.all() if self.queryset is None else self.queryset)
         return self._rows
 
     def add_fields(self, form: Any, index: int | None) -> None:
-        """Django's; the hidden key of a row is one of those read, where Django would ask for each by itself."""
+        """Add Django's fields. The hidden key of a row is looked up among the rows of the formset."""
         super().add_fields(form, index)
         for field in form.fields.values():
             if isinstance(field, ModelChoiceField) and isinstance(field.widget, HiddenInput):
@@ -75,29 +78,29 @@ class KeyModelFormSet(_FindsRows, BaseModelFormSet):  # type: ignore[type-arg]  
 
 
 class KeyInlineFormSet(_FindsRows, BaseInlineFormSet):  # type: ignore[type-arg]  # not generic at run time
-    """An inline's rows, read once: Django would ask for each sent row by itself.
+    """A formset of an inline whose rows are read once: Django would read each submitted row separately.
 
-    Rows that were deleted since the form was shown are left out of what was sent, and the form is not valid once, with
-    an error that names them; those that were to be deleted anyway are not mentioned.
+    Rows that were deleted since the form was shown are removed from the submitted data. The form is then invalid once,
+    with an error that names them, except for rows that the user marked for deletion.
     """
 
     @cached_property
     def forms(self) -> list[Any]:
-        """Django's, of the rows that are still there; in the order in which they were sent."""
+        """Return Django's forms of the remaining rows, in the submitted order."""
         if self.is_bound and self.initial_form_count():
             self._keep(self._rows_sent())
         forms: list[Any] = super().forms
         return forms
 
     def add_fields(self, form: Any, index: int | None) -> None:
-        """Django's; the hidden key of a row is one of those read."""
+        """Add Django's fields. The hidden key of a row is looked up among the rows of the formset."""
         super().add_fields(form, index)
         field = form.fields.get(self._key)
         if isinstance(field, ModelChoiceField):
             field.to_python = partial(self._row, field)  # type: ignore[method-assign]  # of this form's field
 
     def clean(self) -> None:
-        """Django's, and an error that names the rows that are gone."""
+        """Validate as Django does, and add an error that names the deleted rows."""
         super().clean()
         if self._gone:
             text = ngettext(
@@ -115,7 +118,7 @@ class KeyInlineFormSet(_FindsRows, BaseInlineFormSet):  # type: ignore[type-arg]
         return str(model._meta.pk.name)
 
     def _rows_sent(self) -> list[object]:
-        """The row of each sent form; ``None`` for one that is gone, and ``False`` where no key was sent."""
+        """Return the row of each submitted form; ``None`` if it is gone, and ``False`` without a key."""
         keys = [self.data.get(f"{self.add_prefix(index)}-{self._key}") for index in range(self.initial_form_count())]
         return [self._stored.get(key) if key else False for key in keys]
 
@@ -126,12 +129,12 @@ class KeyInlineFormSet(_FindsRows, BaseInlineFormSet):  # type: ignore[type-arg]
             self.data, self.files = self._without(self.data, gone), self._without(self.files, gone)
             self.__dict__.pop("management_form", None)
         if all(row is not False for row in rows):
-            # The page shows each form beside the object in its place.
+            # The page shows each form next to the object at the same position.
             self._queryset = [row for row in rows if row is not None]
             self.__dict__.pop("_stored", None)
 
     def _name_of(self, index: int) -> str:
-        """What a row is called that is gone: the first text that was sent for it; nothing if it was to be deleted."""
+        """Return the name of a deleted row: its first submitted text, or an empty string if it was to be deleted."""
         prefix = self.add_prefix(index)
         if self.data.get(f"{prefix}-{DELETION_FIELD_NAME}"):
             return ""
@@ -141,7 +144,7 @@ class KeyInlineFormSet(_FindsRows, BaseInlineFormSet):  # type: ignore[type-arg]
         return next((text for text in texts if text), str(self.data[f"{prefix}-{self._key}"]))
 
     def _without(self, sent: Any, gone: Collection[int]) -> Any:
-        """What was sent without some forms; those after them move up."""
+        """Return the submitted data without some forms; later forms move up."""
         places = [index for index in range(self.total_form_count()) if index not in gone]
         moved = {self.add_prefix(old): self.add_prefix(new) for new, old in enumerate(places)}
         left = sent.copy()
@@ -163,7 +166,7 @@ class KeyInlineFormSet(_FindsRows, BaseInlineFormSet):  # type: ignore[type-arg]
         return left
 
 
-#: A form's part of the name of a field: its number, and the field.
+#: The part of a field's name after the prefix: the number of its form, and the name of the field.
 _FORM_NUMBER = re.compile(r"(\d+)-(.*)", re.DOTALL)
 
 
@@ -175,7 +178,7 @@ def _take_over(sent: Any, key: str, left: Any, name: str) -> None:
 
 
 def in_lists_order(formset: type[BaseModelFormSet[Model, ModelForm[Model]]] | None) -> type[KeyModelFormSet]:
-    """The class of formsets that takes its rows as they come, or a project's own made such a one."""
+    """Return the formset class that keeps the order of rows, or a project's own class extended by it."""
     if formset is None:
         return KeyModelFormSet
     if issubclass(formset, KeyModelFormSet):
@@ -186,8 +189,9 @@ def in_lists_order(formset: type[BaseModelFormSet[Model, ModelForm[Model]]] | No
 def with_members(
     options: Any, fieldsets: Any, also: AlsoSecret | None = None
 ) -> list[tuple[object, dict[str, object]]]:
-    """Return the fieldsets, with sets shown as their members, sorted, separated by commas, and documents as indented
-    JSON; secrets inside are masked. ``also`` is what a site adds to the secrets.
+    """Return the fieldsets with sets shown as sorted members, and documents as indented JSON, without their secrets.
+
+    ``also`` is the function with which a site adds secrets.
     """
     shown = {field.name: found for field in options.concrete_fields if (found := _shown(field, also)) is not None}
 
@@ -211,7 +215,7 @@ def _shown(field: ModelField, also: AlsoSecret | None) -> Callable[[object], str
 
     shown: Any = members if isinstance(field, SetField) else document if isinstance(field, DocumentField) else None
     if shown is not None:
-        # The page finds the help text by this name, and the label by the other.
+        # The page finds the help text by this name, and the label by the other one.
         shown.__name__ = field.name
         shown.short_description = field.verbose_name
         shown.shows_field = field.name
@@ -219,7 +223,7 @@ def _shown(field: ModelField, also: AlsoSecret | None) -> Callable[[object], str
 
 
 class FilteredSelect(FilteredSelectMultiple):
-    """Two lists with a search: what there is, and what is chosen. ``FilteredSelect(verbose_name)``."""
+    """Two lists with a search, available and chosen values: ``FilteredSelect(verbose_name)``."""
 
     def __init__(
         self, verbose_name: Any, is_stacked: bool = False, attrs: dict[str, object] | None = None, choices: Any = ()
@@ -229,30 +233,28 @@ class FilteredSelect(FilteredSelectMultiple):
     def render(
         self, name: str, value: object, attrs: dict[str, object] | None = None, renderer: BaseRenderer | None = None
     ) -> SafeString:
-        """In a box of its own, as the script that makes the two lists expects; else they come before their label."""
+        """Render the lists in a box, as the script that creates them expects. Otherwise they precede their label."""
         return format_html('<div class="related-widget-wrapper">{}</div>', super().render(name, value, attrs, renderer))
 
 
 class PermissionsFilter(ShowsAllChosen, FilteredSelect):
-    """The permissions."""
+    """Two lists with a search for permissions."""
 
 
-# Binary attributes in the admin: how many bytes there are, a download, and an upload where they are editable.
-
-#: What stands in no name of a file.
+#: The characters that a file name must not contain.
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class DownloadWidget(BinaryWidget):
-    """With a link to what is stored, from the object's own page; a row of an inline has none."""
+    """An upload with a link to the stored bytes on the object's own page. A row of an inline has no link."""
 
     def url_of(self, name: str) -> str:
-        """The address, as seen from the page."""
+        """Return the address of the download, relative to the page."""
         return "" if "-" in name else f"../binary/{name}/"
 
 
 class ShowsBinary(_Base):
-    """Has a download for each binary attribute that an object's page shows."""
+    """Adds a download for each binary attribute on an object's page."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -261,13 +263,13 @@ class ShowsBinary(_Base):
         self._binary = {field.name: self._shown(field) for field in fields}
 
     def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> FormField | None:
-        """Django's; bytes are uploaded, and what is stored can be downloaded, unless it is a secret."""
+        """Return Django's form field, with an upload and a download for bytes that are not secret."""
         if isinstance(db_field, BinaryField):
             kwargs = {"widget": DownloadWidget if db_field.name in self._binary else BinaryWidget, **kwargs}
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """The declared ones; bytes that can only be read are shown by their number, with a download."""
+        """Return the declared fieldsets. Read-only bytes are shown as their number, with a download."""
         declared = super().get_fieldsets(request, obj)
         if not self._binary:
             return declared
@@ -279,7 +281,7 @@ class ShowsBinary(_Base):
         ]
 
     def get_urls(self) -> list[URLPattern]:
-        """Django's, and the one that downloads."""
+        """Return Django's addresses and the download's."""
         if not self._binary:
             return super().get_urls()
         view = self.admin_site.admin_view(self.binary_view)
@@ -287,7 +289,7 @@ class ShowsBinary(_Base):
         return [path("<path:object_id>/binary/<str:name>/", view, name=name), *super().get_urls()]
 
     def binary_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
-        """The bytes of an attribute that the object's page shows, as a file: one GetItem."""
+        """Return the bytes of an attribute on the object's page as a file: one GetItem."""
         obj: Any = self.get_object(request, unquote(object_id))
         if not self.has_view_or_change_permission(request, obj):
             raise PermissionDenied
@@ -297,7 +299,7 @@ class ShowsBinary(_Base):
         value = getattr(obj, name) if {name, self._binary[name]} & {*shown} else None
         if value is None:
             raise Http404
-        # What the bytes are nobody knows: they are not for a browser to show.
+        # The type of the bytes is unknown, so that a browser must not display them.
         headers = {
             "Content-Disposition": f'attachment; filename="{_NO_NAME.sub("_", f"{obj.pk}-{name}")}.bin"',
             "X-Content-Type-Options": "nosniff",
@@ -305,7 +307,7 @@ class ShowsBinary(_Base):
         return HttpResponse(bytes(value), content_type="application/octet-stream", headers=headers)
 
     def _with_sizes(self, fields: Any, only: Any = None) -> Any:
-        """Names of fields, with what shows the size in the place of bytes: of all, or of some."""
+        """Return field names in which the size replaces bytes: all of them, or only some."""
 
         def replaced(each: Any) -> Any:
             if isinstance(each, list | tuple):
@@ -325,5 +327,5 @@ class ShowsBinary(_Base):
             return format_html('<a href="{}">{}</a>', address, size)
 
         shown.__name__ = field.name
-        shown.short_description = field.verbose_name  # type: ignore[attr-defined]  # read by Django
+        shown.short_description = field.verbose_name  # type: ignore[attr-defined]  # Django reads it
         return shown

@@ -1,7 +1,7 @@
 """Write and show the admin's log, which is stored with the users, in DynamoDB or in SQL.
 
-A log entry refers to its user, so the user model decides, for every model of the site: objects in SQL that a user from
-DynamoDB edits are logged in DynamoDB too, and the other way round.
+A log entry refers to its user, so that the user model decides for every model of the site. Changes of objects in SQL
+are logged in DynamoDB if their user is stored there, and vice versa.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ else:
 
     class _Base(ModelAdmin):
         def __class_getitem__(cls, model: type[models.Model]) -> type:
-            """The class itself: its parameter is for checkers, and Django's has none at run time."""
+            """Return the class itself. The parameter is for type checkers; Django's class has none at run time."""
             return cls
 
 
 ENTRIES_PER_PAGE = 100
-#: Characters of a value that the log keeps, and fields of one change whose values it keeps.
+#: The most characters of a value, and fields of one change, that the log stores.
 MAX_LENGTH: Final = 100
 MAX_FIELDS: Final = 50
 _PRECISION = timedelta(milliseconds=1)
-#: Where a request keeps the entries that are held back, in its ``__dict__``.
+#: The key of the delayed entries in a request's ``__dict__``.
 _DEFERRED = "_dynamo_single_deferred"
 #: As in ``django.contrib.admin.models``, which cannot be imported before apps are ready.
 ADDITION, CHANGE, DELETION = 1, 2, 3
 
 
 def is_in_dynamodb() -> bool:
-    """Whether the log is kept in DynamoDB, because the users are."""
+    """Return whether the log is stored in DynamoDB, because the users are."""
     return is_stored_in_dynamodb(get_user_model())
 
 
 def is_in_same_table(model: type[DynamoModel]) -> bool:
-    """Whether the log is kept in the table of a model, so that one transaction can write both."""
+    """Return whether the log is stored in the table of a model, so that one transaction can write both."""
     if not is_in_dynamodb() or not is_stored_in_dynamodb(model):
         return False
     from dynamo_single.admin.log import LogEntry
@@ -75,24 +75,24 @@ def is_in_same_table(model: type[DynamoModel]) -> bool:
 
 
 def lists_by_time() -> bool:
-    """Whether a key lists the entries of all users by their time."""
+    """Return whether a key lists the entries of all users by their time."""
     from dynamo_single.admin import log
 
     return is_in_dynamodb() and log.TIME_INDEX is not None
 
 
 def log_entries() -> Any:
-    """The log's queryset, newest first."""
+    """Return the log's queryset, newest first."""
     from dynamo_single.admin.log import LogEntry
 
     return LogEntry.objects.all()
 
 
 def deletion_entry(model: type[models.Model], pk: str, moment: datetime) -> Any:
-    """The entry of the deletion of an object that is in the trash since a moment; ``None`` if the admin did not do it.
+    """Return the entry for the deletion of an object in the trash, or ``None`` if the admin did not delete it.
 
-    One Query of the ten latest entries. An older entry is of a deletion that was taken back. ``None`` too if the log is
-    in SQL.
+    Sends one Query of the ten latest entries. An entry before ``moment`` belongs to a deletion that was reverted. Also
+    returns ``None`` if the log is in SQL.
     """
     if not is_in_dynamodb():
         return None
@@ -101,9 +101,9 @@ def deletion_entry(model: type[models.Model], pk: str, moment: datetime) -> Any:
 
 
 def keys_of_user(request: HttpRequest, model: type[models.Model], flag: int, since: datetime) -> set[str]:
-    """Return the keys of the objects of a model that the user's entries of one kind are about, since a datetime.
+    """Return the keys of a model's objects in the user's log entries of one kind since a datetime.
 
-    Sends a consistent Query of all that the user did since then.
+    Sends a strongly consistent Query of all entries of the user since then.
     """
     if not is_in_dynamodb():
         return _keys_of_user_in_sql(request, model, flag, since)
@@ -116,9 +116,9 @@ def keys_of_user(request: HttpRequest, model: type[models.Model], flag: int, sin
 def keys_of_others(
     request: HttpRequest, model: type[models.Model], keys: Iterable[str], flag: int, since: datetime
 ) -> set[str]:
-    """Return the keys of the objects that another user deleted or restored since a datetime, as the log has it.
+    """Return the keys of objects that, according to the log, another user has deleted or restored since a datetime.
 
-    Sends a Query of the ten latest entries for each key. The changes of forms, which are lists, are left out.
+    Sends a Query of the ten latest entries for each key. Changes by forms, whose messages are lists, are omitted.
     """
     if not is_in_dynamodb():
         found = list(_entries_in_sql(model, flag, since).filter(object_id__in=[*keys]))
@@ -145,7 +145,7 @@ def _entries_in_sql(model: type[models.Model], flag: int, since: datetime) -> An
 
 
 def with_values(message: list[dict[str, Any]], form: Any, formsets: Iterable[Any], masks: Masks) -> list[Any]:
-    """Django's message of a change with the values of each field before and after, where they are known.
+    """Return Django's message of a change with the known old and new values of each field.
 
     Django names the changed rows of an inline in the order in which it saved them.
     """
@@ -196,7 +196,7 @@ class DeferredEntries:
         self._held: list[tuple[LoggedModelAdmin[Any], Any, str]] = []
 
     def hold(self, modeladmin: LoggedModelAdmin[Any], instances: Iterable[Any]) -> None:
-        """Keep a copy of each object, because a deletion changes it."""
+        """Store a copy of each object, because a deletion changes it."""
         self._held += [(modeladmin, copy.copy(obj), modeladmin.deletion_message(obj)) for obj in instances]
 
     def keys_of(self, model: type[models.Model]) -> list[str]:
@@ -204,7 +204,7 @@ class DeferredEntries:
         return [str(obj.pk) for _admin, obj, _message in self._held if isinstance(obj, model)]
 
     def write(self, request: HttpRequest, left: Container[tuple[type[models.Model], str]] = ()) -> None:
-        """Write the entries, except those of objects that are ``left``: one PutItem each."""
+        """Write the entries, except for objects that are ``left``: one PutItem each."""
         held, self._held = self._held, []
         for modeladmin, obj, message in held:
             if (type(obj), str(obj.pk)) not in left:
@@ -213,7 +213,7 @@ class DeferredEntries:
 
 @contextmanager
 def defer_entries(request: HttpRequest) -> Iterator[DeferredEntries]:
-    """Hold back what ``log_deletions()`` writes, until ``Deferred.write()`` is called."""
+    """Delay the entries of ``log_deletions()`` until ``DeferredEntries.write()`` is called."""
     before, held = request.__dict__.get(_DEFERRED), DeferredEntries()
     request.__dict__[_DEFERRED] = held
     try:
@@ -230,7 +230,7 @@ def write_entry(request: HttpRequest, obj: models.Model, action_flag: int, messa
 
 
 def write_deletion(request: HttpRequest, model: type[models.Model], key: str, name: str, message: str) -> None:
-    """Write the entry of a deletion of an object that need not be there any more."""
+    """Write the entry for the deletion of an object that may already be gone."""
     values = {"user_id": request.user.pk, "object_id": key, "object_repr": name[:200], "action_flag": DELETION}
     if is_in_dynamodb():
         from dynamo_single.admin.log import LogEntry
@@ -245,10 +245,10 @@ def write_deletion(request: HttpRequest, model: type[models.Model], key: str, na
 
 
 class LoggedModelAdmin(_Base[M]):
-    """A ``ModelAdmin``, of any model, that logs where the users are."""
+    """A ``ModelAdmin`` of any model that writes its log where the users are stored."""
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
-        """Django's, with the values of each changed field before and after."""
+        """Return Django's message with the old and new values of each changed field."""
         message: Any = super().construct_change_message(request, form, formsets, add)
         if add or not isinstance(message, list):
             return message
@@ -267,17 +267,17 @@ class LoggedModelAdmin(_Base[M]):
         return write_entry(request, obj, CHANGE, message)
 
     def log_deletions(self, request: HttpRequest, queryset: Iterable[Any]) -> Any:
-        """Log that objects will be deleted: one PutItem each, sent when the deletion has succeeded.
+        """Log that objects will be deleted: one PutItem each, sent after the deletion has succeeded.
 
-        Django calls this before it deletes, and its rollback takes the entry back if that fails. DynamoDB takes nothing
-        back, so the entries wait for the end of the view's ``atomic()`` block.
+        Django calls this before it deletes, and its rollback removes the entry if that fails. DynamoDB does not roll
+        back, so that the entries wait for the end of the view's ``atomic()`` block.
         """
         if hasattr(ModelAdmin, "log_deletion") and type(self).log_deletion is not LoggedModelAdmin.log_deletion:
             return [self.log_deletion(request, obj, str(obj)) for obj in queryset]
         return self._log_deletions(request, queryset)
 
     def log_deletion(self, request: HttpRequest, obj: Any, object_repr: str) -> Any:
-        """Log that an object will be deleted; before Django 6.0 ``log_deletions()`` calls an override of it."""
+        """Log that an object will be deleted. Before Django 6.0, ``log_deletions()`` calls an override of this."""
         return self._log_deletions(request, [obj])
 
     def _log_deletions(self, request: HttpRequest, objects: Iterable[Any]) -> Any:
@@ -287,7 +287,7 @@ class LoggedModelAdmin(_Base[M]):
         if not is_in_dynamodb():
             return self._write_deletions_in_sql(request, objects)
         for obj in objects:
-            # Copied, because a deletion changes the object.
+            # A deletion changes the object, so that a copy is needed.
             entry = partial(self._write_deletion, request, copy.copy(obj), self.deletion_message(obj))
             transaction.on_commit(entry, using=router.db_for_write(self.model))
         return None
@@ -301,16 +301,16 @@ class LoggedModelAdmin(_Base[M]):
     def _write_deletions_in_sql(self, request: HttpRequest, objects: Any) -> Any:
         from django.contrib.admin.models import LogEntry
 
-        # As in Django, whose own method warns of log_deletion() before 6.0.
+        # As in Django, whose own method warns about log_deletion() before 6.0.
         user: Any = request.user
         return LogEntry.objects.log_actions(user_id=user.pk, queryset=objects, action_flag=DELETION)
 
     def deletion_message(self, obj: models.Model) -> str:
-        """What the log says about a deletion."""
+        """Return the log message of a deletion."""
         return ""
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, object] | None = None) -> Any:
-        """An object's log: one Query on the log's index, and one BatchGetItem for the users."""
+        """Show an object's log: one Query on the log's index, and one BatchGetItem for the users."""
         if not is_in_dynamodb():
             return super().history_view(request, object_id, extra_context)
         obj = self.get_object(request, unquote(object_id))

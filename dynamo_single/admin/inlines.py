@@ -1,4 +1,9 @@
-"""Inlines for children that live in DynamoDB."""
+"""Inlines for children that are stored in DynamoDB.
+
+Django shows a form for each child. A page with more inputs than ``DATA_UPLOAD_MAX_NUMBER_FIELDS`` returns a bad request
+(400) when it is submitted, after the user has entered everything. Such inlines are therefore left out of a form:
+https://docs.djangoproject.com/en/stable/ref/settings/#data-upload-max-number-fields
+"""
 
 from __future__ import annotations
 
@@ -23,15 +28,9 @@ from dynamo_single.admin.viewing.rows import VisibleRows, all_rows, only_visible
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.orm.schema.types import DynamoModel
 
-# Leave inlines out of a form if the page cannot show their rows and submit them in one request.
-#
-# Django shows a form for each child. A page with more inputs than ``DATA_UPLOAD_MAX_NUMBER_FIELDS`` is answered with
-# a 400 when it is sent, after everything was entered:
-# https://docs.djangoproject.com/en/stable/ref/settings/#data-upload-max-number-fields
-
 #: The template that replaces the rows.
 TEMPLATE = "dynamo_single/admin/left_out.html"
-#: The suffix of the hidden input by which a submitted form tells that it did not show the rows.
+#: The suffix of the hidden input with which a submitted form reports that it did not show the rows.
 _MARK = "LEFT_OUT"
 #: The additional inputs of a form: the management form of a formset, or the buttons and the token of the page.
 _BESIDE = 5
@@ -44,7 +43,7 @@ def limit_of(inline: object) -> int | None:
 
 
 def read_rows(formset: Any, inline: object) -> None:
-    """Read up to one row more than the inline shows, for a formset that is shown: a Query for each megabyte."""
+    """Read at most one row more than the inline shows: a Query for each megabyte."""
     limit, queryset = limit_of(inline), all_rows(formset)
     if limit is None or formset.is_bound or not is_stored_in_dynamodb(formset.model):
         return

@@ -1,6 +1,6 @@
 """The admin's log for users in DynamoDB.
 
-It is imported only if users are there, after apps are loaded. ``history`` writes its entries.
+It is imported only if users are stored there, after apps are loaded. ``history`` writes its entries.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ def _second_index() -> str | None:
     try:
         indexes = table_settings().indexes
     except ConfigurationError:
-        # Reported in one line where this app begins, which the admin's may come before.
+        # Reported in one line when this app starts. The admin's app may start earlier.
         return None
     return next((name for name in indexes if name != "gs1"), None)
 
 
-#: The index that lists the entries of all users: the table's second one, if it has one.
+#: The index that lists the entries of all users: the table's second index, if it has one.
 TIME_INDEX: Final = _second_index()
 
 
 def readable_message(message: list[dict[str, Any]], text: str) -> str:
-    """A message for people: Django's text of it, and below it the values."""
+    """Return a message for users: Django's text, followed by the values."""
     lines = [
         _of(changed)
         + gettext('%(field)s: from "%(before)s" to "%(after)s"')
@@ -49,12 +49,12 @@ def readable_message(message: list[dict[str, Any]], text: str) -> str:
 
 
 def _of(changed: dict[str, Any]) -> str:
-    """Whose values they are, of a row of an inline."""
+    """Return the name of the inline row that the values belong to."""
     return f"{gettext(changed['name'])} “{changed['object']}”, " if "object" in changed else ""
 
 
 class LogEntryManager(models.Manager["LogEntry"]):
-    """Django's manager of the log, by its one method."""
+    """Django's manager of the log, with its only method."""
 
     def log_actions(
         self,
@@ -65,7 +65,7 @@ class LogEntryManager(models.Manager["LogEntry"]):
         *,
         single_object: bool = False,
     ) -> LogEntry | list[LogEntry]:
-        """Write an entry for each object: one PutItem each; the list of them, or with ``single_object`` the only one.
+        """Write an entry for each object: one PutItem each. Return their list, or with ``single_object`` the only one.
 
         ``change_message`` is a text, or a list as ``ModelAdmin`` constructs it.
         """
@@ -85,10 +85,10 @@ class LogEntryManager(models.Manager["LogEntry"]):
 
 
 class LogEntry(models.Model):
-    """One action of one user: the twin of Django's ``LogEntry``, read newest first.
+    """One action of one user, like Django's ``LogEntry``, read newest first.
 
-    A user's entries are one partition, "recent actions" one Query; an object's history is one Query on ``gs1``, and the
-    entries of all users, by their time, one on the table's second index, if it has one.
+    The entries of a user are one partition, and "recent actions" sends one Query. The history of an object is one Query
+    on ``gs1``. The entries of all users by time are one Query on the table's second index, if it has one.
     """
 
     user: Any = models.ReferenceAttribute(
@@ -117,7 +117,7 @@ class LogEntry(models.Model):
         verbose_name_plural = _("log entries")
         ordering = ("-action_time",)
 
-    # What the admin's templates ask of an entry is Django's own: it needs the attributes above and ``content_type``.
+    # The admin's templates use these methods of Django, which need the attributes above and ``content_type``.
     __str__ = DjangoLogEntry.__str__
     is_addition = DjangoLogEntry.is_addition
     is_change = DjangoLogEntry.is_change
@@ -125,7 +125,7 @@ class LogEntry(models.Model):
     get_admin_url = DjangoLogEntry.get_admin_url
 
     def get_change_message(self) -> str:
-        """What was changed, from what to what."""
+        """Return the changed fields with their old and new values."""
         text: str = DjangoLogEntry.get_change_message(self)  # type: ignore[arg-type]  # it reads one attribute
         try:
             message = json.loads(self.change_message)
@@ -135,12 +135,12 @@ class LogEntry(models.Model):
 
     @property
     def content_type(self) -> Any:
-        """The object's model, as a content type that is stored nowhere; ``None`` if the model is gone."""
+        """The object's model as an unsaved content type, or ``None`` if the model is gone."""
         try:
             return content_types.unsaved_content_type(apps.get_model(self.object_type))
         except LookupError:
             return None
 
     def get_edited_object(self) -> Any:
-        """The object that the entry is about: one GetItem."""
+        """Return the object of the entry: one GetItem."""
         return apps.get_model(self.object_type)._base_manager.get(pk=self.object_id)

@@ -14,10 +14,10 @@ __all__ = ["LoginRequiredMiddleware"]
 
 
 class LoginRequiredMiddleware(DjangoMiddleware):
-    """Use it instead of Django's in ``MIDDLEWARE``: while DynamoDB is away, admin pages respond with their own 503.
+    """Use it in ``MIDDLEWARE`` instead of Django's: admin pages return their own 503 page without DynamoDB.
 
-    Django's middleware loads the user before it calls the view, so the view cannot handle an error of that request.
-    On other pages the error is raised, as a project's own views would raise it.
+    Django's middleware loads the user before it calls the view, so that the view cannot handle an error of that
+    request. On other pages the error is raised, as a project's own views would raise it.
     """
 
     def process_view(

@@ -1,4 +1,4 @@
-"""``DynamoModelAdmin``: Django's ``ModelAdmin`` for a model that lives in DynamoDB."""
+"""``DynamoModelAdmin``: Django's ``ModelAdmin`` for a model that is stored in DynamoDB."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ else:
     _Base = LoggedModelAdmin
 
 
-#: What a list is refused with before a request is sent, or because more matches than may be looked at.
+#: The errors of an unsupported list: before a request is sent, or because there are too many matches to read.
 REFUSED_LISTS = (NotSupported, UnknownField)
 
 
@@ -75,23 +75,23 @@ class DynamoModelAdmin(
     ReferencesMixin,
     _Base[M],
 ):
-    """The admin of a model that lives in DynamoDB; options are those of Django's ``ModelAdmin``.
+    """The admin of a model that is stored in DynamoDB, with the options of Django's ``ModelAdmin``.
 
-    Without ``ordering`` a list comes in the order of the key that answers it. Up to ``list_max_in_memory`` rows are
-    read to answer what no key does: any order, ``search_fields`` as in Django, filters, facets and dates. Of larger
-    lists a page shows what keys answer. Identifiers and automatic timestamps are shown, and what makes up the primary
-    key can be given only when an object is added.
+    Without ``ordering``, a list has the order of the key that serves it. Up to ``list_max_in_memory`` rows are read for
+    features that no key supports: any order, ``search_fields`` as in Django, filters, facets and dates. A page of a
+    larger list shows what keys support. Identifiers and automatic timestamps are shown, and the attributes of the
+    primary key can only be set when an object is added.
     """
 
     paginator = KeyPaginator
-    #: How many rows a list reads at most to answer in memory what no key answers; ``0`` for none.
+    #: The most rows that a list reads into memory for features that no key supports; ``0`` for none.
     list_max_in_memory = 2000
-    #: How many items somebody who looks through a larger list may read; ``0`` if that is not offered.
+    #: The most items that a scan of a larger list may read; ``0`` disables scans.
     list_scan_budget = 100_000
-    #: How many rows a page may have by choice, besides ``list_per_page``.
+    #: The page sizes that users can choose, in addition to ``list_per_page``.
     list_page_sizes: Sequence[int] = (25, 100, 200)
     show_full_result_count = False
-    #: Whether a form is refused if its object was written since it was shown; the model needs a ``VersionAttribute``.
+    #: Whether a form is rejected if its object has changed since it was shown; the model needs a ``VersionAttribute``.
     check_version = False
 
     if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class DynamoModelAdmin(
     else:
 
         def get_queryset(self, request: HttpRequest) -> Any:
-            """Django's; while a list is made, one that may be answered of the rows that its page holds."""
+            """Return Django's queryset. While a list is shown, it can use the rows in memory."""
             return in_memory.with_cache(request, self, super().get_queryset(request))
 
     def __init__(self, model: Any, admin_site: Any) -> None:
@@ -110,16 +110,16 @@ class DynamoModelAdmin(
             self.form = saving.versioned_form(self.form, model)
         if trash.has_trash(model) and self.delete_selected_confirmation_template is None:
             name = "dynamo_single/admin/delete_selected.html"
-            self.delete_selected_confirmation_template = name  # type: ignore[misc]  # a class's to the stubs
+            self.delete_selected_confirmation_template = name  # type: ignore[misc]  # a class variable in the stubs
 
     def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[KeyChangeList]:
-        """The list page's class."""
+        """Return the class of the list page."""
         return KeyChangeList
 
     def get_actions(self, request: HttpRequest, action_location: object = None) -> Any:
-        """In the list of the trash: restore, and delete for good; elsewhere what is declared.
+        """Return the actions: restore and delete permanently in the list of the trash, otherwise the declared ones.
 
-        Since 6.1 Django asks for the actions of a place: the list, or an object's own page.
+        Since 6.1, Django passes the location of the actions: the list or an object's own page.
         """
         actions: dict[str, Any] = super().get_actions(request, **_placed(action_location))
         if not trash.has_trash(self.model) or not shows_trash(request):
@@ -137,7 +137,7 @@ class DynamoModelAdmin(
     def response_action(
         self, request: HttpRequest, queryset: Any, action_location: object = None
     ) -> HttpResponse | None:
-        """Run an action; a refusal is a message, on an object's own page (since Django 6.1) as on the list."""
+        """Run an action. A rejection is a message, on the list and on an object's own page (since Django 6.1)."""
         is_for_good = trash.has_trash(self.model) and shows_trash(request)
         try:
             chosen = in_memory.action_rows(request, self, queryset)
@@ -153,7 +153,7 @@ class DynamoModelAdmin(
             return HttpResponseRedirect(request.get_full_path())
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """What has every word in one of ``search_fields``; of more rows than are held, what keys find by the text."""
+        """Return the rows with every word in one of ``search_fields``; above the bound, what keys find by the text."""
         fields = [str(name) for name in without_secrets(self, self.get_search_fields(request))]
         text = search_term.strip()
         if not fields or not text:
@@ -163,23 +163,23 @@ class DynamoModelAdmin(
         return search.search_by_keys(queryset, fields, text)[0], False
 
     def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> FormField | None:
-        """Django's; permissions are chosen from two searched lists."""
+        """Return Django's form field. Permissions are chosen from two searchable lists."""
         if isinstance(db_field, PermissionsField):
             kwargs = {"widget": PermissionsFilter(db_field.verbose_name), **kwargs}
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_changelist_formset(self, request: HttpRequest, **kwargs: object) -> Any:
-        """The formset of ``list_editable``, which takes the rows in the order that they have."""
+        """Return the formset of ``list_editable``, which keeps the order of the rows."""
         given: Any = kwargs.get("formset")
         return super().get_changelist_formset(request, **{**kwargs, "formset": in_lists_order(given)})
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
-        """The list; a page that says why if no key answers it."""
+        """Show the list, or a page with the reason if no key supports it."""
         in_memory.share_rows(request)
         try:
             response = super().changelist_view(request, extra_context)
             refused.use_list_template(response)
-            # What a template asks while it is rendered can be refused as well.
+            # A query that the template sends while it is rendered can be rejected too.
             return with_error_page(response, REFUSED_LISTS, functools.partial(refused.refused_page, self, request))
         except UnreadableItem:
             raise
@@ -192,7 +192,7 @@ class DynamoModelAdmin(
             return HttpResponseRedirect(request.get_full_path())
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> M | None:
-        """The object, in the trash or not: one strongly consistent GetItem by its ``pk``."""
+        """Return the object, even from the trash: one strongly consistent GetItem by its ``pk``."""
         queryset: Any = self.get_queryset(request)
         if trash.has_trash(self.model):
             queryset = queryset.with_visibility("all")
@@ -208,21 +208,21 @@ class DynamoModelAdmin(
         return found
 
     def has_change_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
-        """As in Django; what is in the trash can only be looked at, restored or deleted for good."""
+        """Return what Django does, and False in the trash: objects there can only be viewed, restored or deleted."""
         return not trash.is_deleted(obj) and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
-        """As in Django; for what is in the trash, the permission to delete for good."""
+        """Return what Django does; for objects in the trash, the permission to delete permanently."""
         if trash.is_deleted(obj):
             return self.has_hard_delete_permission(request, obj)
         return super().has_delete_permission(request, obj)
 
     def has_restore_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
-        """Whether the user may take objects out of the trash."""
+        """Return whether the user may restore objects from the trash."""
         return self._has_permission(request, "restore")
 
     def has_hard_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
-        """Whether the user may delete for good what is in the trash."""
+        """Return whether the user may permanently delete objects in the trash."""
         return self._has_permission(request, "hard_delete")
 
     def _has_permission(self, request: HttpRequest, action: str) -> bool:
@@ -230,7 +230,7 @@ class DynamoModelAdmin(
         return bool(user.has_perm(f"{self.opts.app_label}.{get_permission_codename(action, self.opts)}"))
 
     def get_readonly_fields(self, request: HttpRequest, obj: M | None = None) -> tuple[Any, ...]:
-        """The declared ones, what the app sets itself, and for an existing object what makes up its primary key."""
+        """Return the declared fields, those that the app sets, and for an existing object those of its primary key."""
         declared = super().get_readonly_fields(request, obj)
         automatic = self._automatic(obj)
         if obj is None:
@@ -263,7 +263,7 @@ class DynamoModelAdmin(
         return {*map(str, flatten_fieldsets([(None, {"fields": self.fields})]))} if self.fields else set()
 
     def get_fields(self, request: HttpRequest, obj: M | None = None) -> Any:
-        """The declared ones, or all: what an existing object belongs to first, what the app sets itself last."""
+        """Return the declared fields, or all: for an existing object those of its key first, automatic ones last."""
         names = list(super().get_fields(request, obj))
         if self.fields or obj is None:
             return names
@@ -271,7 +271,7 @@ class DynamoModelAdmin(
         return [*(name for name in chosen if name in names), *(name for name in names if name not in chosen)]
 
     def get_fieldsets(self, request: HttpRequest, obj: M | None = None) -> Any:
-        """The declared ones; to who may only look, sets are shown by their members."""
+        """Return the declared fieldsets. Users who may only view see sets as their members."""
         declared = super().get_fieldsets(request, obj)
         if obj is None:
             return declared
@@ -280,7 +280,7 @@ class DynamoModelAdmin(
         return with_members(self.opts, saving.without_hidden_field(declared), site_secrets(self))
 
     def get_formset_kwargs(self, request: HttpRequest, obj: M, inline: Any, prefix: str) -> dict[str, object]:
-        """As in Django; a new object has no children yet, so none are looked for; of one in the trash, those there."""
+        """Return Django's arguments without a query for a new object; in the trash, with the deleted children."""
         parameters: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if obj._state.adding:
             parameters["queryset"] = parameters["queryset"].none()
@@ -289,7 +289,7 @@ class DynamoModelAdmin(
         return parameters
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """What an address gives a new object's form; moments are read, as Django's widget for them fails at text."""
+        """Return the initial values in the address, with datetimes parsed: Django's widget does not accept text."""
         found: dict[str, Any] = super().get_changeform_initial_data(request)
         for field in self.opts.concrete_fields:
             if isinstance(field, models.DateTimeField) and isinstance(found.get(field.name), str):
@@ -312,7 +312,7 @@ class DynamoModelAdmin(
             trash_page.show_trash_page(self, request, obj, response)
 
     def get_urls(self) -> list[URLPattern]:
-        """Django's, and the one that restores."""
+        """Return Django's addresses and the restore view's."""
         if not trash.has_trash(self.model):
             return super().get_urls()
         name = f"{self.opts.app_label}_{self.opts.model_name}_restore"
@@ -320,17 +320,17 @@ class DynamoModelAdmin(
         return [path("<path:object_id>/restore/", view, name=name), *super().get_urls()]
 
     def restore_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        """Take an object out of the trash: POST only."""
+        """Restore an object from the trash (POST only)."""
         return trash.restore_view(self, request, object_id)
 
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
-        """The objects, and below each one the children that go along, for which the same permissions are asked."""
+        """Return the objects and their cascading children, with the permissions that are missing."""
         return trash.deleted_objects(self, request, objs)
 
     def shown_in_list(self, obj: M) -> str:
-        """The object's kind and name, with a link to its page."""
+        """Return the object's kind and name, with a link to its page."""
         name = capfirst(self.opts.verbose_name)
         try:
             return format_html('{}: <a href="{}">{}</a>', name, trash.change_url(self, obj), obj)
@@ -338,13 +338,13 @@ class DynamoModelAdmin(
             return format_html("{}: {}", name, obj)
 
     def deletion_message(self, obj: Any) -> str:
-        """What the log says about a deletion."""
+        """Return the log message of a deletion."""
         if not trash.has_trash(self.model):
             return ""
         return str(trash.DELETED if trash.is_deleted(obj) else trash.MOVED)
 
     def delete_model(self, request: HttpRequest, obj: M) -> None:
-        """Delete an object: into the trash first, from there for good."""
+        """Delete an object: move it to the trash, or delete it permanently from there."""
         trash.delete(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
@@ -359,14 +359,14 @@ class DynamoModelAdmin(
         extra_tags: str = "",
         fail_silently: bool = False,
     ) -> None:
-        """Add a message; what went to the trash was not deleted, whatever Django says about it."""
+        """Add a message. After a move to the trash, it replaces Django's message about a deletion."""
         message = trash.trash_message(request, message, level)
         super().message_user(request, message, level, extra_tags, fail_silently)
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, object] | None = None
     ) -> HttpResponse:
-        """Ask, then delete; if another writer was there in between, say so."""
+        """Show the confirmation page, then delete; report a concurrent change."""
         try:
             return super().delete_view(request, object_id, extra_context)
         except UnreadableItem:
@@ -376,7 +376,7 @@ class DynamoModelAdmin(
             return HttpResponseRedirect(request.get_full_path())
 
     def render_delete_form(self, request: HttpRequest, context: dict[str, object]) -> Any:
-        """The page that asks, in words that say whether the object goes to the trash or for good."""
+        """Return the confirmation page, which says whether the object goes to the trash or is deleted permanently."""
         response: Any = super().render_delete_form(request, context)
         if trash.has_trash(self.model) and self.delete_confirmation_template is None:
             response.template_name = "dynamo_single/admin/delete.html"
@@ -389,5 +389,5 @@ def _has_times(model: type[DynamoModel]) -> bool:
 
 
 def _placed(action_location: object) -> dict[str, Any]:
-    """The place of actions as Django's methods take it; before 6.1 they do not take one."""
+    """Return the location of actions as an argument of Django's methods, which accept none before 6.1."""
     return {} if action_location is None else {"action_location": action_location}

@@ -1,4 +1,10 @@
-"""Fields of references in the forms of model admins and inlines, and the addresses of objects on the site."""
+"""Fields of references in the forms of model admins and inlines, and the addresses of objects on the site.
+
+Django reads the object of each reference in each submitted form, and then checks that it exists. A field that shows the
+object next to its key reads it for each form, and choices are read for each row of an inline or editable list. Here the
+forms of a request share their reads: each form registers its references when it is created, and the first form that
+needs an object reads all of them. Forms that need the same choices share those that the first one has read.
+"""
 
 from __future__ import annotations
 
@@ -32,22 +38,16 @@ if TYPE_CHECKING:
     from django.forms.renderers import BaseRenderer
 
 
-# The referenced objects of a request's forms, which are read once and in batches.
-#
-# Django reads the object of each reference in each submitted form, and checks once more that it exists; a field that
-# shows the object next to its key reads it for each form. Here each form registers its references when it is created,
-# and the first form that needs an object causes all to be read. This part does not depend on the purpose of the forms.
-
 F = TypeVar("F")
 
-#: The name of what a request has read, in its ``__dict__``: it ends with the request, so that it is never stale.
+#: The key of the shared objects in a request's ``__dict__``: they end with the request, so that they never get stale.
 _REFERRED = "_dynamo_single_referred"
-#: How many keys are read by one call, which sends a BatchGetItem for each hundred; ``in_bulk()`` takes 10,000.
+#: The most keys of one call, which sends a BatchGetItem for each hundred; ``in_bulk()`` accepts 10,000.
 _MAX_KEYS = 1000
 
 
 class _KeyedObjects:
-    """What one question gave: the keys that forms have and that were asked for, as texts, and the objects by theirs."""
+    """The objects of one queryset: the keys that forms contain, those that have been read, and the objects found."""
 
     def __init__(self) -> None:
         self.wanted: dict[str, None] = {}
@@ -57,8 +57,7 @@ class _KeyedObjects:
     def read(self, queryset: QuerySet[DynamoModel], keys: list[str]) -> None:
         """Read objects by their keys: one BatchGetItem for each hundred.
 
-        What is no key of the model is left to the form that has it, which asks for it by itself and says so; so are all
-        where one of them cannot be asked for.
+        A form itself reports a text that is not a key of the model. If any key cannot be read, each form reads its own.
         """
         self.asked.update(keys)
         values = []
@@ -82,16 +81,16 @@ class ReferencedObjects:
         self._answers: list[tuple[type[DynamoModel], object, _KeyedObjects]] = []
 
     def want(self, queryset: QuerySet[DynamoModel], key: object) -> None:
-        """Note that a form refers to an object of a queryset, which is read along with others of it; sends nothing."""
+        """Register that a form refers to an object of a queryset, to be read together with others. Sends no request."""
         answers = None if key in (None, "") else self._answers_of(queryset)
         if answers is not None:
             answers.wanted[str(key)] = None
 
     def find(self, queryset: QuerySet[DynamoModel], key: object) -> DynamoModel | None:
-        """The object of this key that a queryset gives, read along with all of it that forms refer to.
+        """Return the queryset's object with this key, read together with all others that forms refer to.
 
-        ``None`` if it was not among what a batch gave: it is not there, or nothing else is wanted. Then it is asked for
-        by itself.
+        Returns ``None`` if it was not in a batch: it does not exist, or no other object is needed. The form then reads
+        it.
         """
         answers = self._answers_of(queryset)
         if answers is None:
@@ -102,25 +101,25 @@ class ReferencedObjects:
         return answers.found.get(str(key))
 
     def keep(self, queryset: QuerySet[DynamoModel], obj: DynamoModel | None) -> None:
-        """Note an object that a form has read by itself."""
+        """Store an object that a form has read itself."""
         answers = self._answers_of(queryset)
         if answers is not None and obj is not None:
             answers.asked.add(str(obj.pk))
             answers.found[str(obj.pk)] = obj
 
     def is_there(self, model: type[DynamoModel], key: object) -> bool:
-        """Whether an object of this key was read for this request, by whatever queryset; sends nothing."""
+        """Return whether an object with this key was read for this request by any queryset. Sends no request."""
         return any(each is model and str(key) in answers.found for each, _, answers in self._answers)
 
     def _answers_of(self, queryset: QuerySet[DynamoModel]) -> _KeyedObjects | None:
-        # A project's own get() is called for each key, as Django would.
+        # Call a project's own get() for each key, as Django would.
         if type(queryset).get is not QuerySet.get or queryset.query.is_sliced:
             return None
         try:
-            # In whatever order: a key gives one object.
+            # The order does not matter: a key identifies one object.
             asked = what_is_asked(queryset.order_by())
         except (NotSupported, UnknownField):
-            return None  # as its own reading says
+            return None  # evaluating it raises the error
         for _model, known, answers in self._answers:
             if known == asked:
                 return answers
@@ -135,9 +134,9 @@ def referenced_objects(request: HttpRequest) -> ReferencedObjects:
 
 
 def with_shared_reads(field: F, request: HttpRequest | None) -> F:
-    """The field of a reference, whose copies in the forms of this request share what they read; sends nothing.
+    """Return the field of a reference. Its copies in the forms of this request share their reads. Sends no request.
 
-    Fields over SQL, those with a ``to_python()`` of their own, and those of a stand-in for a request stay as they are.
+    Fields of SQL models, fields with a custom ``to_python()``, and fields of a stand-in for a request stay as they are.
     """
     if (
         not isinstance(request, HttpRequest)
@@ -148,10 +147,10 @@ def with_shared_reads(field: F, request: HttpRequest | None) -> F:
         or field.to_field_name not in (None, "pk", field.queryset.model._meta.pk.name)
     ):
         return field
-    field.referred = referenced_objects(request)  # type: ignore[attr-defined]  # copied along with the field
+    field.referred = referenced_objects(request)  # type: ignore[attr-defined]  # copied with the field
     own = _WIDGETS.get(type(field.widget))
     if own is not None:
-        # With what Django has told it; the two have one attribute besides.
+        # The new widget keeps Django's settings. Their attributes are otherwise the same.
         widget: Any = copy(field.widget)
         widget.__class__, widget.referred = own, referenced_objects(request)
         field.widget = widget
@@ -159,9 +158,9 @@ def with_shared_reads(field: F, request: HttpRequest | None) -> F:
 
 
 class ReferencesForm(ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """A form of the admin, before a project's: what its references lead to is read once for all forms of the page.
+    """A form of the admin, before a project's form: referenced objects are read once for all forms of the page.
 
-    Fields offer and accept only objects that the ``viewer`` may see, and those that the object refers to already.
+    Fields offer and accept only objects that the ``viewer`` may see, and those that the object already refers to.
     """
 
     #: The site and the request that the form is for.
@@ -175,7 +174,7 @@ class ReferencesForm(ModelForm):  # type: ignore[type-arg]  # not generic at run
         for name, field in self._referring():
             key, widget = self._key_of(name, field), getattr(field.widget, "widget", field.widget)
             field.referred.want(field.queryset, key)
-            if isinstance(widget, _RawKey):  # which names the object whatever the field offers
+            if isinstance(widget, _RawKey):  # shows the object's name for any value of the field
                 field.referred.want(widget.named, key)
             field.to_python = partial(_to_python, field)
 
@@ -188,7 +187,7 @@ class ReferencesForm(ModelForm):  # type: ignore[type-arg]  # not generic at run
                     widget.seen = seen
 
     def full_clean(self) -> None:
-        """Django's; whether what was read is there is not asked once more."""
+        """Validate as Django does, without another check that the referenced objects exist."""
         state: Any = self.instance._state
         setattr(state, IS_KNOWN, self._is_there)
         try:
@@ -202,7 +201,7 @@ class ReferencesForm(ModelForm):  # type: ignore[type-arg]  # not generic at run
         return [(name, field) for name, field in self.fields.items() if hasattr(field, "referred")]
 
     def _key_of(self, name: str, field: Any) -> object:
-        """The key that was sent, or is shown; the form keeps no bound field, as a formset may give it other fields."""
+        """Return the submitted or shown key. The bound field is not cached, since a formset may replace the field."""
         if self.is_bound:
             return field.widget.value_from_datadict(self.data, self.files, self.add_prefix(name))
         return field.prepare_value(self.get_initial_for_field(field, name))
@@ -213,7 +212,7 @@ class ReferencesForm(ModelForm):  # type: ignore[type-arg]  # not generic at run
 
 
 def _to_python(field: Any, value: Any) -> Any:
-    """``ModelChoiceField.to_python()``, of what the request has read or reads for all its forms."""
+    """Return the result of ``ModelChoiceField.to_python()`` from the shared reads of the request."""
     found = field.referred.find(field.queryset, value) if isinstance(value, str) and value else None
     if found is None:
         found = type(field).to_python(field, value)
@@ -222,20 +221,20 @@ def _to_python(field: Any, value: Any) -> Any:
 
 
 class _RawKey(ForeignKeyRawIdWidget):
-    """A field for a key, beside which the object is named."""
+    """An input for a key that also shows the object's name."""
 
     referred: ReferencedObjects
     seen: VisibleObjects | None = None
 
     @property
     def named(self) -> QuerySet[DynamoModel]:
-        """Django's queryset of the objects that it names."""
+        """Django's queryset for the objects' names."""
         queryset: Any = self.rel.model._default_manager.using(self.db)
         found: QuerySet[DynamoModel] = queryset
         return found
 
     def label_and_url_for_value(self, value: object) -> tuple[str, str]:
-        """The object's name and address; as Django's where no batch gave it."""
+        """Return the object's name and address; as in Django if it was not in a batch."""
         obj = self.referred.find(self.named, value)
         if obj is None and self.seen is not None:
             obj = self.named.filter(pk=value).first()
@@ -252,12 +251,12 @@ class _RawKey(ForeignKeyRawIdWidget):
 
 
 class _Autocomplete(AutocompleteSelect):
-    """A select whose one option is what is chosen, until something is searched for."""
+    """A select whose only option is the chosen object until the user searches."""
 
     referred: ReferencedObjects
 
     def optgroups(self, name: str, value: Sequence[str], attr: dict[str, object] | None = None) -> Any:
-        """Django's, of what the request has read or reads for all its forms."""
+        """Return Django's groups from the shared reads of the request."""
         chosen = [self.referred.find(self.choices.queryset, key) for key in value if key]
         if not chosen or None in chosen:
             return super().optgroups(name, value, attr)
@@ -267,7 +266,7 @@ class _Autocomplete(AutocompleteSelect):
 
 
 class _ChosenOnly:
-    """In the place of the choices of a select: the field, and a queryset of which Django takes what is chosen."""
+    """A stand-in for the choices of a select: the field, and a queryset that returns only the chosen objects."""
 
     def __init__(self, field: Any, chosen: list[DynamoModel | None]) -> None:
         self.field = field
@@ -275,29 +274,24 @@ class _ChosenOnly:
         self._chosen = chosen
 
     def using(self, alias: object) -> _ChosenOnly:
-        """Itself."""
+        """Return the same object."""
         return self
 
     def filter(self, **conditions: object) -> list[DynamoModel | None]:
-        """What is chosen, read by the keys that Django asks for."""
+        """Return the chosen objects, which Django looks up by their keys."""
         return self._chosen
 
 
-#: What takes the place of Django's widgets.
+#: The replacements of Django's widgets.
 _WIDGETS: dict[type[Widget], type[Widget]] = {ForeignKeyRawIdWidget: _RawKey, AutocompleteSelect: _Autocomplete}
 
 
-# The choices of references, which all forms of a page share.
-#
-# Django reads the choices of a field for each form: once for each row of an inline or an editable list. Here the forms
-# of one request that need the same objects share what the first of them has read.
-
-#: What a request has read for its choices, in its ``__dict__``: it ends with the request, so that it is never stale.
+#: The key of the shared choices in a request's ``__dict__``: they end with the request, so that they never get stale.
 _CHOICES = "_dynamo_single_choices"
 
 
 class _SharedRows:
-    """The objects of a queryset, read as far as somebody has gone through them, and no object twice."""
+    """The objects of a queryset, read as far as a form has needed them, and each only once."""
 
     def __init__(self, queryset: QuerySet[DynamoModel]) -> None:
         self._queryset = queryset
@@ -308,7 +302,7 @@ class _SharedRows:
         self._rest = iter(read_by_pages(self._queryset))
 
     def __iter__(self) -> Iterator[DynamoModel]:
-        """The objects: one Query for each megabyte that nobody has read before."""
+        """Yield the objects: one Query for each further megabyte."""
         number = 0
         while number < len(self._found) or self._reads_one():
             yield self._found[number]
@@ -320,27 +314,27 @@ class _SharedRows:
         except StopIteration:
             return False
         except Exception:
-            # What was read so far must not pass for all there is.
+            # An interrupted read must not look like the complete list.
             self._begin()
             raise
         return True
 
 
 def read_by_pages(queryset: Any) -> Iterable[DynamoModel]:
-    """As Django's choices read: what is prefetched comes with the whole result only."""
+    """Return the objects as Django's choices read them: prefetching needs the complete result."""
     found: Iterable[DynamoModel] = queryset if queryset._prefetch_related_lookups else queryset.iterator()
     return found
 
 
 class _Choices(ModelChoiceIterator):  # type: ignore[type-arg]  # not generic at run time
-    """Django's choices of a field, of objects that the request has read already or reads for all."""
+    """Django's choices of a field, from the shared objects of the request."""
 
     def __init__(self, request: HttpRequest, field: Any) -> None:
         super().__init__(field)
         self._request = request
 
     def __iter__(self) -> Iterator[Any]:
-        """The empty choice if there is one, and the objects."""
+        """Yield the empty choice if there is one, and the objects."""
         if self.field.empty_label is not None:
             yield "", self.field.empty_label
         for obj in _read(self._request, self.queryset):
@@ -351,7 +345,7 @@ def _read(request: HttpRequest, queryset: Any) -> Iterable[DynamoModel]:
     try:
         asked = what_is_asked(queryset)
     except (NotSupported, UnknownField):
-        return read_by_pages(queryset)  # which says the same, where it is read
+        return read_by_pages(queryset)  # evaluating it raises the error
     reads: list[tuple[object, _SharedRows]] = request.__dict__.setdefault(_CHOICES, [])
     found = next((read for known, read in reads if known == asked), None)
     if found is None:
@@ -361,13 +355,13 @@ def _read(request: HttpRequest, queryset: Any) -> Iterable[DynamoModel]:
 
 
 def with_shared_choices(field: F, request: HttpRequest | None) -> F:
-    """The field of a reference, whose copies in the forms of this request read their choices once; sends nothing.
+    """Return the field of a reference. Its copies in the forms of this request share their choices. Sends no request.
 
-    A form that has another queryset, by ``limit_choices_to`` or by code of a project's own, reads that. Fields over SQL
-    and fields with an iterator of their own stay as they are.
+    A form with another queryset, by ``limit_choices_to`` or custom code, reads its own. Fields of SQL models and fields
+    with a custom iterator stay as they are.
     """
     if (
-        not isinstance(request, HttpRequest)  # a stand-in may live longer than a page, and show what was
+        not isinstance(request, HttpRequest)  # a stand-in may outlive the page and show stale choices
         or not isinstance(field, ModelChoiceField)
         or field.queryset is None
         or not is_stored_in_dynamodb(field.queryset.model)
@@ -379,12 +373,12 @@ def with_shared_choices(field: F, request: HttpRequest | None) -> F:
     return field
 
 
-#: How many objects a select offers at most.
+#: The most objects that a select offers.
 MAX_CHOICES = 2000
 
 
 def is_served_by_keys(queryset: QuerySet[DynamoModel]) -> bool:
-    """Whether keys answer a queryset, in its order too; sends nothing."""
+    """Return whether keys support a queryset and its order. Sends no request."""
     try:
         objects.plan(state_of(queryset))
     except (NotSupported, UnknownField):
@@ -393,7 +387,7 @@ def is_served_by_keys(queryset: QuerySet[DynamoModel]) -> bool:
 
 
 def in_key_order(queryset: QuerySet[DynamoModel]) -> tuple[QuerySet[DynamoModel], bool]:
-    """A queryset in its order if a key serves it, else in that of the key that lists it, and whether there is one."""
+    """Return a queryset in its own order or else that of the key that lists it, and whether such a key exists."""
     if is_served_by_keys(queryset):
         return queryset, True
     unordered = queryset.order_by()
@@ -401,7 +395,7 @@ def in_key_order(queryset: QuerySet[DynamoModel]) -> tuple[QuerySet[DynamoModel]
 
 
 def is_exact(queryset: QuerySet[DynamoModel]) -> bool:
-    """Whether keys express all that a queryset asks, so that nothing is read but what it gives; sends nothing."""
+    """Return whether keys express the complete query, so that no further items are read. Sends no request."""
     try:
         return cached_lists.is_exact(objects.plan(state_of(queryset)))
     except (NotSupported, UnknownField):
@@ -413,15 +407,15 @@ def _key_input() -> TextInput:
 
 
 class BoundedSelect(Select):
-    """A select of at most ``MAX_CHOICES`` objects; of more, nobody could choose, and the key of one is typed."""
+    """A select of at most ``MAX_CHOICES`` objects. Above that, users enter the key."""
 
     def render(
         self, name: str, value: object, attrs: dict[str, object] | None = None, renderer: BaseRenderer | None = None
     ) -> SafeString:
-        """One Query for each megabyte of what there is to choose from, up to the bound."""
+        """Render the widget: one Query for each megabyte of choices, up to the bound."""
         choices = list(islice(iter(self.choices), MAX_CHOICES + 2))
         if len(choices) <= MAX_CHOICES + 1 and not getattr(self.choices, "is_cut", False):
-            # Read once: Django's own would read them again.
+            # They have been read, and Django's method would read them again.
             shown = copy(self)
             shown.choices = choices
             return Select.render(shown, name, value, attrs, renderer)
@@ -429,34 +423,34 @@ class BoundedSelect(Select):
 
 
 class KeysInput(TextInput):
-    """Keys of several objects that are typed, separated by commas."""
+    """An input for the keys of several objects, separated by commas."""
 
     def value_from_datadict(self, data: SentData, files: SentFiles, name: str) -> list[str]:
-        """The keys."""
+        """Return the keys."""
         return [key.strip() for key in (data.get(name) or "").split(",") if key.strip()]
 
     def format_value(self, value: Any) -> str:
-        """The keys in a row."""
+        """Return the keys separated by commas."""
         return ",".join(str(key) for key in value or ())
 
 
 class BoundedSelectMultiple(SelectMultiple):
-    """A select of several of at most ``MAX_CHOICES`` objects; of more, nobody could choose, and keys are typed."""
+    """A multiple select of at most ``MAX_CHOICES`` objects. Above that, users enter keys."""
 
     def render(
         self, name: str, value: Any, attrs: dict[str, object] | None = None, renderer: BaseRenderer | None = None
     ) -> SafeString:
-        """One Query for each megabyte of what there is to choose from, up to the bound."""
+        """Render the widget: one Query for each megabyte of choices, up to the bound."""
         choices = list(islice(iter(self.choices), MAX_CHOICES + 1))
         if len(choices) > MAX_CHOICES or getattr(self.choices, "is_cut", False):
             return _keys_input().render(_typed_name(name), value, attrs, renderer)
-        # Read once: Django's own would read them again.
+        # They have been read, and Django's method would read them again.
         shown = copy(self)
         shown.choices = choices
         return super(BoundedSelectMultiple, shown).render(name, value, attrs, renderer)
 
     def value_from_datadict(self, data: SentData, files: SentFiles, name: str) -> Any:
-        """The keys that were chosen, or typed."""
+        """Return the chosen or entered keys."""
         if _typed_name(name) in data:
             return _keys_input().value_from_datadict(data, files, _typed_name(name))
         return super().value_from_datadict(data, files, name)
@@ -466,7 +460,7 @@ class BoundedFilteredSelect(BoundedSelectMultiple, FilteredSelectMultiple):
     """The same as two lists with a search."""
 
 
-#: What takes the place of Django's widgets.
+#: The replacements of Django's widgets.
 _BOUNDED: dict[type[Widget], type[Widget]] = {
     SelectMultiple: BoundedSelectMultiple,
     FilteredSelectMultiple: BoundedFilteredSelect,
@@ -474,7 +468,7 @@ _BOUNDED: dict[type[Widget], type[Widget]] = {
 
 
 def _typed_name(name: str) -> str:
-    """The name of a field's keys as they are typed, which may themselves have commas where they are chosen."""
+    """Return the name of the input for entered keys: chosen keys may contain commas."""
     return f"{name}_keys"
 
 
@@ -483,16 +477,16 @@ def _keys_input() -> KeysInput:
 
 
 class ReferencesMixin:
-    """What a ``ModelAdmin`` or an inline of a model that lives in DynamoDB is, in front of Django's class."""
+    """The base of a ``ModelAdmin`` or inline for a DynamoDB model, before Django's class."""
 
     view_on_site: Any
     get_field_queryset: Any
     admin_site: Any
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
-        """Django's; where no key lists the objects to choose from, their key is typed, and looked up when it is sent.
+        """Return Django's field. If no key lists the objects, users enter a key, which is looked up on submission.
 
-        Objects come in the order of their own admin if a key serves it, else in that of the key that lists them.
+        Objects have the order of their own admin if a key supports it, otherwise that of the key that lists them.
         """
         django: Any = super()
         name = {"name": db_field.remote_field.model._meta.verbose_name}
@@ -504,16 +498,16 @@ class ReferencesMixin:
         offered = self._offered(db_field, request, kwargs, typed)
         field = django.formfield_for_foreignkey(db_field, request, **(offered or kwargs))
         if offered and type(getattr(field, "widget", None)) is Select:
-            # Choices are read when they are shown, so that a form that is sent reads none.
+            # Choices are read when they are shown, so that a submitted form does not read any.
             chosen = BoundedSelect(field.widget.attrs)
             chosen.is_required, chosen.choices = field.widget.is_required, field.widget.choices
             field.widget = chosen
         return with_shared_reads(with_shared_choices(field, request), request)
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
-        """Django's; in the order of the other objects' admin if a key serves it, and typed where no key lists them.
+        """Return Django's field, in the order of the other objects' admin if a key supports it.
 
-        What is typed is looked up when it is sent; keys are separated by commas.
+        If no key lists the objects, users enter keys separated by commas, which are looked up on submission.
         """
         django: Any = super()
         offered = self._offered(db_field, request, kwargs, {"widget": _keys_input()})
@@ -521,13 +515,13 @@ class ReferencesMixin:
         widget: Any = getattr(field, "widget", None)
         bounded = _BOUNDED.get(type(widget))
         if offered and bounded is not None:
-            # With what Django has told it; the two have nothing else.
+            # The new widget keeps Django's settings. Their attributes are otherwise the same.
             field.widget = copy(widget)
             field.widget.__class__ = bounded
         return with_shared_choices(field, request)
 
     def get_changelist_form(self, request: HttpRequest, **kwargs: object) -> Any:
-        """Django's, of a row of ``list_editable``; rows share what their references lead to."""
+        """Return Django's form for a row of ``list_editable``; rows share the objects of their references."""
         django: Any = super()
         form = django.get_changelist_form(request, **{"form": ReferencesForm, **kwargs})
         if issubclass(form, ReferencesForm):
@@ -537,10 +531,10 @@ class ReferencesMixin:
     def _offered(
         self, db_field: Any, request: HttpRequest, given: Mapping[str, object], typed: Mapping[str, object]
     ) -> dict[str, Any]:
-        """What a field of a relation is made with: the objects to choose from, and what is ``typed`` where no key lists
-        them. Nothing where the objects are given, or are in SQL. Sends nothing.
+        """Return the arguments of a relation's field: its objects, and those in ``typed`` if no key lists them.
 
-        In the order of their own admin if a key serves it, else in that of the key that lists them.
+        Returns nothing if the objects are given or stored in SQL. They have the order of their own admin if a key
+        supports it, otherwise that of the key that lists them. Sends no request.
         """
         model: Any = db_field.remote_field.model
         if "queryset" in given or not is_stored_in_dynamodb(model):
@@ -551,7 +545,7 @@ class ReferencesMixin:
         return {**instead, **given, "queryset": listed}
 
     def get_view_on_site_url(self, obj: Any = None) -> str | None:
-        """The object's own address, without the detour over content types."""
+        """Return the object's own address, without the redirect by content types."""
         if obj is None or not self.view_on_site:
             return None
         if callable(self.view_on_site):

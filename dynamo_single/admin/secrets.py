@@ -1,6 +1,6 @@
 """Keep secrets out of the admin's pages and addresses: filters, searches, orders, columns and read-only values.
 
-Code of a project may still filter by any attribute. Editable inputs have the value, since a mask would be saved.
+A project's code may still filter by any attribute. Editable inputs contain the value, since a mask would be saved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 else:
     _Base = object
 
-#: The types of the cache's items, whose values may be anything.
+#: The types of the cache's items. Their values may be anything.
 CACHE_TYPES: Final = frozenset({entries.ENTRY_TYPE, entries.PART_TYPE, entries.GENERATIONS_TYPE})
 _CACHED: Final = frozenset({entries.VALUE, entries.NUMBER, entries.SIGNATURE})
 
@@ -37,7 +37,7 @@ _PREFIXES = "^=@-"
 
 
 def site_secrets(model_admin: Any) -> AlsoSecret | None:
-    """Return what the site of an admin adds to the secrets; ``None`` for a site that cannot add any."""
+    """Return the function with which an admin's site adds secrets; ``None`` for a site without one."""
     found: AlsoSecret | None = getattr(model_admin.admin_site, "is_secret", None)
     return found
 
@@ -49,22 +49,22 @@ def is_secret(model_admin: Any, name: object, model: type[Any] | None = None) ->
     if isinstance(name, OrderBy):
         name = name.expression
     if isinstance(name, F):
-        name = getattr(name, "name", None)  # the stubs lack it
+        name = getattr(name, "name", None)  # missing in the stubs
     if not isinstance(name, str):
         return False
     found, path = model_admin.model if model is None else model, name.lstrip(_PREFIXES)
-    # Anything else is a method or a property, which is code.
+    # Anything else is code: a method or a property.
     is_attribute = secrecy.has(found, path.partition("__")[0])
     return is_attribute and secrecy.lookup_hides(found, path, site_secrets(model_admin))
 
 
 def without_secrets(model_admin: Any, names: Iterable[object] | None) -> list[Any]:
-    """Return the names of an option without those of secrets; callables and classes are a project's own code."""
+    """Return the names of an option without secrets; callables and classes are a project's own code."""
     return [name for name in names or () if not is_secret(model_admin, name)]
 
 
 def list_arguments(request: HttpRequest, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-    """Return the arguments of Django's list without secrets: masked columns, and no filter, date or search by one."""
+    """Return the arguments of Django's list without secrets: masked columns, and no filter, date or search by them."""
     bound = signature(ChangeList).bind(request, *args, **kwargs)
     given = bound.arguments
     model_admin = given["model_admin"]
@@ -81,7 +81,7 @@ def list_arguments(request: HttpRequest, *args: Any, **kwargs: Any) -> tuple[Any
 
 
 def has_secrets(owner: Any, model: type[Any], name: str, values: Iterable[object]) -> bool:
-    """Return whether one of the values of an attribute has a secret in it."""
+    """Return whether one of the values of an attribute contains a secret."""
     also = site_secrets(owner)
     return any(secrecy.hide(model, name, value, also) != value for value in values)
 
@@ -99,12 +99,12 @@ class SecretsMixin(_Base):
         super().__init__(*args, **kwargs)
         if getattr(self, "list_editable", ()):
             kept = without_secrets(self, self.list_editable)
-            self.list_editable = kept  # type: ignore[misc]  # a class's to the stubs
+            self.list_editable = kept  # type: ignore[misc]  # a class variable in the stubs
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
-        """Return whether an address may filter so: as Django does, and not by a secret.
+        """Return whether an address may filter by this lookup: what Django returns, except for secrets.
 
-        The parameter of a project's own ``SimpleListFilter`` is for its code.
+        The parameter of a project's own ``SimpleListFilter`` is passed to its code.
         """
         declared = self.get_list_filter(request) if hasattr(self, "get_list_filter") else ()
         own = {
@@ -119,7 +119,7 @@ class SecretsMixin(_Base):
         return without_secrets(self, super().get_ordering(request))
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Return Django's queryset; an order of the model that names a secret is left out."""
+        """Return Django's queryset without an order of the model that names a secret."""
         found = super().get_queryset(request)
         declared = self.opts.ordering or ()
         if len(kept := without_secrets(self, declared)) == len(declared) or self.get_ordering(request):
@@ -128,7 +128,7 @@ class SecretsMixin(_Base):
 
 
 def mask_column(owner: Any, name: str, model: Any = None) -> Callable[[Any], str]:
-    """Return what shows a mask, and nothing if there is no value."""
+    """Return a callable that shows a mask, or nothing if there is no value."""
 
     def shown(obj: Any) -> Any:
         value = obj
@@ -140,7 +140,7 @@ def mask_column(owner: Any, name: str, model: Any = None) -> Callable[[Any], str
 
 
 def hide_values(owner: Any, model: Any, name: str) -> Callable[[Any], str]:
-    """Return what shows a value with the secrets inside masked."""
+    """Return a callable that shows a value with its secrets masked."""
 
     def shown(obj: Any) -> Any:
         value = secrecy.hide(model, name, getattr(obj, name), site_secrets(owner))
@@ -154,22 +154,22 @@ def hide_values(owner: Any, model: Any, name: str) -> Callable[[Any], str]:
 
 
 def with_label(function: Any, name: str, model: Any) -> Callable[[object], str]:
-    """Return a callable with the label of a field, and the name that Django makes the class of its cell from."""
+    """Return a callable with the label of a field, and with the name from which Django derives the cell's class."""
     fields = {field.name: field for field in (*model._meta.concrete_fields, *model._meta.many_to_many)}
     function.__name__ = name
     function.short_description = fields[name].verbose_name if name in fields else name.replace("_", " ").capitalize()
-    return function  # type: ignore[no-any-return]  # a function with attributes of Django's
+    return function  # type: ignore[no-any-return]  # a function with Django's attributes
 
 
 class Masks:
-    """What is masked of the items of one table; ``also`` is what a site adds to the secrets."""
+    """The masks for the items of one table; ``also`` is the function with which a site adds secrets."""
 
     def __init__(self, also: AlsoSecret | None = None) -> None:
         self._also = also
         self._found: dict[type[DynamoModel], frozenset[str]] = {}
 
     def attributes(self, model: type[DynamoModel] | None) -> frozenset[str]:
-        """Return the Python names of a model's secrets, with the copies that are made of them."""
+        """Return the Python names of a model's secrets, including copies of them."""
         if model is None:
             return frozenset()
         if model not in self._found:
@@ -177,7 +177,7 @@ class Masks:
         return self._found[model]
 
     def hides(self, model: type[DynamoModel] | None, item_type: str, stored: str) -> bool:
-        """Return whether an attribute of an item, by its name in the item, is masked."""
+        """Return whether an attribute of an item, by its stored name, is masked."""
         if item_type in CACHE_TYPES:
             return stored in _CACHED
         return secrecy.is_secret(model, stored, self._also)
@@ -185,22 +185,22 @@ class Masks:
     def masked(
         self, model: type[DynamoModel] | None, item_type: str, item: Mapping[str, Any]
     ) -> dict[str, dict[str, object]]:
-        """Return an item in DynamoDB's JSON without its secrets, at any depth; its keys are unchanged."""
+        """Return an item in DynamoDB's JSON with its secrets masked at any depth; its keys do not change."""
         return {
             name: {"S": MASK} if self.hides(model, item_type, name) else self._inside(model, (name,), value)
             for name, value in item.items()
         }
 
     def inside(self, model: type[Any], name: str, value: object) -> object:
-        """Return a Python value of an attribute without the secrets in it, at any depth."""
+        """Return a Python value of an attribute with its secrets masked at any depth."""
         return secrecy.hide(model, name, value, self._also)
 
     def sort_key(self, alias: str, partition: str, sort: str) -> str:
-        """Return a sort key of a partition without the secrets in it."""
+        """Return a sort key of a partition with its secrets masked."""
         return secrecy.masked_key(alias, partition, sort, self._also)[1]
 
     def log_key(self, partition: str) -> str:
-        """Return a partition key without the ``pk`` of an object whose log it leads to, if that contains a secret."""
+        """Return a partition key of an object's log without the ``pk`` if that contains a secret."""
         return secrecy.masked_log(partition, self._also)
 
     def _inside(self, model: type[DynamoModel] | None, path: Path, value: StoredValue) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The admin site for projects whose users, or whose data, live in DynamoDB."""
+"""The admin site for projects whose users or data are stored in DynamoDB."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from dynamo_single.orm.schema.types import DynamoModel
 if TYPE_CHECKING:
     from dynamo_single.admin.batch_actions import views as jobs
 else:
-    # They have a model, and this module is imported before models can be.
+    # They have a model, and this module is imported before models can be imported.
     jobs = LazyModule("dynamo_single.admin.batch_actions.views")
 
-#: The one place where the core reaches these folders, which are above the admin.
+#: The only place where the core reaches these folders, which are above the admin.
 logbook = LazyModule("dynamo_single.contrib.logbook")
 table_admin = LazyModule("dynamo_single.contrib.table_admin")
 
@@ -47,40 +47,40 @@ logger = logging.getLogger("dynamo_single.admin")
 
 
 class DynamoAdminSite(AdminSite):
-    """Django's site, with its log where the users are, and a page of its own while DynamoDB cannot be reached."""
+    """Django's site with its log stored with the users, and an error page while DynamoDB cannot be reached."""
 
-    #: The form for one's own password. One that has ``takes_request`` is given the request by that name.
+    #: The form for the user's own password. A form with ``takes_request`` gets the request as an argument.
     password_change_form: Any = None
 
     def register(
         self, model_or_iterable: Any, admin_class: type[ModelAdmin[Any]] | None = None, **options: object
     ) -> None:
-        """Register as Django does; if the users live in DynamoDB, an SQL model's admin logs there too."""
+        """Register as Django does. If the users are in DynamoDB, the admin of an SQL model also logs there."""
         if is_in_dynamodb():
             admin_class = _logged(admin_class or ModelAdmin)
         super().register(model_or_iterable, admin_class, **options)
 
     def get_log_entries(self, request: HttpRequest) -> Any:
-        """The log that "recent actions" shows: one Query when it is read."""
+        """Return the log for "recent actions": one Query when it is read."""
         return log_entries() if is_in_dynamodb() else super().get_log_entries(request)
 
     def each_context(self, request: HttpRequest) -> Any:
-        """What every page has: of the log, the entries about objects that the user may see."""
+        """Return the context of every page, with the log entries about objects that the user may see."""
         context = super().each_context(request)
         entries = context.get("log_entries")
         return context if entries is None else {**context, "log_entries": VisibleEntries(self, request, entries)}
 
     def is_secret(self, model: type[DynamoModel], name: str) -> bool:
-        """Return whether the site adds an attribute, by either of its names, to those that are secrets already.
+        """Return whether the site adds an attribute, by either of its names, to the secrets.
 
-        The model is ``None`` for an item of no known type. No site can remove a secret.
+        The model is ``None`` for an item of unknown type. A site cannot remove a secret.
         """
         return False
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[object]:
-        """The models that can be stored and are of use.
+        """Return the models that can be stored and used.
 
-        SQL models are left out where there is no SQL, and ``auth.Group`` where no user can be in such a group.
+        SQL models are omitted in a project without SQL, and ``auth.Group`` if no user can be in such a group.
         """
         apps: list[Any] = super().get_app_list(request, app_label)
         for app in apps:
@@ -94,7 +94,7 @@ class DynamoAdminSite(AdminSite):
         return [*found, *index_entries(self, request, pages)]
 
     def password_change(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
-        """One's own password; ``password_change_form`` is an attribute of Django's site since 6.0."""
+        """Change the user's own password; ``password_change_form`` is an attribute of Django's site since 6.0."""
         from django.contrib.admin.forms import AdminPasswordChangeForm
         from django.contrib.auth import views
 
@@ -112,7 +112,7 @@ class DynamoAdminSite(AdminSite):
         return views.PasswordChangeView.as_view(**defaults)(request)
 
     def get_urls(self) -> list[Any]:
-        """Django's; an address by a content type's number leads nowhere where no SQL database has such numbers."""
+        """Return Django's addresses. An address with a content type's number returns 404 without SQL."""
         urls: list[Any] = super().get_urls()
         for each in urls:
             if getattr(each, "name", None) == "view_on_site":
@@ -120,14 +120,14 @@ class DynamoAdminSite(AdminSite):
         return [*table_admin.urls(self), *logbook.urls(self), *jobs.urls(self), *urls]
 
     def _item_url(self, request: HttpRequest, obj: DynamoModel) -> str:
-        """The address of the page of an object's item; empty if the user may not see it."""
+        """Return the address of an object's item, or an empty string if the user may not see it."""
         address: str = table_admin.item_url_of(self, request, obj)
         return address
 
     def autocomplete_view(self, request: HttpRequest) -> Any:
-        """What a field's search finds, as in a list; where no key answers it, what has the key that is typed.
+        """Return the results of a field's search, as in a list, or the object with the entered key.
 
-        400 where the address itself is wrong.
+        Returns a bad request (400) for an invalid address.
         """
         in_memory.share_rows(request)
         try:
@@ -151,9 +151,9 @@ class DynamoAdminSite(AdminSite):
         panel: Any = table_admin.with_panel
         return panel(self, unavailable_on_error(super().admin_view(shown, cacheable)))
 
-    @method_decorator(login_not_required)  # overriding drops the mark, and LoginRequiredMiddleware asks for it
+    @method_decorator(login_not_required)  # overriding removes the marker that LoginRequiredMiddleware checks
     def login(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
-        """The login page."""
+        """Show the login page."""
         return unavailable_on_error(super().login)(request, extra_context)
 
 
@@ -166,14 +166,14 @@ def _or_missing(site: AdminSite, view: Callable[..., HttpResponseBase]) -> Calla
             raise Http404(_("There are no content types here."))
         try:
             return view(request, content_type_id, object_id)
-        except InvalidValue as error:  # an identifier that no object of ours can have
+        except InvalidValue as error:  # an identifier that no object can have
             raise Http404(str(error)) from error
 
     return guarded
 
 
 def _logged(admin_class: Any) -> Any:
-    """The class with our logging beneath the project's own methods and above Django's."""
+    """Return a class with our logging between the project's own methods and Django's."""
     if issubclass(admin_class, LoggedModelAdmin):
         return admin_class
     bases: Iterable[Any] = (admin_class, LoggedModelAdmin)

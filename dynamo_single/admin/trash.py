@@ -28,7 +28,7 @@ from dynamo_single.orm.write import on_delete, trash
 from dynamo_single.orm.write.trash import DeletionBatch
 from dynamo_single.table.flow import run
 
-#: What only objects in the trash have.
+#: The attributes that only objects in the trash have.
 TRASH_ATTRIBUTES = ("deleted_at", "deleted_with", "purge_at")
 MOVED = gettext_lazy("Moved to the trash.")
 DELETED = gettext_lazy("Deleted for good.")
@@ -37,7 +37,7 @@ FOR_GOOD = gettext_lazy("Delete selected %(verbose_name_plural)s for good")
 
 
 def permanent_deletion(deletion: Any) -> Any:
-    """Django's action that deletes, in words that say that it is for good; a tuple before Django 6.1."""
+    """Return Django's delete action with a label for permanent deletion; it is a tuple before Django 6.1."""
     if isinstance(deletion, tuple):
         return (*deletion[:2], FOR_GOOD)
     return replace(deletion, description=FOR_GOOD, plural_description=FOR_GOOD)
@@ -54,7 +54,7 @@ def is_deleted(obj: object) -> bool:
 
 
 def deleted_with(queryset: QuerySet[DynamoModel], obj: DynamoModel) -> QuerySet[DynamoModel]:
-    """Of a queryset of children, those that went to the trash with an object that is there."""
+    """Return the children of a queryset that went to the trash with an object in the trash."""
     batch = DeletionBatch.of(obj)
     return queryset.with_visibility("deleted").filter(deleted_with=batch.mark, deleted_at=batch.moment)
 
@@ -62,10 +62,10 @@ def deleted_with(queryset: QuerySet[DynamoModel], obj: DynamoModel) -> QuerySet[
 def deleted_objects(
     modeladmin: DynamoModelAdmin, request: HttpRequest, objs: Iterable[DynamoModel]
 ) -> tuple[list[object], dict[str, int], set[str], list[object]]:
-    """What a deletion takes, as Django's confirmation shows it: names, counts, what permission is lacking for.
+    """Return the objects of a deletion for Django's confirmation page: names, counts and missing permissions.
 
-    Objects that go along and that the user may not view are neither named nor counted. Of those that protect an object
-    the kind is named.
+    Dependent objects that the user may not view are neither named nor counted. Hidden objects that protect another one
+    are shown by their kind.
     """
     named: list[Any] = []
     counts: dict[str, int] = {}
@@ -101,7 +101,7 @@ def _dependents(obj: DynamoModel) -> list[DynamoModel]:
 
 
 def _protecting_objects(objects: list[DynamoModel]) -> list[DynamoModel]:
-    """What refers to objects by ``on_delete=PROTECT``: to those that go to the trash, or are deleted for good."""
+    """Return the objects that protect others with ``on_delete=PROTECT`` from the trash or permanent deletion."""
     return run(
         on_delete.protecting_objects(
             objects, trash.live_queries if _goes_to_trash(objects[0]) else purging.child_queries
@@ -133,7 +133,7 @@ def _label(modeladmin: Any, obj: DynamoModel) -> str:
 
 
 def delete(request: HttpRequest, obj: DynamoModel) -> None:
-    """Delete an object: into the trash first, from there for good."""
+    """Delete an object: move it to the trash, or delete it permanently from there."""
     if is_deleted(obj):
         obj.hard_delete()
         return
@@ -154,13 +154,13 @@ def delete_all(modeladmin: DynamoModelAdmin, request: HttpRequest, objects: Iter
         _set_message(request, text % {"count": moved, "items": model_ngettext(modeladmin.opts, moved)})
 
 
-# Django says "was deleted" right after a deletion, in the middle of its views.
+# Django adds "was deleted" right after a deletion, inside its views.
 def _set_message(request: Any, text: str) -> None:
     request._said_of_trash = text
 
 
 def trash_message(request: object, message: object, level: int | str) -> object:
-    """What is shown in the place of a message of success: after a move to the trash, that it was one."""
+    """Return the message for a move to the trash instead of Django's success message."""
     if level != messages.SUCCESS:
         return message
     return request.__dict__.pop("_said_of_trash", message)
@@ -168,7 +168,7 @@ def trash_message(request: object, message: object, level: int | str) -> object:
 
 @action(permissions=["restore"], description=gettext_lazy("Restore selected %(verbose_name_plural)s"))
 def restore_selected(modeladmin: DynamoModelAdmin, request: HttpRequest, queryset: QuerySet[DynamoModel]) -> None:
-    """Restore each object: one request or transaction each; those that are refused are named and stay."""
+    """Restore each object: one request or transaction each. Rejected objects are named and stay in the trash."""
     restored = 0
     for obj in queryset:
         if not modeladmin.has_restore_permission(request, obj):

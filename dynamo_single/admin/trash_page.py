@@ -34,12 +34,12 @@ else:
 
 #: The most children that the page of an object in the trash names.
 _NAMED = 100
-#: The name, in an object's ``__dict__``, of the object that it went to the trash with, once that has been read.
+#: The key, in an object's ``__dict__``, of the object that it went to the trash with, once it has been read.
 _TAKEN_WITH = "_dynamo_taken_with"
 
 
 class ListChecks(ModelAdminChecks):
-    """Django's checks of a ``ModelAdmin``, with that of ``list_display_links`` in spite of additional columns."""
+    """Django's checks of a ``ModelAdmin``, with the check of ``list_display_links`` despite additional columns."""
 
     def _check_list_display_links(self, obj: Any) -> list[CheckMessage]:
         links, django = obj.list_display_links, cast("Any", super())
@@ -59,7 +59,7 @@ class TrashPageMixin(_Base):
     checks_class = ListChecks
 
     def get_list_filter(self, request: HttpRequest) -> Any:
-        """Return the declared filters, and that of the trash if the model has soft delete."""
+        """Return the declared filters, and the trash filter if the model has soft delete."""
         declared = super().get_list_filter(request)
         model: Any = self.model
         return (*declared, TrashFilter) if trash.has_trash(model) else declared

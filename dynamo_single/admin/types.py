@@ -1,6 +1,6 @@
-"""The types of this app's admin and its lists, for the modules below the ones that make them.
+"""The types of this app's admin and its lists, for modules below those that define them.
 
-For type checkers they are base classes that declare the members that these modules use besides Django's; at run time
+For type checkers they are base classes that declare the members that these modules use besides Django's. At run time
 the names are Django's own classes.
 """
 
@@ -23,7 +23,7 @@ Rows = QuerySet[DynamoModel]
 
 
 class MissingPart(Struct, frozen=True):
-    """A part that a page leaves out: its name, and the query that a key would have to support.
+    """A part that a page omits: its name, and the query that a key would have to support.
 
     ``is_counted`` is set if the part is computed from all rows, with or without a key.
     """

@@ -1,1 +1,1 @@
-"""Actions on many objects: in batches, with a page of progress that can be left and resumed. No worker is needed."""
+"""Actions on many objects: in batches, with a progress page that a user can leave and resume. No worker is needed."""

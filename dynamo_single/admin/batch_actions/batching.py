@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     _Base = ModelAdmin[Any]
 else:
-    # They have a model, and this module is imported before models can be.
+    # They have a model, and this module is imported before models can be imported.
     batch_actions_run = LazyModule("dynamo_single.admin.batch_actions.run")
     views = LazyModule("dynamo_single.admin.batch_actions.views")
     _Base = object
 
-#: Objects that an action takes at once, and the most that a job takes.
+#: The most objects of an immediate action, and of a job.
 MAX_IMMEDIATE: Final = 50
 MAX_JOB_OBJECTS: Final = 5000
 
@@ -37,10 +37,10 @@ Action = Callable[[Any, HttpRequest, Any], Any]
 
 
 class BatchActionsMixin(_Base):
-    """A ``ModelAdmin`` whose "delete selected" is a job where many are selected; a project's own is left alone."""
+    """A ``ModelAdmin`` whose "delete selected" becomes a job for many objects. A custom action is not changed."""
 
     def get_actions(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Django's, with that action."""
+        """Return Django's actions with that action."""
         actions: Any = super().get_actions(request, *args, **kwargs)
         entry = actions.get("delete_selected")
         return actions if entry is None else {**actions, "delete_selected": batched_action(entry, "delete")}
@@ -63,10 +63,10 @@ def batched_action(entry: Any, action: str) -> Any:
 def _job_action(function: Action, action: str) -> Action:
     @functools.wraps(function)
     def run(modeladmin: Any, request: HttpRequest, queryset: Any) -> Any:
-        # Django has asked already, and shows what goes along.
+        # Django has already asked, and has shown the objects that are deleted too.
         if "post" in request.POST:
             return function(modeladmin, request, queryset)
-        # All that a list has may be any number; what was selected on its page has been read for that.
+        # "Select all" may include any number of objects. Those of one page have been read.
         chosen = queryset[: MAX_JOB_OBJECTS + 1] if request.POST.get("select_across") == "1" else queryset
         keys = [str(obj.pk) for obj in chosen]
         if len(keys) <= MAX_IMMEDIATE:

@@ -11,19 +11,19 @@ from dynamo_single import clock, models
 
 #: Seconds for which a job can be resumed.
 LIFETIME = 24 * 60 * 60
-#: Failures, and messages of the project's own code, that a job names.
+#: The most failures, and messages of the project's own code, that a job stores.
 MAX_MESSAGES = 100
 #: The time after which another process may repeat a batch that was claimed and not recorded as done.
 CLAIM_TIME = timedelta(seconds=60)
 
 
 class AdminJob(models.Model):
-    """An action on objects of one model, by their keys; ``position`` is how many of them are done.
+    """An action on objects of one model, by their keys; ``position`` is the number of objects that are done.
 
-    ``claimed_at`` is when a process claimed the batch that it is working on. ``stopped`` says why a batch raised an
-    error, and ``said`` contains the messages of the project's own code, by level and text.
+    ``claimed_at`` is when a process claimed the current batch. ``stopped`` contains the error that a batch raised, and
+    ``said`` the messages of the project's own code, by level and text.
 
-    A user's jobs are one partition, in the order in which they were begun. DynamoDB deletes a job some time after it
+    The jobs of a user are one partition, in the order of their creation. DynamoDB deletes a job some time after it
     expires.
     """
 
@@ -52,7 +52,7 @@ class AdminJob(models.Model):
 
     @property
     def is_damaged(self) -> bool:
-        """Return whether the item lacks something that a job needs, as none does that this module has written."""
+        """Whether the item lacks an attribute that every job has."""
         needed = (self.user_key, self.job_id, self.label, self.action, self.created_at, self.expires_at)
         counts = (self.position, self.failed)
         return (
@@ -61,22 +61,22 @@ class AdminJob(models.Model):
 
     @property
     def total(self) -> int:
-        """How many objects there are."""
+        """The number of objects."""
         return len(self.keys)
 
     @property
     def left(self) -> int:
-        """How many of them are not done yet."""
+        """The number of objects that are not done yet."""
         return max(self.total - self.position, 0)
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether all objects are done."""
         return self.position >= self.total
 
     @property
     def is_claimed(self) -> bool:
-        """Return whether a process is working on a batch, and its claim has not lapsed.
+        """Whether a process is working on a batch and its claim has not expired.
 
         The clocks of two machines may differ in either direction.
         """

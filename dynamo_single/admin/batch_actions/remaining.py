@@ -1,4 +1,4 @@
-"""Which objects an action was run on, and what the log says of it."""
+"""The objects that an action still has to process, and the log entries of the processed ones."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from django.http import HttpRequest
 
 from dynamo_single.admin import history, trash
 
-#: The state of the objects that an action works on, of models with a trash.
+#: The visibility of the objects of each action, for models with a trash.
 _STATES: Final = {"delete": "live", "purge": "deleted", "restore": "deleted"}
 
 
 def remaining_rows(request: HttpRequest, modeladmin: Any, action: str, keys: Collection[str]) -> Any:
-    """Return a queryset, already read, of the objects that an action has not been run on.
+    """Return an evaluated queryset of the objects that the action has not processed yet.
 
-    Sends a consistent BatchGetItem for each hundred keys. Objects that ``get_queryset()`` filters out are not in it.
+    Sends a strongly consistent BatchGetItem for each hundred keys. The queryset does not contain objects that
+    ``get_queryset()`` filters out.
     """
     queryset = modeladmin.get_queryset(request).all()
     if trash.has_trash(modeladmin.model):
@@ -30,10 +31,10 @@ def remaining_rows(request: HttpRequest, modeladmin: Any, action: str, keys: Col
 
 @contextmanager
 def log_deletions(request: HttpRequest, modeladmin: Any, action: str) -> Iterator[None]:
-    """Write the log entries of the deletions in the block when they have happened.
+    """Write the log entries of the deletions in the block after the deletions.
 
-    Django logs first, and does not take an entry back if the deletion fails. If the block raises an error, reads which
-    objects are left, and writes the entries of the others.
+    Django logs first, and does not remove an entry if the deletion fails. If the block raises an error, the function
+    reads the remaining objects, and writes the entries of the others.
     """
     with history.defer_entries(request) as entries:
         try:
@@ -47,13 +48,14 @@ def log_deletions(request: HttpRequest, modeladmin: Any, action: str) -> Iterato
 
 
 def complete_log(request: HttpRequest, modeladmin: Any, action: str, keys: Collection[str], since: datetime) -> None:
-    """Log what a process has done that stopped before it logged it.
+    """Log the work of a process that stopped before it logged it.
 
-    Sends a BatchGetItem for each hundred keys, and a Query of the user's log entries since then. If any are missing,
-    sends a Query of each such object's entries, a BatchGetItem for the objects, and a PutItem each. Leaves out what the
-    log has as the work of another user. Nothing else tells who deleted an object, so that one which code outside of the
-    admin deleted since then is logged as the user's. The entry of an object that is gone permanently has the key as its
-    name.
+    Sends a BatchGetItem for each hundred keys, and a Query of the user's log entries since ``since``. If any are
+    missing, it sends a Query of each such object's entries, a BatchGetItem for the objects, and a PutItem each.
+
+    Objects that the log shows as another user's work are omitted. Nothing else stores who deleted an object: if code
+    outside the admin has deleted one in the meantime, it is logged as the user's. The entry of a permanently deleted
+    object has the key as its name.
     """
     flag = history.CHANGE if action == "restore" else history.DELETION
     left = {str(obj.pk) for obj in remaining_rows(request, modeladmin, action, keys)}

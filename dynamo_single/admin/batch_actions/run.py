@@ -1,4 +1,7 @@
-"""Run jobs: create one, claim its next batch, run it, record it as done, and leave out damaged jobs."""
+"""Run jobs: create one, claim its next batch, run and record it, and skip damaged jobs.
+
+A batch calls the hooks of Django's action. Damaged jobs are logged, and pages do not show them.
+"""
 
 from __future__ import annotations
 
@@ -29,24 +32,22 @@ from dynamo_single.table import names
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import get_table
 
-# Run one batch of a job by the hooks that Django's action calls.
-
 logger = logging.getLogger("dynamo_single.admin")
 
-#: What can be done in batches, and the permission that a model's admin is asked for.
+#: The actions that can be run in batches, with the permission that the model's admin checks.
 ACTIONS: Final = {"delete": "delete", "purge": "hard_delete", "restore": "restore"}
 
 
 def is_allowed(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, obj: DynamoModel | None = None) -> bool:
-    """Whether the user may do it now, at all or with an object."""
+    """Return whether the user may run the action now, generally or on an object."""
     return bool(getattr(modeladmin, f"has_{ACTIONS[action]}_permission")(request, obj))
 
 
 class Batch:
     """The next objects of a job, and the hooks that are called with them.
 
-    Objects that are gone, or that ``get_queryset()`` does not return any more, are treated as done. An object that the
-    user may not change, or whose write is refused, is noted and does not stop the others.
+    Objects that are gone, or that ``get_queryset()`` no longer returns, are treated as done. An object that the user
+    may not change, or whose write is rejected, is recorded as a failure, and the others continue.
     """
 
     def __init__(self, request: HttpRequest, modeladmin: Any, job: AdminJob, keys: Sequence[str]) -> None:
@@ -57,10 +58,10 @@ class Batch:
         self._noted: set[str] = set()
 
     def run(self) -> None:
-        """Run the action, and add the objects that are done to ``job.position``.
+        """Run the action, and add the number of processed objects to ``job.position``.
 
-        If a hook raises an error, ``job.stopped`` says so, and the objects that are still there stay to be done. Errors
-        of a table that is not available are raised.
+        If a hook raises an error, ``job.stopped`` contains it, and the remaining objects stay to be processed. Errors
+        of an unavailable table are raised.
         """
         left: list[str] = []
         try:
@@ -113,13 +114,13 @@ class Batch:
         return remaining_rows(self._request, self._admin, self._job.action, self._keys)
 
     def _allowed(self, objects: Any) -> Any:
-        """Return the objects that the user may change, and note the others."""
+        """Return the objects that the user may change, and record the others as failures."""
         allowed = _subset(objects, [obj for obj in objects if self._may(obj)])
         if not allowed or self._job.action == "restore":
             return allowed
         if not any(self._admin.get_deleted_objects(allowed, self._request)[2:]):
             return allowed
-        # One of them is kept, and does not stop the others.
+        # Some are protected. The others can still be deleted.
         return _subset(allowed, [obj for obj in allowed if self._may_go(_subset(allowed, [obj]))])
 
     def _may(self, obj: DynamoModel) -> bool:
@@ -145,7 +146,7 @@ class Batch:
             self._job.failures = [*self._job.failures, [str(obj.pk), name or str(obj), text]]
 
     def _words(self, error: Exception) -> str:
-        """Return the project's own words if it raised them for people, else the kind of error."""
+        """Return the message of a validation or permission error, otherwise the type of the error."""
         if isinstance(error, ValidationError):
             return " ".join(map(str, error.messages))
         if isinstance(error, PermissionDenied):
@@ -155,7 +156,7 @@ class Batch:
 
 
 def _subset(queryset: Any, objects: Sequence[DynamoModel]) -> Any:
-    """The queryset of some of its objects, which are not read again."""
+    """Return a queryset of some of its objects, which are not read again."""
     if len(objects) == len(queryset):
         return queryset
     found = queryset.filter(pk__in=[obj.pk for obj in objects])
@@ -167,14 +168,14 @@ def _keys_of(objects: Any) -> list[str]:
     return [str(obj.pk) for obj in objects]
 
 
-#: Objects of one batch, which are read by one request.
+#: The most objects of one batch, which one request reads.
 BATCH_SIZE: Final = 25
-#: Seconds after which no further batch is begun for one request of a browser.
+#: The number of seconds after which one browser request starts no further batch.
 MAX_SECONDS: Final = 2.0
 
 
 def create_job(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, keys: Sequence[str]) -> AdminJob:
-    """Store a job: one PutItem. Nothing is done yet."""
+    """Store a new job: one PutItem."""
     return AdminJob.objects.create(
         user_key=str(request.user.pk),
         label=modeladmin.opts.label_lower,
@@ -187,9 +188,10 @@ def create_job(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, 
 def run_batches(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> None:
     """Run the next batches for about ``MAX_SECONDS``, or until one raises an error.
 
-    An UpdateItem claims the first batch. Each batch is a BatchGetItem and the requests of the hooks; then an UpdateItem
-    records it as done, and claims the next one. Does not do anything if another process has claimed the batch. Raises
-    ``StaleObject`` if another process claims it in between, or if this one was slower than its claim lasts.
+    An UpdateItem claims the first batch. Each batch sends a BatchGetItem and the requests of the hooks. Then an
+    UpdateItem records it as done and claims the next one. The function does nothing if another process has claimed the
+    batch. It raises ``StaleObject`` if another process claims it in the meantime, or if this process took longer than
+    its claim.
     """
     if not job.left or job.is_claimed:
         return
@@ -217,7 +219,7 @@ def _claim_next(job: AdminJob) -> list[str]:
 
 
 def _keep_messages(request: HttpRequest, job: AdminJob, earlier: int) -> None:
-    """Move the messages of the project's own code to the job: a session cannot hold those of 5,000 objects."""
+    """Move the messages of the project's own code to the job: a session cannot store those of 5,000 objects."""
     request.__dict__.pop("_said_of_trash", None)
     said: list[list[str]] = job.said or []
     for message in [*messages.get_messages(request)][earlier:]:
@@ -228,7 +230,7 @@ def _keep_messages(request: HttpRequest, job: AdminJob, earlier: int) -> None:
 
 
 def _send_message(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> None:
-    """Call ``message_user()`` as Django's action does at its end."""
+    """Call ``message_user()`` as Django's action does at the end."""
     count = job.total - job.failed
     if not count:
         return
@@ -242,14 +244,12 @@ def _send_message(request: HttpRequest, modeladmin: DynamoModelAdmin, job: Admin
     modeladmin.message_user(request, text % found, messages.SUCCESS)
 
 
-# Damaged jobs: they are left out of pages, and logged.
-
-#: What reading an item raises that does not hold what a job has.
+#: The errors of reading an item that is not a valid job.
 DAMAGE_ERRORS: Final = (UnexpectedItem, UnreadableItem)
 
 
 def log_damaged(user_key: str, job_id: str) -> None:
-    """Log that a job is damaged, and what can be done."""
+    """Log that a job is damaged, and how to continue."""
     logger.error(
         "The job pk='ADMINJOB#%s', sk=%r is damaged and cannot be resumed. Choose the objects again that are left, and "
         "delete the item.",
@@ -291,6 +291,6 @@ def newest_jobs(user_key: str, most: int) -> list[AdminJob]:
 
 
 def _key(job: AdminJob) -> tuple[str, str]:
-    """The user and the job, by the key of the item: the attributes may be what is damaged."""
+    """Return the user and the job from the item's key, since its attributes may be damaged."""
     partition, sort = key_of(job._stored or {})
     return partition.partition("#")[2], sort

@@ -23,12 +23,12 @@ from dynamo_single.admin.types import DynamoModelAdmin
 from dynamo_single.admin.viewing.rules import visible_keys
 from dynamo_single.exceptions import InvalidValue, StaleObject
 
-#: Jobs on a page of the list.
+#: The number of jobs on a page.
 SIZE: Final = 20
 
 
 def urls(site: AdminSite) -> list[URLPattern]:
-    """The addresses of a job, and of the list of jobs."""
+    """Return the addresses of a job, and of the list of jobs."""
 
     def page(request: HttpRequest, job_id: str) -> HttpResponseBase:
         return job_page(site, request, job_id)
@@ -38,7 +38,7 @@ def urls(site: AdminSite) -> list[URLPattern]:
 
     shown: Any = site.admin_view(page)
     for alias in connections:
-        # With ATOMIC_REQUESTS the log's entries would be written after the batch is recorded as done.
+        # With ATOMIC_REQUESTS, the log entries would be written after the batch is recorded as done.
         shown = transaction.non_atomic_requests(using=alias)(shown)
     return [
         path("dynamodb/jobs/", site.admin_view(page_of_all), name="dynamodb_jobs"),
@@ -47,13 +47,13 @@ def urls(site: AdminSite) -> list[URLPattern]:
 
 
 def url_of(site: AdminSite, job: AdminJob) -> str:
-    """The address of a job's page."""
+    """Return the address of a job's page."""
     return reverse("admin:dynamodb_job", args=[job.job_id], current_app=site.name)
 
 
 def may_have_jobs(site: AdminSite, request: HttpRequest) -> bool:
-    """Whether the user may do anything that can become a job, with any model; sends nothing."""
-    # Those of a DynamoModelAdmin, which alone asks for this permission.
+    """Return whether the user may run any action that can become a job. Sends no request."""
+    # Only DynamoModelAdmin has this permission.
     admins: list[Any] = [each for each in site._registry.values() if hasattr(each, "has_hard_delete_permission")]
     return any(
         is_allowed(request, each, action)
@@ -63,10 +63,10 @@ def may_have_jobs(site: AdminSite, request: HttpRequest) -> bool:
 
 
 def jobs_page(site: AdminSite, request: HttpRequest) -> HttpResponseBase:
-    """The user's own jobs that have not expired, newest first, ``SIZE`` on a page; nobody sees another one's.
+    """Return the user's own jobs that have not expired, newest first, ``SIZE`` on a page.
 
-    One Query, and one more for each megabyte: a job of 5,000 objects has some 200 KB, and none has more than 400. A
-    damaged job is left out, and the log names it; if it cannot be read at all, one Query more reads the newest others.
+    Sends one Query for each megabyte. A job of 5,000 objects has about 200 KB, and at most 400 KB. A damaged job is
+    skipped and logged. If it cannot be read at all, another Query reads the newest other jobs.
     """
     if request.method not in {"GET", "HEAD"}:
         return HttpResponseNotAllowed(["GET", "HEAD"])
@@ -96,9 +96,9 @@ def _address(cursor: str | None) -> str:
 
 
 def job_page(site: AdminSite, request: HttpRequest, job_id: str) -> HttpResponseBase:
-    """Show a job, or by POST carry it on; for the user who began it alone: to others it is not there.
+    """Show a job, or resume it by POST. Other users than its creator get a 404 response.
 
-    A GetItem; by POST what ``carry_on()`` sends. The rights are asked for again each time.
+    Sends a GetItem, and for POST the requests of ``run_batches()``. The permissions are checked again each time.
     """
     if request.method not in {"GET", "HEAD", "POST"}:
         return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
@@ -111,7 +111,7 @@ def job_page(site: AdminSite, request: HttpRequest, job_id: str) -> HttpResponse
     try:
         run.run_batches(request, modeladmin, job)
     except StaleObject:
-        # Another process has claimed it: what that has done is shown.
+        # Another process has claimed it. The page shows the progress of that process.
         job = _of(request, job_id)
     if request.headers.get("accept") == "application/json":
         state = {"done": job.position, "total": job.total, "failed": job.failed}
@@ -144,7 +144,7 @@ def _admin_of(site: AdminSite, job: AdminJob) -> Any:
 
 
 def _title(site: AdminSite, job: AdminJob) -> str:
-    """What is to be done; empty for a job of other code, whose page is not there."""
+    """Return the title of a job, or an empty string for an unknown action or model."""
     titles = {
         "delete": _("Delete %(count)d %(items)s"),
         "purge": _("Delete %(count)d %(items)s for good"),

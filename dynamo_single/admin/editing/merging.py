@@ -21,31 +21,31 @@ if TYPE_CHECKING:
 else:
     _Base = object
 
-#: The one place where the core reaches this folder, which is above the admin.
+#: The only place where the core reaches this folder, which is above the admin.
 document_forms = LazyModule("dynamo_single.contrib.document_forms")
 
 
 class MergingMixin(_Base):
-    """Has the hidden field of ``MergingModelForm`` in each form of an object that is stored, and may be changed."""
+    """Adds the hidden field of ``MergingModelForm`` to each form of a stored object that the user may change."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.form = _merging_form(self.form)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: object) -> Any:
-        """Django's form of an object; a class that is given is made one that merges."""
+        """Return Django's form for an object. A custom form class is extended to merge."""
         admin: Any = super()
         return _for_viewer(admin.get_form(request, obj, change=change, **_with_merging(obj, kwargs)), self, request)
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: object) -> Any:
-        """Django's formset of an inline; so is the class of its forms."""
+        """Return Django's formset of an inline, with a form class that merges."""
         inline: Any = super()
         formset = inline.get_formset(request, obj, **_with_merging(obj, kwargs))
         _for_viewer(formset.form, self, request)
         return formset
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """The declared ones with the hidden field in the last; without it for who may only look."""
+        """Return the declared fieldsets, with the hidden field in the last one for users who may change the object."""
         declared: Any = super().get_fieldsets(request, obj)
         if obj is None or not self.has_change_permission(request, obj):
             return saving.without_hidden_field(declared, AS_SHOWN)
@@ -53,7 +53,7 @@ class MergingMixin(_Base):
 
 
 def _for_viewer(form: Any, modeladmin: Any, request: HttpRequest) -> Any:
-    """The form's class, which Django has made for this request, with the user whom it is for."""
+    """Set the user of a form class that Django has created for this request."""
     if issubclass(form, ReferencesForm):
         form.viewer = modeladmin.admin_site, request
     return form
@@ -64,21 +64,18 @@ def _with_merging(obj: DynamoModel | None, given: dict[str, object]) -> dict[str
 
 
 def _merging_form(form: object) -> Any:
-    """The form's class with the hidden field; what is no model's form stays, for Django's check to report it."""
+    """Return a form class with the hidden field. Django's check reports a class that is not a model form."""
     if not isinstance(form, type) or issubclass(form, ReferencesForm) or not issubclass(form, BaseModelForm):
         return form
     bases = (ReferencesForm, form) if issubclass(form, MergingModelForm) else (ReferencesForm, MergingModelForm, form)
     return type(form.__name__, bases, {"__module__": form.__module__, "__doc__": form.__doc__})
 
 
-# Maps and lists with a schema in the forms of model admins and inlines: typed rows in the place of JSON.
-
-
 class RowFieldsMixin(_Base):
-    """Has a row for each declared place of a map, and for each element of a list whose elements are declared."""
+    """Adds a row for each declared key of a map, and for each element of a list whose elements are declared."""
 
     def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> FormField | None:
-        """Django's; what is declared of a map or a list decides on the class of its field."""
+        """Return Django's form field. The declaration of a map or list determines its class."""
         attribute = getattr(db_field, "attribute", None)
         is_declared = getattr(attribute, "shape", None) is not None
         form_class = document_forms.form_class_of(attribute) if is_declared else None

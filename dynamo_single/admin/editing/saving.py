@@ -1,7 +1,11 @@
 """The change form: save it in one transaction, choose the page after it, and show unknown attributes and the version.
 
-A form's writes are collected in a block of ``transactions``, which is sent with the log's entry. If any of them is
-refused, nothing is written.
+The writes of a form are collected in a block of ``transactions``, which is sent with the log entry. If any write is
+rejected, nothing is written.
+
+Django redirects to the list after a save. If no key lists the model, that page would report an error although the save
+succeeded, so that ``RedirectMixin`` redirects to the object. Attributes that the model does not declare are shown and
+kept. ``check_version`` of a ``DynamoModelAdmin`` adds the version that the form was shown for.
 """
 
 from __future__ import annotations
@@ -50,14 +54,14 @@ logger = logging.getLogger("dynamo_single.admin")
 
 
 class AtomicSaveMixin(_Base):
-    """A ``ModelAdmin`` whose form is saved as one transaction: up to 100 actions, 4 MB and one table.
+    """A ``ModelAdmin`` whose form is saved in one transaction: up to 100 actions, 4 MB and one table.
 
-    Where the form is more than that, or a project's own code in it reads what it has written, it is saved in parts, one
-    request or transaction for each object, and a message says so. What the first attempt called is called again then.
-    https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+    A larger form is saved in parts, one request or transaction for each object, and a message reports this. The same
+    happens if the project's code reads items that it has written in the form. The hooks of the first attempt are then
+    called again. https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
     """
 
-    #: Whether a form is saved as one transaction; if not, each object of it is written by itself, and logged then.
+    #: Whether a form is saved in one transaction. Otherwise each object is written and logged separately.
     save_at_once = True
 
     def changeform_view(
@@ -67,7 +71,7 @@ class AtomicSaveMixin(_Base):
         form_url: str = "",
         extra_context: dict[str, object] | None = None,
     ) -> Any:
-        """The form to add or change an object; a save that DynamoDB refuses comes back as the form's error."""
+        """Show the form to add or change an object. A rejected save is shown as an error of the form."""
         shown = partial(super().changeform_view, request, object_id, form_url, extra_context)
         try:
             return self._at_once(request, shown)
@@ -90,7 +94,7 @@ class AtomicSaveMixin(_Base):
             self.message_user(request, text % {"name": self.opts.verbose_name, "obj": obj}, messages.ERROR)
             return HttpResponseRedirect(trash.change_url(self, obj))
         except (*REFUSALS, TooMuchWithFiles) as refusal:
-            # Read by get_form().
+            # get_form() reads it.
             request._refused_save = refusal, user_message(request, refusal)  # type: ignore[attr-defined]
             return shown()
 
@@ -101,7 +105,7 @@ class AtomicSaveMixin(_Base):
             with ExitStack() as block:
                 block.enter_context(transactions.atomic())
                 request._saved_at_once = _AtomicForm(block)
-                # The first of what is called once the block is sent: no error after it means that nothing is written.
+                # The first callback after the block was sent: an error before it means that nothing was written.
                 transactions.on_commit(partial(setattr, request, "_saved_at_once", None))
                 return shown()
         except REFUSALS:
@@ -118,7 +122,7 @@ class AtomicSaveMixin(_Base):
         return shown()
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: object) -> Any:
-        """The form; after a refused save, with the reason as its error."""
+        """Return the form, which has the reason as its error after a rejected save."""
         form_class = super().get_form(request, obj, change=change, **kwargs)
         refused = getattr(request, "_refused_save", None)
         return form_class if refused is None else refused_form(form_class, *refused)
@@ -132,7 +136,7 @@ class AtomicSaveMixin(_Base):
         return formsets, inlines
 
     def save_related(self, request: HttpRequest, form: Any, formsets: object, change: bool) -> None:
-        """Save the inlines; relations of many to many, whose edges have to be read, once everything else is written."""
+        """Save the inlines. Many-to-many relations are saved after everything else, since their edges must be read."""
         saved = _form_of(request)
         if saved is None:
             _with_refusal(form, partial(super().save_related, request, form, formsets, change))
@@ -143,33 +147,33 @@ class AtomicSaveMixin(_Base):
         super().save_related(request, form, formsets, change)
 
     def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
-        """Log that an object was added, in the same transaction."""
+        """Log in the same transaction that an object was added."""
         return self._logged(request, partial(super().log_addition, request, obj, message))
 
     def log_change(self, request: HttpRequest, obj: Any, message: object) -> Any:
-        """Log that an object was changed, in the same transaction."""
+        """Log in the same transaction that an object was changed."""
         return self._logged(request, partial(super().log_change, request, obj, message))
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
-        """Django's, once everything is written."""
+        """Return Django's response after everything is written."""
         self._finish(request)
         return super().response_add(request, obj, post_url_continue)
 
     def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        """Django's, once everything is written."""
+        """Return Django's response after everything is written."""
         self._finish(request)
         return super().response_change(request, obj)
 
     def _logged(self, request: HttpRequest, log: Callable[[], object]) -> Any:
         if history.is_in_dynamodb() and not history.is_in_same_table(self.model):
             self._finish(request)
-        # In SQL it is written first: its transaction is taken back if this one fails.
+        # In SQL, the log is written first: its transaction is rolled back if this one fails.
         entry = log()
         self._finish(request)
         return entry
 
     def _finish(self, request: Any) -> None:
-        """Send what the form has written so far; then say so if that was not all at once."""
+        """Send the collected writes of the form, and report if it was saved in parts."""
         saved = _form_of(request)
         if saved is not None:
             saved.block.close()
@@ -182,14 +186,14 @@ class AtomicSaveMixin(_Base):
 
 
 class _AtomicForm(Struct, frozen=True):
-    """The form that is being saved at once: its block, and what is written once that is sent."""
+    """A form that is saved in one transaction: its block, and the writes that follow the block."""
 
     block: ExitStack
     afterwards: list[Callable[[], None]] = field(default_factory=list)
 
 
 def _form_of(request: HttpRequest) -> _AtomicForm | None:
-    """``None`` where each object is written by itself, or where everything is sent."""
+    """Return the form of a request, or ``None`` if objects are written separately or all writes are sent."""
     return getattr(request, "_saved_at_once", None)
 
 
@@ -198,37 +202,32 @@ def _nothing() -> None:
 
 
 def _with_refusal(form: Any, save: Callable[[], None]) -> None:
-    """Save what comes after the object, which is written: what is refused of it does not take that back."""
+    """Save the parts after the object, which is already written and stays written if one of them is rejected."""
     try:
         save()
     except REFUSALS as refusal:
         raise RelatedRefused(form.instance, refusal) from refusal
 
 
-# The page after a save or a deletion, for models whose objects no key lists.
-#
-# Django redirects to the list, which would report that it cannot be shown although the save succeeded.
-
-
 class RedirectMixin(_Base):
-    """A ``ModelAdmin`` that leads to the object, or to its app once it is deleted, where there is no list to lead to.
+    """A ``ModelAdmin`` that redirects to the object, or to its app after a deletion, if no key lists the model.
 
-    One that was come from, by a filter that a key answers, is led back to. Sends nothing, but a GetItem for what was
-    deleted into the trash.
+    A user who came from a filtered list that a key supports returns to it. Sends no request, except for a GetItem for
+    an object that was moved to the trash.
     """
 
     def response_post_save_add(self, request: HttpRequest, obj: Any) -> HttpResponseRedirect:
-        """Django's, or the object's page."""
+        """Return Django's redirect, or one to the object's page."""
         found = super().response_post_save_add(request, obj)
         return HttpResponseRedirect(trash.change_url(self, obj)) if self._leads_nowhere(request, found) else found
 
     def response_post_save_change(self, request: HttpRequest, obj: Any) -> HttpResponseRedirect:
-        """Django's, or the object's page."""
+        """Return Django's redirect, or one to the object's page."""
         found = super().response_post_save_change(request, obj)
         return HttpResponseRedirect(trash.change_url(self, obj)) if self._leads_nowhere(request, found) else found
 
     def response_delete(self, request: HttpRequest, obj_display: str, obj_id: Any) -> HttpResponse:
-        """Django's, or the page of what is in the trash now, which no list shows either, or the app's."""
+        """Return Django's redirect, or one to the object in the trash or to the app."""
         found = super().response_delete(request, obj_display, obj_id)
         if not self._leads_nowhere(request, found):
             return found
@@ -239,7 +238,7 @@ class RedirectMixin(_Base):
         return HttpResponseRedirect(reverse("admin:app_list", kwargs=place, current_app=self.admin_site.name))
 
     def _leads_nowhere(self, request: HttpRequest, response: HttpResponse) -> bool:
-        """Whether a response leads to the list of all objects, which no key answers."""
+        """Return whether a response redirects to the list of all objects although no key supports it."""
         name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
         if not isinstance(response, HttpResponseRedirect) or self.get_preserved_filters(request):
             return False
@@ -248,17 +247,14 @@ class RedirectMixin(_Base):
         return is_list and not in_key_order(queryset)[1]
 
 
-# Additions to the context of the form's page, before and after Django renders it.
-
-
 class FormContextMixin(_Base):
-    """Asks each of its classes what the page has; a project's ``render_change_form()`` is called as ever."""
+    """Lets each base class extend the context of the form's page. A custom ``render_change_form()`` still works."""
 
     def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
-        """Add to the page's context; ``obj`` is ``None`` on a page that adds one."""
+        """Extend the page's context before Django renders it; ``obj`` is ``None`` on an add page."""
 
     def _finish_form(self, request: HttpRequest, response: Any, obj: DynamoModel | None) -> None:
-        """Change the page that was made."""
+        """Change the rendered page."""
 
     def render_change_form(
         self,
@@ -269,21 +265,19 @@ class FormContextMixin(_Base):
         form_url: str = "",
         obj: Any = None,
     ) -> Any:
-        """Django's page, with what the classes add."""
+        """Return Django's page with the extensions of the base classes."""
         self._prepare_form(request, context, obj)
         response = super().render_change_form(request, context, add, change, form_url, obj)
         self._finish_form(request, response, obj)
         return response
 
 
-# Show attributes of an item that its model does not declare on the object's page; a save leaves them alone.
-
-#: Nobody has declared who may see such an attribute, so it takes the permission to see the whole table.
+#: The permission for undeclared attributes: that for the whole table, as no declaration says who may see them.
 _PERMISSION: Final = "dynamo_single.view_table"
-#: Characters of a value, and attributes, that a page shows; an item has up to 400 KB.
+#: The most characters of a value, and attributes, on a page; an item has up to 400 KB.
 MAX_LENGTH: Final = 10_000
 MAX_ATTRIBUTES: Final = 100
-#: What this app keeps in items beside their attributes.
+#: The attributes of this app in items, in addition to those of the model.
 _APP_NAMES: Final = frozenset(
     {
         names.PARTITION_KEY,
@@ -303,7 +297,7 @@ _OURS: Final = "dynamo_single/admin/change_form.html"
 
 
 class LeadsToItem(FormContextMixin):
-    """Has "Show in table" on an object's page, for those who may see the table; a template of the project's wins."""
+    """Adds "Show in table" to an object's page for users who may see the table, unless its template is custom."""
 
     def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
         super()._prepare_form(request, context, obj)
@@ -319,7 +313,7 @@ class LeadsToItem(FormContextMixin):
 
 
 class UnknownAttributesMixin(FormContextMixin):
-    """Has what is stored beside a model's attributes on an object's page, for those who may view the table."""
+    """Adds the undeclared attributes of an object to its page for users who may view the table."""
 
     def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
         super()._prepare_form(request, context, obj)
@@ -329,9 +323,9 @@ class UnknownAttributesMixin(FormContextMixin):
 
 
 def unknown_attributes(obj: Any, masks: Masks) -> list[tuple[str, str]]:
-    """Names and values, as text, of what is stored with an object and no attribute of its model; secrets are masked.
+    """Return the names and values, as text, of an object's undeclared attributes; secrets are masked.
 
-    Sends nothing. Of an item of an earlier schema version, what its upgrade leaves over.
+    For an item of an earlier schema version, these are the attributes that remain after its upgrade. Sends no request.
     """
     if obj._stored is None:
         return []
@@ -349,22 +343,19 @@ def _is_own(name: str) -> bool:
 
 
 def value_text(value: object) -> str:
-    """A stored value as people read it: texts as they are, anything else as indented JSON."""
+    """Return a stored value for display: text as it is, anything else as indented JSON."""
     text = value if isinstance(value, str) else document_text(value)
     return text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]}…"
 
 
-# The version that a form was shown for: ``check_version`` of a ``DynamoModelAdmin``.
-
-
 def versioned_form(form: Any, model: type[DynamoModel]) -> Any:
-    """The form's class with the hidden field; raises ``ConfigurationError`` if the model has no version."""
+    """Return the form class with the hidden field; raise ``ConfigurationError`` if the model has no version."""
     version_name(model)
     return form if issubclass(form, VersionedModelForm) else type(form.__name__, (VersionedModelForm, form), {})
 
 
 def with_hidden_field(fieldsets: Any, hidden_field: str = READ_VERSION) -> Any:
-    """The fieldsets with a hidden field, in the last one unless it is there."""
+    """Return the fieldsets with a hidden field in the last one, unless they contain it."""
     if not fieldsets or hidden_field in flatten_fieldsets(fieldsets):
         return fieldsets
     *others, (title, described) = fieldsets
@@ -372,7 +363,7 @@ def with_hidden_field(fieldsets: Any, hidden_field: str = READ_VERSION) -> Any:
 
 
 def without_hidden_field(fieldsets: Any, hidden_field: str = READ_VERSION) -> list[tuple[object, dict[str, object]]]:
-    """The fieldsets without it, for who may only look."""
+    """Return the fieldsets without the hidden field, for users who may only view."""
     return [
         (title, {**described, "fields": [name for name in described["fields"] if name != hidden_field]})
         for title, described in fieldsets

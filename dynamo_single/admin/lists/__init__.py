@@ -1,1 +1,1 @@
-"""What a list page shows: read by a key, held in memory within a bound, or looked through step by step."""
+"""The list page: rows served by a key, held in memory within a bound, or scanned step by step."""

@@ -26,10 +26,10 @@ logger = logging.getLogger("dynamo_single.admin")
 
 
 class ChoicesView(_Base):
-    """Django's; of more objects than a page holds it finds what keys do, and without a key what is typed in whole."""
+    """Django's autocomplete. For more objects than a page contains, it finds what keys support, or a complete key."""
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The choices as JSON, for those who may view them: the requests of a list, or one GetItem."""
+        """Return the choices as JSON, for users who may view them: the requests of a list, or one GetItem."""
         found = partial(super().get, request, *args, **kwargs)
         try:
             try:
@@ -42,7 +42,7 @@ class ChoicesView(_Base):
             return self._by_key(request)
 
     def _by_key(self, request: HttpRequest) -> HttpResponse:
-        """The object whose key is the text, which Django has checked the rights for before it searched."""
+        """Return the object whose key is the text. Django has checked the permissions before its search."""
         _term, model_admin, _field, name = self.process_request(request)
         obj = model_admin.get_object(request, self.term.strip()) if self.term.strip() else None
         chosen = [] if obj is None or trash.is_deleted(obj) else [self.serialize_result(obj, name)]

@@ -1,6 +1,6 @@
-"""The list page: keys serve what they can, page by page; the rest is computed from rows that are held in memory.
+"""The list page: keys serve the queries that they support, page by page; the rest is computed from rows in memory.
 
-Past ``list_max_in_memory`` rows nothing is held: the page shows what keys support, and names what it leaves out.
+Above ``list_max_in_memory`` rows, the page does not hold any. It shows what keys support, and names the omitted parts.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from dynamo_single.orm.schema.types import DynamoModel, ModelField
 
 #: Django's parameter with the columns of the order.
 ORDER_VAR = "o"
-#: The parameter with the size of a page, one of ``list_page_sizes``.
+#: The parameter with the page size, one of ``list_page_sizes``.
 SIZE_VAR = "size"
-#: The parameter with the cursor where a page of a large list begins.
+#: The parameter with the cursor at which a page of a large list begins.
 CURSOR_VAR = "cursor"
 
 
 class KeyChangeList(types.KeyChangeList):
-    """Django's list. Keys serve what they can; the rest is computed from held rows, if there are few enough.
+    """Django's list. Keys serve what they can; the rest is computed from rows in memory if there are few enough.
 
-    ``held_rows`` is the number of rows that were held in memory, ``costs`` the cost of reading them. ``left_out`` names
-    what the page leaves out, ``missing_keys`` proposes keys for that to developers. ``is_counted`` is set if the number
-    of rows is known, ``is_complete`` if keys found all matches of a search. ``progress`` is that of a scan.
+    ``held_rows`` is the number of rows in memory, and ``costs`` the cost of reading them. ``left_out`` names the
+    omitted parts, and ``missing_keys`` proposes keys for them to developers. ``is_counted`` is set if the number of
+    rows is known, ``is_complete`` if keys found all matches of a search. ``progress`` is that of a scan.
     """
 
     held_rows: int | None = None
@@ -52,7 +52,7 @@ class KeyChangeList(types.KeyChangeList):
     progress_text = ""
     missing_keys: Sequence[tuple[str, str]] = ()
     _filters: Any = None
-    #: Whether there are known to be more rows than may be held, so that they are not counted.
+    #: Whether the list is known to exceed the bound, so that its rows are not counted.
     _is_large = False
     costs = Costs()
     found_by_keys = ""
@@ -137,12 +137,12 @@ class KeyChangeList(types.KeyChangeList):
         return is_served_by_keys(ordered) if in_memory.cache_of(queryset) else is_exact(ordered)
 
     def get_ordering_field(self, field_name: Any) -> Any:
-        """Return the order of a column as Django does; there is none that compares secrets."""
+        """Return the order of a column as Django does, except for an order that compares secrets."""
         found = super().get_ordering_field(field_name)
         return None if secrets.is_secret(self.model_admin, found) else found
 
     def get_ordering(self, request: HttpRequest, queryset: Any) -> list[Any]:
-        """Return Django's order without secrets; a large list leaves out a declared order that no key serves."""
+        """Return Django's order without secrets. A large list omits a declared order that no key supports."""
         ordering = secrets.without_secrets(self.model_admin, super().get_ordering(request, queryset))
         if not ordering or self.params.get(ORDER_VAR) or not in_memory.is_disabled(request):
             return ordering
@@ -175,7 +175,7 @@ class KeyChangeList(types.KeyChangeList):
         return key_advice.filtering(f"{name}__{operator}", found)
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the page by a key, one Query and one that counts if there are more pages, or use the held rows."""
+        """Read the page by a key, with one Query and a counting one if there are more pages, or from memory."""
         self.show_full_result_count = False
         admin: Any = self.model_admin
         offered = {str(size): size for size in admin.list_page_sizes}
@@ -191,7 +191,7 @@ class KeyChangeList(types.KeyChangeList):
         if self._cursor is not None:
             self._read_by_keys(request)
             return
-        # Rows that the page needs in any case also serve the list; if there are too many, keys do.
+        # Rows that the page needs anyway also serve the list. If there are too many, keys do.
         asks_all = self.date_hierarchy or self.add_facets or any(map(_has_row_choices, self.filter_specs))
         if asks_all and not self._is_held() and in_memory.is_exceeded_by(self.root_queryset):
             self._is_large = not self.query and not self.get_filters_params()
@@ -216,12 +216,12 @@ class KeyChangeList(types.KeyChangeList):
         self._read(request)
 
     def without_search(self) -> Any:
-        """Return the rows that the filters leave."""
+        """Return the rows that match the filters."""
         before, self.query = dict(self.__dict__), ""
         try:
             return self.get_queryset(self.request)
         finally:
-            self.__dict__.update(before)  # the page has decided already what it shows of its filters
+            self.__dict__.update(before)  # the page has already decided how it shows its filters
 
     def _look_through(self, before: stepwise.ScanProgress) -> None:
         self.is_counted = False
@@ -305,7 +305,7 @@ class KeyChangeList(types.KeyChangeList):
 
     @property
     def scan_link(self) -> str | None:
-        """The address of the next step of a scan, or of the first one if keys did not find every match."""
+        """The address of the next step of a scan, or of its first step if keys did not find every match."""
         if self.progress is None:
             is_asked = self.scan_budget and (self.query or self.has_active_filters) and not self.is_complete
             begin = {stepwise.SCAN_VAR: stepwise.sign_progress(self.request), ORDER_VAR: None}
@@ -315,11 +315,11 @@ class KeyChangeList(types.KeyChangeList):
 
     @property
     def goes_on(self) -> bool:
-        """Whether the page requests the next steps by itself: not if a user followed a link from another site."""
+        """Whether the page requests the next steps itself. It does not if a user followed a link from another site."""
         return bool(self._scan)
 
     def _ask_filters(self, request: HttpRequest) -> None:
-        """Evaluate what the template will show; parts that are not supported are left out, and named."""
+        """Evaluate the values that the template will show. Unsupported parts are omitted and named."""
         if self.date_hierarchy and not self._is_held():
             self._leave_out(_("the dates"), self._example(self.date_hierarchy, "gte"), is_counted=True)
             self.date_hierarchy = None
@@ -360,7 +360,7 @@ class KeyChangeList(types.KeyChangeList):
         self.sortable_by = [name for name in sortable if self._is_served(unordered, name)]
         self.unserved = [name for name in sortable if name not in self.sortable_by]
         self.list_max_in_memory = limit
-        # The figures would tell other users how many rows are hidden.
+        # The counts would reveal the number of hidden rows to other users.
         is_costed = sees_all(self.model_admin.admin_site, request, self.model)
         self.held_rows = in_memory.cached_row_count(request) if is_costed else None
         self.can_show_all = self.is_counted and self.result_count <= self.list_max_show_all

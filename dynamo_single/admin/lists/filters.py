@@ -36,7 +36,7 @@ class TrashFilter(SimpleListFilter):
     parameter_name = "trash"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, Any]]:
-        """Return the one state besides live objects."""
+        """Return the only state besides live objects."""
         return [("yes", _("In the trash"))]
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:

@@ -1,7 +1,6 @@
-"""The rows of a list that a page of the admin keeps in memory: they are read once, up to a bound, and used by many
-queries.
+"""The rows of a list that an admin page keeps in memory. They are read once, up to a bound, for many queries.
 
-A page starts to share rows by ``share_rows()``; the querysets of its admins use them then.
+``share_rows()`` starts the sharing for a page. The querysets of its admins then use the shared rows.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from dynamo_single.table.flow import run
 if TYPE_CHECKING:
     from django.contrib.admin.views.main import ChangeList
 
-#: Up to how many rows are counted where none are held.
+#: The most rows that are counted for a list without a bound in memory.
 _MAX_COUNTED = 2000
 _NAME = "_dynamo_single_held"
 
 
 class ListTooLarge(NotSupported):
-    """What was asked of a list that is too large to be held, and that no key answers; never leaves the admin."""
+    """A query on a list that is too large for memory and has no suitable key. This exception stays inside the admin."""
 
     def __init__(self, changelist: ChangeList) -> None:
         super().__init__("")
@@ -50,7 +49,7 @@ def share_rows(request: HttpRequest) -> None:
 
 
 def ensure_shared_rows(request: HttpRequest) -> None:
-    """Let the querysets of a request share their rows, unless they do already; for lists in a project's own views."""
+    """Let the querysets of a request share their rows unless they already do. For lists in a project's own views."""
     if _NAME not in request.__dict__:
         share_rows(request)
 
@@ -60,7 +59,7 @@ def with_cache(request: object, model_admin: Any, queryset: Any) -> Any:
     held = request.__dict__.get(_NAME)
     limit = limit_of(model_admin)
     if not hasattr(queryset, "_asked"):
-        queryset = queryset.all()  # a project's own get_queryset() may give a manager
+        queryset = queryset.all()  # a project's own get_queryset() may return a manager
     if held is None or not limit:
         return queryset
     mine = held.setdefault(model_admin.opts.label_lower, CachedLists(limit))
@@ -82,16 +81,16 @@ def without_cache(queryset: QuerySet[DynamoModel]) -> QuerySet[DynamoModel]:
 
 
 def read_rows(queryset: Any) -> None:
-    """Read all rows of a queryset that is to be held, unless they are; ``TooManyMatches`` if they are too many."""
+    """Read all rows of a queryset into memory unless they are there; raise ``TooManyMatches`` above the bound."""
     run(objects.hold(state_of(queryset.order_by())))
 
 
 def action_rows(
     request: HttpRequest, model_admin: DynamoModelAdmin, queryset: QuerySet[DynamoModel]
 ) -> QuerySet[DynamoModel]:
-    """The rows that an action works on, as a queryset that keys answer: nothing is written by what is only held.
+    """Return the rows of an action as a queryset that keys serve, because rows in memory must not decide on writes.
 
-    Of a list that was answered in memory, these are the rows by their primary keys.
+    If the list was computed in memory, these are its rows by their primary keys.
     """
     if cache_of(queryset) is None:
         return queryset
@@ -108,7 +107,7 @@ def action_rows(
 
 
 def _is_readable(queryset: QuerySet[DynamoModel]) -> bool:
-    """Whether DynamoDB can compare by the conditions, once rows are chosen by their keys."""
+    """Return whether DynamoDB can compare by the conditions once the rows are selected by their keys."""
     try:
         state_of(queryset)
     except NotSupported:
@@ -117,7 +116,7 @@ def _is_readable(queryset: QuerySet[DynamoModel]) -> bool:
 
 
 def count_rows(model_admin: Any, queryset: Any) -> int:
-    """How many rows there are: what is held, or one Query that counts; ``TooManyMatches`` past the bound."""
+    """Return the number of rows, from memory or by one Query; raise ``TooManyMatches`` above the bound."""
     if cache_of(queryset) is None:
         queryset = queryset._asking(replace(queryset._asked, held=CachedLists(limit_of(model_admin) or _MAX_COUNTED)))
     return int(queryset.count())
@@ -134,7 +133,7 @@ def is_disabled(request: HttpRequest) -> bool:
 
 
 def is_exceeded_by(queryset: Any) -> bool:
-    """Whether the rows of a queryset's own model are too many to be held, as far as somebody has tried."""
+    """Return whether an attempt to hold the rows of a queryset's own model has exceeded the bound."""
     held = cache_of(queryset)
     return held is not None and held.is_exceeded
 
@@ -151,10 +150,10 @@ def cached_row_count(request: HttpRequest) -> int | None:
 
 
 def missing_key(queryset: QuerySet[DynamoModel]) -> str:
-    """Why keys do not answer a queryset by themselves, and the key that would; what they would filter is named."""
+    """Return why no key alone supports a queryset, the key that would, and what the existing keys would filter."""
     try:
         state = state_of(queryset)
-    except NotSupported as error:  # what only Python compares by, with a way out of its own
+    except NotSupported as error:  # a comparison that only Python supports; the message contains the alternative
         return str(error)
     query = state.query()
     constraints = gather(query.where, query.layout)

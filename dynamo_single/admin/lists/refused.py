@@ -1,4 +1,4 @@
-"""The page for a list that is not supported: a message for the site's staff, and the details for developers."""
+"""The page for an unsupported list: a message for the site's staff, and the details for developers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTED = "dynamo_single/admin/change_list.html"
 
 
 def use_list_template(response: HttpResponseBase) -> None:
-    """Show a list by our template, which says what was read, in the place of Django's own; a project's stays."""
+    """Show a list with our template instead of Django's, with the cost of reading it. A project's template is kept."""
     if not isinstance(response, TemplateResponse) or isinstance(response.template_name, str):
         return
     if isinstance((response.context_data or {}).get("cl"), KeyChangeList):
@@ -50,7 +50,7 @@ def refused_page(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exc
         "title": _("This list cannot be shown"),
         "opts": model_admin.opts,
         "reason": _reason(model_admin, request, error),
-        # It names keys and settings.
+        # The message names keys and settings.
         "message": message if is_developer(request.user) else "",
         "is_narrowed": bool(request.GET),
         "scan_link": _scan_link(model_admin, request, error),
@@ -60,7 +60,7 @@ def refused_page(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exc
 
 
 def _scan_link(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> str:
-    """The address to look through the list for what was asked; nothing where that would not find it."""
+    """Return the address that scans the list for the query, or an empty string if a scan could not find it."""
     is_for_it = isinstance(error, in_memory.ListTooLarge | NoAccessPattern) and not isinstance(error, KeyNotFilled)
     if not is_for_it or not stepwise.scan_budget(model_admin):
         return ""

@@ -1,7 +1,7 @@
 """The search of a list: ``search_fields`` with Django's prefixes and suffixes.
 
-Among rows in memory every word is found anywhere in any field, regardless of case, as in Django. If there are too many
-rows, the whole text is searched by keys.
+Among rows in memory, every word is found anywhere in any field, regardless of case, as in Django. If there are too many
+rows, keys search for the complete text.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _PREFIXES = {"^": "istartswith", "=": "iexact"}
 
 
 def lookups(model: type[DynamoModel], name: str) -> list[str]:
-    """The lookups that a search field stands for, as in Django: what contains the word unless it says otherwise.
+    """Return the lookups of a search field, as in Django: ``icontains`` unless its prefix or suffix says otherwise.
 
-    A primary key of several attributes is looked for in each of them.
+    A primary key of several attributes is searched in each of them.
     """
     if name.startswith("@"):
         raise NotSupported(f"search_fields: {name!r}: there is no full-text search. Leave the @ out.")
@@ -56,7 +56,7 @@ def split_words(text: str) -> list[str]:
 
 
 def contains_words(queryset: QuerySet[DynamoModel], fields: Sequence[str], text: str) -> QuerySet[DynamoModel]:
-    """What has every word of a text in one of the fields; a word that a field cannot hold is not looked for there."""
+    """Return the rows with every word of a text in one of the fields, except fields of an unsuitable type."""
     named = [lookup for name in fields for lookup in lookups(queryset.model, name)]
     for word in split_words(text):
         conditions: list[Any] = [(lookup, word) for lookup in named if _fits_type(queryset, lookup, word)]
@@ -76,9 +76,9 @@ def _fits_type(queryset: QuerySet[DynamoModel], lookup: str, word: str) -> bool:
 
 
 def search_by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[object, list[str]]:
-    """What keys find by a text: what begins with it, or is the same; and the fields that were looked at so.
+    """Return the rows that keys find by the beginning or the complete text, and the fields that were searched.
 
-    Without such a field the queryset is one that no key answers.
+    If there is no such field, the queryset is one that no key supports.
     """
     found, used = None, []
     for name in fields:
@@ -95,7 +95,7 @@ def search_by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[obj
 
 
 def supported_lookup(queryset: QuerySet[DynamoModel], name: str, text: str) -> list[str]:
-    """The first lookup of a search field that a key answers, in any case if there is a copy for that."""
+    """Return the first lookup of a search field that a key supports, regardless of case if there is a copy for that."""
     path = lookups(queryset.model, name)[0].rpartition("__")[0]
     whole = name.startswith("=") or name.endswith(("__exact", "__iexact"))
     for lookup in ("iexact", "exact") if whole else ("istartswith", "startswith"):
@@ -108,7 +108,7 @@ def supported_lookup(queryset: QuerySet[DynamoModel], name: str, text: str) -> l
 
 
 def result_text(used: Sequence[str], text: str) -> str:
-    """What a search by keys found, for those who read the list."""
+    """Return the description of a search by keys, for the users of the list."""
     return _("Found by its beginning, as typed: %(fields)s that begins with “%(text)s”.") % {
         "fields": ", ".join(used),
         "text": text,

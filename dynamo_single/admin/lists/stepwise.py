@@ -1,8 +1,10 @@
 """Scan a large list for a filter that no key supports: step by step, at the user's request, within a budget.
 
-A step continues where the previous one ended. It reads the key that lists the model, or the table if no key does, and
+A step continues at the end of the previous one. It reads the key that lists the model, or the table if no key does, and
 compares the rows in Python. The address contains the position and the totals so far, signed for the user. Nothing is
-stored: the scan stops when the user stops requesting steps, and no other user can continue it.
+stored: the scan ends when the user requests no more steps, and other users cannot continue it.
+
+The paginator of this module serves Django's numbered pages from keys, and counts no page before it has to.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ class ScanProgress(Struct, frozen=True):
 
 
 def sign_progress(request: HttpRequest, progress: ScanProgress | None = None) -> str:
-    """Return the progress for an address, signed for the user; without a progress, the beginning."""
+    """Return the progress for an address, signed for the user; without a progress, return the beginning."""
     values = progress or ScanProgress()
     found = [values.cursor, values.read, values.found, values.requests, values.units]
     return signing.dumps(found, salt=_salt(request))
@@ -135,7 +137,7 @@ def _condition(queryset: QuerySet[DynamoModel]) -> Condition:
 
 
 def progress_text(progress: ScanProgress, name: object, *, is_costed: bool) -> str:
-    """Describe the progress; only users who see every row are told what was read and what it cost."""
+    """Describe the progress. Only users who see every row get the number of items read, and the cost."""
     if not is_costed:
         return _("%(found)d %(name)s found.") % {"found": progress.found, "name": name}
     looked = _("%(read)d items looked through, of at most %(budget)d: %(found)d %(name)s found.")
@@ -144,11 +146,8 @@ def progress_text(progress: ScanProgress, name: object, *, is_costed: bool) -> s
     return f"{looked % found} {cost % {'requests': progress.requests, 'units': f'{progress.units:g}'}}"
 
 
-# Django's paginator for what keys answer: numbered pages of which none is counted before it has to be.
-
-
 class KeyPage(Page):  # type: ignore[type-arg]  # not generic at run time
-    """A page that knows whether there is one after it, without a count."""
+    """A page that knows without a count whether there is a next page."""
 
     def __init__(self, rows: Any, number: int, paginator: Any, *, has_more: bool) -> None:
         super().__init__(rows, number, paginator)
@@ -160,13 +159,13 @@ class KeyPage(Page):  # type: ignore[type-arg]  # not generic at run time
 
 
 class KeyPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run time
-    """Counts only when it is asked to and the pages do not tell: the last page, and an only one, need no count."""
+    """A paginator that counts only if necessary: the last page and a single page need no count."""
 
     def page(self, number: Any) -> Page[Any]:
-        """The page's rows: one Query for one row more than are shown."""
+        """Return the page: one Query for one row more than the page shows."""
         try:
             position = int(number)
-        except (TypeError, ValueError):  # as of Python 3.11 also for more digits than int() reads
+        except (TypeError, ValueError):  # since Python 3.11 also for more digits than int() accepts
             raise PageNotAnInteger(self.error_messages["invalid_page"]) from None
         if position < 1:
             raise EmptyPage(self.error_messages["min_page"])
@@ -179,7 +178,7 @@ class KeyPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run t
         return KeyPage(rows[: self.per_page], position, self, has_more=len(rows) > self.per_page)
 
     def get_page(self, number: object) -> Page[Any]:
-        """As in Django, the nearest page for a number that is none; it does not count beforehand."""
+        """Return the nearest page for an invalid number, as in Django, without an early count."""
         try:
             return self.page(number)
         except PageNotAnInteger:
@@ -188,4 +187,4 @@ class KeyPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run t
             return self.page(self.num_pages)
 
     def _check_object_list_is_ordered(self) -> None:
-        """No warning: every Query comes in the order of its key (private to Django)."""
+        """Emit no warning: every Query returns items in the order of its key (private to Django)."""

@@ -1,4 +1,4 @@
-"""Offer only objects that the user may see in the fields of references; what an object refers to already stays."""
+"""Offer only visible objects in the fields of references, and keep those that an object already refers to."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from django.utils.text import capfirst
 
 from dynamo_single.admin.viewing.rules import may_view, sees_all, visible_keys
 
-#: How many objects a field looks through at most; of more, none is offered, and the key of one is typed.
+#: The most objects that a field examines. Above that, none is offered, and users enter a key.
 MAX_OBJECTS: Final = 20_000
 
 
 class VisibleObjects:
-    """The objects that a field or a column may name: those that the user may see, and those that are chosen already."""
+    """The objects that a field or column may name: those that the user may see, and those that are already chosen."""
 
     def __init__(self, site: AdminSite, request: HttpRequest, kept: Collection[str] = ()) -> None:
         self._asked = site, request
@@ -50,18 +50,18 @@ class VisibleObjects:
 
     @staticmethod
     def kind(obj: models.Model) -> str:
-        """Return what a page shows instead of the name of a hidden object."""
+        """Return the text that a page shows instead of the name of a hidden object."""
         return capfirst(str(obj._meta.verbose_name))
 
 
 class _VisibleChoices(ModelChoiceIterator):  # type: ignore[type-arg]  # not generic at run time
-    """The choices of a field without those that the user may not see."""
+    """The choices of a field that the user may see."""
 
     def __init__(self, seen: VisibleObjects, made: Callable[[Any], Any], field: Any) -> None:
         super().__init__(field)
         self._seen = seen
         self._made = made(field)
-        #: Whether there are more objects than were looked through.
+        #: Whether there are more objects than the field has examined.
         self.is_cut = False
 
     def __iter__(self) -> Iterator[Any]:
@@ -76,7 +76,7 @@ class _VisibleChoices(ModelChoiceIterator):  # type: ignore[type-arg]  # not gen
 
 
 def current_keys(form: Any, name: str, field: Field) -> set[str]:
-    """Return the keys of the objects that a stored object refers to by a field; none for a new object."""
+    """Return the keys of the objects that a stored object already refers to by a field."""
     if form.instance._state.adding:
         return set()
     value = field.prepare_value(form.get_initial_for_field(field, name))
@@ -85,7 +85,7 @@ def current_keys(form: Any, name: str, field: Field) -> set[str]:
 
 
 def hide_choices(form: Any, name: str, field: Any, site: AdminSite, request: HttpRequest) -> VisibleObjects | None:
-    """Let a field of a form offer and name only what the user may see; ``None`` if that is every object."""
+    """Let a field of a form offer and name only visible objects; return ``None`` if the user sees every object."""
     if not isinstance(field, ModelChoiceField) or field.queryset is None:
         return None
     if sees_all(site, request, field.queryset.model):
@@ -98,7 +98,7 @@ def hide_choices(form: Any, name: str, field: Any, site: AdminSite, request: Htt
 
 
 def refuse_hidden(form: Any, name: str, seen: VisibleObjects) -> None:
-    """Add Django's error of a wrong choice to a field that names what the user may not see."""
+    """Add Django's error of an invalid choice to a field that refers to a hidden object."""
     value = form.cleaned_data.get(name)
     if value is None:
         return

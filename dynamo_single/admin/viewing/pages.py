@@ -1,6 +1,7 @@
-"""Pages of the site that belong to no model: their permission, their place on the index, and what they cost.
+"""Pages of the site that belong to no model: their permission, their place on the index, and their cost.
 
-A page of this kind only reads. Parameters of an address that no link of the page has are refused with 400.
+Such a page does not write. It returns a bad request (400) for parameters that none of its links contains. The cost of
+requests is described in words that can be translated.
 """
 
 from __future__ import annotations
@@ -22,28 +23,28 @@ from dynamo_single.exceptions import InvalidCursor, InvalidValue
 from dynamo_single.table.request import READS
 
 View = Callable[[Any, HttpRequest], HttpResponseBase]
-#: A page on the site's index: its name, its view, and its permission; ``None`` if that was asked for already.
+#: A page on the site's index: its label, its view, and its permission, or ``None`` if that was already checked.
 Listed = tuple[str, str, str | None]
 
 
 class Wrong(Exception):
-    """A parameter of the address that no page of ours has made."""
+    """A parameter of the address is invalid."""
 
 
 def allows(request: HttpRequest, permission: str) -> bool:
-    """Whether the user has the permission of a page."""
+    """Return whether the user has the permission for a page."""
     user: Any = request.user
     return bool(user.is_active and user.has_perm(permission))
 
 
 def demand(request: HttpRequest, permission: str) -> None:
-    """Raise ``PermissionDenied`` for a user who has not the permission of a page."""
+    """Raise ``PermissionDenied`` for a user without the permission for a page."""
     if not allows(request, permission):
         raise PermissionDenied
 
 
 def guarded(site: AdminSite, permission: str, view: View) -> Callable[[HttpRequest], HttpResponseBase]:
-    """A view of the site for those who have the permission; what cannot be read of the address is refused."""
+    """Return a view of the site for users with the permission; invalid addresses are rejected."""
 
     def wrapped(request: HttpRequest) -> HttpResponseBase:
         demand(request, permission)
@@ -57,11 +58,11 @@ def guarded(site: AdminSite, permission: str, view: View) -> Callable[[HttpReque
 
 
 def index_entries(site: AdminSite, request: HttpRequest, pages: Iterable[Listed]) -> list[dict[str, object]]:
-    """What the admin's index lists of these pages, as a further app: those that the user has the permission of."""
+    """Return these pages as another app for the admin's index, limited to those that the user may see."""
     found = [
         {
             "name": name,
-            "object_name": view.removeprefix("dynamodb_"),  # becomes an id of the page, in no language
+            "object_name": view.removeprefix("dynamodb_"),  # becomes an id of the page and must not be translated
             "perms": {"add": False, "change": False, "delete": False, "view": True},
             "admin_url": reverse(f"admin:{view}", current_app=site.name),
             "add_url": None,
@@ -83,11 +84,8 @@ def index_entries(site: AdminSite, request: HttpRequest, pages: Iterable[Listed]
     ]
 
 
-# What requests cost, in words for the pages of the admin, which can be translated.
-
-
 def in_words(costs: Costs) -> str:
-    """As ``str()`` has it: requests, items read and returned, units, time."""
+    """Return the cost as text, like ``str()``: requests, items read and returned, units, time."""
     if not costs.operations:
         return _("no requests")
     operations = ", ".join(f"{count} {operation}" for operation, count in costs.operations.items())
@@ -113,5 +111,5 @@ def _number(units: float) -> str:
 
 
 def _plural(units: float) -> int:
-    """The number that decides the form of a noun: half a unit is none of one."""
+    """Return the number that determines the plural form: half a unit is not singular."""
     return int(units) if units.is_integer() else 2

@@ -1,4 +1,4 @@
-"""Show what references lead to in columns and read-only fields, without the names and values of hidden objects."""
+"""Show the targets of references in columns and read-only fields, without the names and values of hidden objects."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from dynamo_single.backend.errors import is_stored_in_dynamodb
 def without_hidden(
     owner: Any, request: HttpRequest, model: type[models.Model], path: str, rows: Iterable[Any], *, linked: bool = False
 ) -> Callable[[Any], Any] | None:
-    """Return a callable that shows a reference, or a path along references, of an object.
+    """Return a callable that shows a reference of an object, or a path along references.
 
-    It shows a hidden object by its kind, and leaves it out of a many-to-many relation. ``None`` if the user sees every
-    object on the path, or if ``path`` is not one, such as a method. ``owner`` is the admin or the inline, ``rows`` are
-    the objects that the page shows, ``linked`` adds links to the objects' pages as in Django's read-only fields.
+    It shows a hidden object by its kind, and omits it from a many-to-many relation. Returns ``None`` if the user sees
+    every object on the path, or if ``path`` is something else, such as a method. ``owner`` is the admin or the inline,
+    ``rows`` are the objects that the page shows, and ``linked`` adds links to the objects' pages, as in Django's
+    read-only fields.
 
-    Sends no request, except for a model in SQL: one query for the objects of all rows. The callable reads what the
+    Sends no request, except one query for the objects of all rows if their model is in SQL. The callable reads what the
     path reads, and sends a query for each other object in SQL.
     """
     fields = _references(model, path)

@@ -1,4 +1,4 @@
-"""Leave hidden objects out of the rows of an inline, so that they are neither shown nor counted nor saved."""
+"""Omit hidden objects from the rows of an inline, so that they are neither shown nor counted nor saved."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from django.http import HttpRequest
 from dynamo_single.admin.viewing.rules import may_view, sees_all
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 
-#: How many children a form looks through for the rows that it shows; the rest is left out like hidden rows.
+#: The most children that a form examines for its visible rows. Further children are treated as hidden.
 MAX_ROWS: Final = 20_000
 
 
 class VisibleRows:
-    """A formset, in front of a project's class, whose rows are those that the ``viewer`` may see.
+    """A formset, before a project's class, that contains only the rows that the ``viewer`` may see.
 
-    ``max_num``, ``min_num`` and ``extra`` count these rows. A form that is sent with the key of another row is treated
-    as if the row were gone. Sends no request besides those of the formset.
+    ``max_num``, ``min_num`` and ``extra`` count these rows. A form that is submitted with the key of another row is
+    treated as if that row were gone. Sends only the requests of the formset.
     """
 
     #: The site and the request that the formset is for.

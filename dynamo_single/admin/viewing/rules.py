@@ -1,4 +1,4 @@
-"""Decide which objects a user may see: one rule for all pages of the admin."""
+"""Decide which objects a user may see: one rule for all pages of the admin and for the entries of the log."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def may_view(site: AdminSite, request: HttpRequest, obj: models.Model) -> bool:
 
 
 def may_view_model(site: AdminSite, request: HttpRequest, model: Any) -> bool:
-    """Return whether a user may see objects of a model at all; ``None`` is an item of no installed model."""
+    """Return whether a user may see objects of a model at all; ``None`` is the model of an unknown item."""
     if model is None:
         return True
     if site.is_registered(model):
@@ -78,9 +78,9 @@ def may_view_model(site: AdminSite, request: HttpRequest, model: Any) -> bool:
 
 
 def sees_all(site: AdminSite, request: HttpRequest, model: Any) -> bool:
-    """Return whether a user may see every object of a model, so that no object has to be asked for.
+    """Return whether a user may see every object of a model, so that objects need not be checked.
 
-    That is not known if the project overrides ``has_view_permission()``. Does not send a request.
+    This is not known if the project overrides ``has_view_permission()``. Sends no request.
     """
     if not may_view_model(site, request, model):
         return False
@@ -90,7 +90,7 @@ def sees_all(site: AdminSite, request: HttpRequest, model: Any) -> bool:
 def is_narrowed(site: AdminSite, request: HttpRequest, alias: str) -> bool:
     """Return whether any registered admin hides objects of a table from a user by a rule of the project.
 
-    Then items that no admin decides on are hidden too: they may have values of the hidden objects.
+    Items that no admin decides about are then hidden too, because they may contain values of hidden objects.
     """
     return any(
         is_stored_in_dynamodb(model) and model._options.alias == alias and not _rule_of(site, request, model).is_for_all
@@ -99,7 +99,7 @@ def is_narrowed(site: AdminSite, request: HttpRequest, alias: str) -> bool:
 
 
 def sees_whole_table(site: AdminSite, request: HttpRequest, alias: str) -> bool:
-    """Return whether a user sees every object of a table, so that figures of a reading tell nothing about others."""
+    """Return whether a user sees every object of a table, so that the cost of a page reveals nothing about others."""
     seen = (sees_all(site, request, model) for model in all_models() if model._options.alias == alias)
     return not is_narrowed(site, request, alias) and all(seen)
 
@@ -114,9 +114,9 @@ def narrowed_queryset(site: AdminSite, request: HttpRequest, model: Any) -> Any:
 def visible_keys(site: AdminSite, request: HttpRequest, model: Any, keys: Iterable[str]) -> set[str]:
     """Return those keys whose objects a user may see.
 
-    Returns all of them if the user sees every object of the model, and none if the user sees none. Otherwise reads the
-    objects: a BatchGetItem for each hundred, or one query for a model in SQL. An object that is gone cannot be matched,
-    and is left out.
+    Returns all of them if the user sees every object of the model, and none if the user sees none. Otherwise it reads
+    the objects: a BatchGetItem for each hundred, or one query for a model in SQL. A deleted object cannot be checked
+    and is omitted.
     """
     wanted = {*keys}
     if sees_all(site, request, model):
@@ -166,9 +166,6 @@ def _condition(modeladmin: Any, request: HttpRequest) -> Condition | None:
         queryset.model._meta.label,
     )
     return None
-
-
-# Show only the log entries about objects that a user may see.
 
 
 class VisibleEntries:
