@@ -1,4 +1,4 @@
-"""The Django app: what happens once at start-up."""
+"""The Django app and its start-up."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from dynamo_single.conf import sql_transactions as sql_transactions_setting
 from dynamo_single.exceptions import ConfigurationError
 
 _CACHE: Final = "dynamo_single.cache.DynamoCache"
-#: What Django's own check of ``AUTH_USER_MODEL`` fails at, with a traceback, where a user model has not got it.
+#: The members whose absence makes Django's own check of ``AUTH_USER_MODEL`` fail with a traceback.
 _ASKED_BY_DJANGO: Final = ("REQUIRED_FIELDS", "USERNAME_FIELD", "is_anonymous", "is_authenticated")
 
-#: The checks, by where they are: they are imported when they are run, which a web server's process never does.
+#: The checks by their modules. They are imported when they are run, which a web server's process never does.
 _CHECKS: Final = {
     "admin.check_inlines": checks.Tags.admin,
     "admin.check_admin_logs": checks.Tags.admin,
@@ -63,11 +63,11 @@ class DynamoSingleConfig(AppConfig):
     verbose_name = "DynamoDB"
 
     def ready(self) -> None:
-        """Refuse wrong settings, register the checks, and keep SQL models away from ``dynamo_single.backend``.
+        """Validate the settings, register the checks, and keep SQL models away from ``dynamo_single.backend``.
 
-        Wrong settings are a ``ConfigurationError``; at the command line it is one line, and the whole of it with
-        ``--traceback``. Where an SQL database holds permissions, ``migrate`` adds those of our models that
-        Django does not know. Migrations see our models as unmanaged ones.
+        Wrong settings raise ``ConfigurationError``. At the command line it is printed as one line, or with its
+        traceback if ``--traceback`` is given. If an SQL database stores permissions, ``migrate`` adds those of our
+        models that Django does not know. Migrations see our models as unmanaged models.
         """
         # Models cannot be imported before the apps are ready.
         from dynamo_single.backend import sql_transactions
@@ -87,7 +87,7 @@ class DynamoSingleConfig(AppConfig):
             checks.register(_check(name), tag)
         checks.register(_check("migrations.check_apps"), checks.Tags.models, deploy=True)
         if sys.argv[1:2] == ["runserver"] and _is_command():
-            # It names migrations that are not applied, and asks no check of databases.
+            # It reports unapplied migrations itself and does not run the database checks.
             checks.register(_check("migrations.check_on_runserver"), checks.Tags.models)
         install_router()
         migration_state.install()
@@ -96,15 +96,15 @@ class DynamoSingleConfig(AppConfig):
         if not all(map(uses_engine, connections.settings)):
             sql_transactions.install()
         post_migrate.connect(create_rows, dispatch_uid="dynamo_single.permissions.create_rows")
-        # Here, and not in the middleware: a test client that connects before it would take the error for a failure.
+        # Connected here rather than in the middleware: a test client that connects earlier would report the error.
         got_request_exception.connect(pass_on, dispatch_uid="dynamo_single.pass_on")
 
 
 def pass_on(request: HttpRequest | None = None, **kwargs: object) -> None:
-    """Raise an error of a middleware again for ``UnavailableMiddleware``, which it concerns.
+    """Raise an error of a middleware again for ``UnavailableMiddleware``.
 
-    Django makes a page with status 500 of what a middleware raises, so that those before it never see the error. It
-    sends the signal first, and what a receiver raises goes on to the middlewares before.
+    Django turns an error of a middleware into a page with status 500, so that earlier middleware never sees it. It
+    sends this signal first, and an error that a receiver raises reaches the earlier middleware.
     """
     error = sys.exc_info()[1]
     if error is not None and isinstance(error, getattr(request, "dynamo_single_passes", ())):
@@ -112,7 +112,7 @@ def pass_on(request: HttpRequest | None = None, **kwargs: object) -> None:
 
 
 def _check(name: str) -> Callable[..., Iterable[checks.CheckMessage]]:
-    """A check that is imported when it is run."""
+    """Return a check that is imported when it is run."""
 
     def run(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> Iterable[checks.CheckMessage]:
         found: Iterable[checks.CheckMessage] = import_string(f"dynamo_single.checks.{name}")(app_configs, **kwargs)
@@ -123,7 +123,7 @@ def _check(name: str) -> Callable[..., Iterable[checks.CheckMessage]]:
 
 
 def _check_settings(asked: Iterable[str]) -> None:
-    """Read what is set, and what models ask for; raises ``ConfigurationError`` for what is wrong."""
+    """Read the settings, and the aliases that models name; raise ``ConfigurationError`` for errors."""
     for alias in (*aliases(), *sorted(asked)):
         table_settings(alias)
     cost_settings()
@@ -142,11 +142,11 @@ def _check_settings(asked: Iterable[str]) -> None:
 
 
 def _check_user_model() -> None:
-    """Refuse a user model that Django's own check fails at."""
+    """Raise ``ConfigurationError`` for a user model that Django's own check would fail with."""
     try:
         model: Any = get_user_model()
     except ImproperlyConfigured:
-        return  # Django says so itself, when the model is asked for
+        return  # Django reports it when the model is needed
     missing = [each for each in _ASKED_BY_DJANGO if not hasattr(model, each)]
     if missing:
         raise ConfigurationError(
@@ -156,7 +156,7 @@ def _check_user_model() -> None:
 
 
 def _is_command() -> bool:
-    """Whether a management command starts the app: then nobody but the person who typed it reads the error."""
+    """Return whether a management command starts the app, so that only the user of the command reads the error."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if frame.f_code is ManagementUtility.execute.__code__:

@@ -1,6 +1,6 @@
-"""Whose context objects are made in: the user of an HTTP request, or one that a command names.
+"""The author of new objects: the user of an HTTP request, or a user that a command names.
 
-``models.AuthoredModel`` stores it. This module must not know how objects are written.
+``models.AuthoredModel`` stores it. This module must not depend on how objects are written.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _END = object()
 
 @contextmanager
 def acting_as(user: object) -> Iterator[None]:
-    """Objects that are made in the block, or in the decorated function, are made by a user: an object or its ``pk``.
+    """Set the author of objects that are created in the block or the decorated function: a user or its ``pk``.
 
-    An object has to be of the model that is the author's; of a ``pk`` nobody knows. ``None`` is nobody. Asynchronous
-    code takes it too; the user is not read.
+    An object must be an instance of the author's model; a ``pk`` is not checked. ``None`` means no author. It works in
+    asynchronous code too. The user is not read.
     """
     who = _known(user)
     with _acting(lambda: who):
@@ -44,11 +44,11 @@ def _acting(who: Callable[[], tuple[Any, Any]]) -> Iterator[None]:
 
 
 class CurrentUserMiddleware:
-    """Objects that are made while a request is answered are made by its user.
+    """Set the user of a request as the author of objects that are created while the request is handled.
 
-    Put it after ``AuthenticationMiddleware``. The user is asked for only when an object is made, so that other
-    requests do not read it. An anonymous one is nobody. What a streamed response makes while it is read counts too.
-    Works in synchronous and asynchronous projects.
+    Put it after ``AuthenticationMiddleware``. It reads the user only when an object is created, and treats an anonymous
+    user as no author. Objects that a streamed response creates while it is sent are included. Works in synchronous and
+    asynchronous projects.
     """
 
     sync_capable = True
@@ -83,13 +83,13 @@ def _user_of(request: HttpRequest) -> tuple[Any, Any]:
 
 
 def _known(user: object) -> tuple[object, object]:
-    """The model and the ``pk`` of an object, or a ``pk`` alone."""
-    is_object = isinstance(user, Model)  # a lazy one too
+    """Return the model and the ``pk`` of an object, or only a ``pk``."""
+    is_object = isinstance(user, Model)  # including a lazy object
     return user.__class__ if is_object else None, getattr(user, "pk", user)
 
 
 def _streamed(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    # A file is read from nowhere that makes objects, and wrapped it could not be sent by the server's own means.
+    # Reading a file does not create objects, and a wrapped file could not be sent by the server's file wrapper.
     if isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse):
         content: Any = response.streaming_content
         response.streaming_content = _aread(request, content) if response.is_async else _read(request, content)
@@ -98,7 +98,7 @@ def _streamed(request: HttpRequest, response: HttpResponseBase) -> HttpResponseB
 
 def _read(request: HttpRequest, content: Iterator[Any]) -> Iterator[Any]:
     while True:
-        # What reads a response need not do all of it in one context.
+        # The parts of a response need not all be read in one context.
         with _acting(lambda: _user_of(request)):
             chunk = next(content, _END)
         if chunk is _END:

@@ -1,10 +1,10 @@
-"""Sessions in the table, read through a cache: ``SESSION_ENGINE = "dynamo_single.cached_sessions"``.
+"""Sessions in the table with a cache: ``SESSION_ENGINE = "dynamo_single.cached_sessions"``.
 
-The table decides. The cache that ``SESSION_CACHE_ALIAS`` names holds copies, and a copy is only ever *added* after it
-was read from the table. Whoever changes or deletes a session puts a fence in the copy's place first, and again when it
-is done. So nobody who read the session before can put an old copy back: not of changed data, and not of a session that
-was logged out. While a fence stands, the session is read from the table. Copies lie under the hashes of
-sessions' keys, as the items do.
+The table is authoritative. The cache of ``SESSION_CACHE_ALIAS`` contains copies, and a copy is only *added* after it
+was read from the table. A process that changes or deletes a session first replaces the copy by a fence, and again at
+the end. A process that read the session earlier therefore cannot restore an old copy, neither of changed data nor of a
+session that was logged out. While there is a fence, the session is read from the table. The keys of copies are the
+hashes of the sessions' keys, as for items.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from dynamo_single import clock, sessions
 from dynamo_single.sessions import KEY_LENGTH, BaseSession, FormerSession, Session, key_hash
 from dynamo_single.table.flow import twin
 
-#: How long a fence stands, in seconds: far longer than between a request's reading a session and adding its copy.
+#: How many seconds a fence lasts: far longer than the time between reading a session and adding its copy.
 FENCE_SECONDS = 60
-#: A copy is the time when the session expires, a colon, and its data; a fence has no colon.
+#: A copy is the time of expiry, a colon, and the session's data. A fence has no colon.
 _FENCE = "changed"
 
 logger = logging.getLogger("django.contrib.sessions")
 
 
 class SessionStore(sessions.SessionStore):
-    """``dynamo_single.sessions`` with a cache in front: no request to the table for a session whose copy is cached.
+    """``dynamo_single.sessions`` with a cache: no request to the table for a session whose copy is cached.
 
-    An error of the cache is logged and the table used alone, except in ``delete()``, where a copy could survive a
-    logout. An error of the table is always raised. The cache has to be one that all processes share.
+    An error of the cache is logged, and the table is used alone, except in ``delete()``: there a copy could survive a
+    logout. An error of the table is always raised. All processes must share the cache.
     """
 
     cache_key_prefix = "dynamo_single.cached_sessions"
@@ -44,7 +44,7 @@ class SessionStore(sessions.SessionStore):
         super().__init__(session_key)
 
     def load(self) -> dict[str, Any]:
-        """The data of the session: from the cache, or by one GetItem and then added to the cache."""
+        """Return the data of the session from the cache, or by one GetItem. The data is then added to the cache."""
         return super().load()
 
     async def _loaded(self) -> dict[str, Any]:
@@ -60,9 +60,9 @@ class SessionStore(sessions.SessionStore):
         return data
 
     def save(self, must_create: bool = False) -> None:
-        """Write the session to the table as ``dynamo_single.sessions`` does; the next ones to load it read the table.
+        """Write the session to the table as ``dynamo_single.sessions`` does. The next loads read the table.
 
-        One UpdateItem, and a GetItem before it if the session was loaded from the cache.
+        Sends one UpdateItem, after a GetItem if the session was loaded from the cache.
         """
         super().save(must_create)
 
@@ -76,7 +76,7 @@ class SessionStore(sessions.SessionStore):
         await self._set_fence_or_log(key)
 
     def delete(self, session_key: str | None = None) -> None:
-        """Delete the session from the table and the cache; if the cache cannot be told, that is an error."""
+        """Delete the session from the table and the cache. An error of the cache is raised."""
         super().delete(session_key)
 
     async def _deleted(self, session_key: str | None = None) -> None:
@@ -100,21 +100,21 @@ class SessionStore(sessions.SessionStore):
         return self.cache_key_prefix + key_hash(session_key)
 
     async def _drop_former_copy(self, session_key: str) -> None:
-        """Remove the copy under the session's own key, from which a process with older code would go on reading."""
+        """Remove the copy under the session's own key, which a process with older code would still read."""
         try:
             await twin(self._cache, "delete", self.cache_key_prefix + session_key)
         except Exception:  # as below
             logger.exception("Error saving to cache (%s)", self._cache)
 
     async def _copy(self, session_key: str) -> str | None:
-        """The cached data, if there is a copy that can be read and has not expired."""
+        """Return the cached data if there is a readable copy that has not expired."""
         try:
             cached = await twin(self._cache, "get", self._cache_key(session_key), "")
-        except Exception:  # as Django's: each cache raises errors of its own, and the table has the session
+        except Exception:  # as in Django: each cache raises errors of its own types, and the table has the session
             logger.exception("Error reading from cache (%s)", self._cache)
             return None
         expires, found, data = cached.partition(":") if isinstance(cached, str) else ("", "", "")
-        with suppress(ValueError):  # of no copy: the table has the session
+        with suppress(ValueError):  # not a copy: the table has the session
             return data if found and float(expires) > clock.timestamp() else None
         return None
 
@@ -138,5 +138,5 @@ class SessionStore(sessions.SessionStore):
 
 
 def _is_made_here(session_key: str) -> bool:
-    """Whether a key is of the form that this app makes; a cookie may hold anything, also what no cache takes."""
+    """Return whether a key has the form that this app creates. A cookie may contain invalid cache keys."""
     return len(session_key) == KEY_LENGTH and set(session_key) <= set(VALID_KEY_CHARS)

@@ -1,8 +1,8 @@
-"""What time it is: the one place in the app that asks; and how Django writes a moment, which ``USE_TZ`` decides.
+"""The current time, for the whole app, and Django's form of a datetime, which depends on ``USE_TZ``.
 
-``dynamo_single.testing`` stops this clock or moves it, and everything that the app stores or compares with the present
-goes along: times to live, sessions, caches, the trash, ``auto_now``. This module must not know what the time is for,
-and it measures nothing: waiting and time limits go by ``time.monotonic()``, which nobody moves.
+``dynamo_single.testing`` can stop or move this clock. It affects everything that the app stores or compares with the
+current time: times to live, sessions, caches, the trash and ``auto_now``. This module must not depend on the purpose of
+the time, and does not measure durations: waits and time limits use ``time.monotonic()``, which is never moved.
 """
 
 from __future__ import annotations
@@ -20,60 +20,59 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Adjustment(Struct):
-    """How the clock differs from the computer's: where it was stopped, if it was, and how far it was moved then."""
+    """The difference between the app's clock and the computer's: when it was stopped, and how far it was moved."""
 
     stopped: datetime | None = None
     moved: timedelta = timedelta()
 
 
-#: One for the process, so that every thread sees the same time.
+#: One for the process, so that all threads see the same time.
 adjustment = Adjustment()
 
 
 def now() -> datetime:
-    """The present as Django gives it: aware and in UTC, or naive and local without ``USE_TZ``."""
+    """Return the current time in Django's form: aware and in UTC, or naive and local without ``USE_TZ``."""
     if adjustment.stopped is None:
         return timezone.now() + adjustment.moved
     return as_django(adjustment.stopped + adjustment.moved)
 
 
 def instant() -> datetime:
-    """The present in UTC whatever ``USE_TZ`` says, to compute with: no change of clocks makes an hour more or less."""
+    """Return the current time in UTC for calculations, regardless of ``USE_TZ`` and of daylight saving time."""
     return in_utc(now())
 
 
 def in_utc(moment: datetime) -> datetime:
-    """A moment in UTC; a naive one is read by the clocks of ``TIME_ZONE``, as Django does.
+    """Return a datetime in UTC. A naive one is in ``TIME_ZONE``, as in Django.
 
-    Of an hour that these clocks show twice, ``fold`` tells which is meant. Raises ``OverflowError`` outside the years
-    1 to 9999.
+    ``fold`` distinguishes the two passes of a repeated hour. Raises ``OverflowError`` outside the years 1 to 9999.
     """
     return EPOCH + ((timezone.make_aware(moment, zone()) if timezone.is_naive(moment) else moment) - EPOCH)
 
 
 def as_django(moment: datetime) -> datetime:
-    """An aware moment as Django gives it: in UTC, or with ``USE_TZ = False`` naive, by the clocks of ``TIME_ZONE``."""
+    """Return an aware datetime in Django's form: in UTC, or naive in ``TIME_ZONE`` with ``USE_TZ = False``."""
     return moment.astimezone(UTC) if settings.USE_TZ else moment.astimezone(zone()).replace(tzinfo=None)
 
 
 def zone() -> tzinfo:
-    """The time zone of moments that name none: ``TIME_ZONE``."""
+    """Return the time zone of naive datetimes: ``TIME_ZONE``."""
     if not settings.TIME_ZONE:
         raise ImproperlyConfigured("TIME_ZONE is empty, so that a moment without a time zone has no place in time.")
     return timezone.get_default_timezone()
 
 
 def today() -> date:
-    """The present day where the process runs, which is what Django's ``auto_now`` means by a day."""
+    """Return the current date in the process's time zone, as Django's ``auto_now`` does."""
     return date.fromtimestamp(timestamp())
 
 
 def time_of_day() -> time_of_a_day:
-    """The present time of day where the process runs, which is what Django's ``auto_now`` means by a time."""
+    """Return the current time of day in the process's time zone, as Django's ``auto_now`` does."""
     return datetime.fromtimestamp(timestamp()).time()
 
 
 def timestamp() -> float:
-    """The present in seconds since 1970."""
+    """Return the current time in seconds since 1970."""
     present = time.time() if adjustment.stopped is None else adjustment.stopped.timestamp()
     return present + adjustment.moved.total_seconds()

@@ -1,7 +1,7 @@
 """The app's settings: one validated, immutable value for each alias of ``DYNAMO_SINGLE``.
 
-An alias is a URL or a dict; both are read into the same ``TableSettings``. This module knows Django's settings and
-nothing of tables, clients or models. Every wrong value is a ``ConfigurationError`` that names the setting.
+An alias is a URL or a dict; both become the same ``TableSettings``. This module depends on Django's settings, but not
+on tables, clients or models. Every wrong value raises a ``ConfigurationError`` that names the setting.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ from dynamo_single.setting_values import (
 
 BillingMode = Literal["PAY_PER_REQUEST", "PROVISIONED"]
 Transport = Literal["direct", "botocore"]
-#: A table's key: ``pk`` with the sort key ``sk``, or ``id`` alone.
+#: A table's key: ``pk`` with the sort key ``sk``, or only ``id``.
 KeyForm = Literal["pk", "id"]
-#: For whom something that was not read with an object is read, once it is touched.
+#: The objects for which a related object is read on access: only this one, its peers, or none.
 FetchModeName = Literal["one", "peers", "raise"]
 FETCH_MODES: Final = get_args(FetchModeName)
-#: Whether a table is asked which migrations its items have gone through.
+#: Whether a table is asked which migrations have been applied to its items.
 Migrations = Literal["check", "trust"]
 
 SCHEME = "dynamodb"
 DEFAULT_INDEXES = ("gs1", "gs2")
 LOCAL_REGION = "us-east-1"
-#: Global secondary indexes that a table may have before AWS raises its quota:
+#: The default quota of global secondary indexes per table:
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 MAX_INDEXES = 20
 
-#: Names of packages with settings which tell one project from another as little as no name does.
+#: Common names of settings packages, which do not identify a project.
 GENERIC_PACKAGES = frozenset({"app", "backend", "config", "conf", "core", "django_project", "settings", "site", "src"})
 
-#: Each gives what asks for the table of an alias.
+#: Functions that return the users of an alias, for messages.
 _ASKING: Final[list[Callable[[str], Iterable[str]]]] = []
 _OWNER = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
@@ -63,7 +63,7 @@ _REGION = re.compile(r"[a-z0-9-]+")
 
 
 class TableSettings(Struct, frozen=True):
-    """One table: where it is, what it is called and how to talk to it. Timeouts are seconds."""
+    """The settings of one table: its place, its name and its options. Timeouts are in seconds."""
 
     alias: str
     table_name: str
@@ -101,9 +101,10 @@ class TableSettings(Struct, frozen=True):
 
 
 class CostSettings(Struct, frozen=True):
-    """``DYNAMO_SINGLE_COSTS``: from when on is warned of what one HTTP request, or one query, costs; ``None`` is never.
+    """``DYNAMO_SINGLE_COSTS``: the costs of an HTTP request or query above which the app warns; ``None`` disables it.
 
-    ``max_reads`` is the most items that one query may read for nothing, if ``sets_max_reads``: a project sets it.
+    ``max_reads`` is the most items that one query may read and discard; ``sets_max_reads`` is set if the project sets
+    it.
     """
 
     warn_requests: int | None = 50
@@ -120,7 +121,7 @@ class CostSettings(Struct, frozen=True):
 
 @cache
 def cost_settings() -> CostSettings:
-    """The thresholds of ``DYNAMO_SINGLE_COSTS``, or the defaults; read once, and again after a test has set it."""
+    """Return ``DYNAMO_SINGLE_COSTS`` or the defaults; cached until a test changes the setting."""
     declared = getattr(django_settings, "DYNAMO_SINGLE_COSTS", {})
     if not isinstance(declared, Mapping):
         raise ConfigurationError(f"DYNAMO_SINGLE_COSTS must be a dict, not {type(declared).__name__}.")
@@ -130,7 +131,7 @@ def cost_settings() -> CostSettings:
 
 @cache
 def default_fetch_mode() -> FetchModeName:
-    """``DYNAMO_SINGLE_FETCH_MODE``, or ``"one"``; read once, and again after a test has set it."""
+    """Return ``DYNAMO_SINGLE_FETCH_MODE`` or ``"one"``; cached until a test changes the setting."""
     found = getattr(django_settings, "DYNAMO_SINGLE_FETCH_MODE", "one")
     if found not in FETCH_MODES:
         raise ConfigurationError(f"DYNAMO_SINGLE_FETCH_MODE must be one of {', '.join(map(repr, FETCH_MODES))}.")
@@ -139,7 +140,7 @@ def default_fetch_mode() -> FetchModeName:
 
 @cache
 def sql_transactions() -> str:
-    """``DYNAMO_SINGLE_SQL_TRANSACTIONS``, or ``"warn"``; read once, and again after a test has set it."""
+    """Return ``DYNAMO_SINGLE_SQL_TRANSACTIONS`` or ``"warn"``; cached until a test changes the setting."""
     found = getattr(django_settings, "DYNAMO_SINGLE_SQL_TRANSACTIONS", "warn")
     if found not in ("warn", "error"):
         raise ConfigurationError("DYNAMO_SINGLE_SQL_TRANSACTIONS must be 'warn' or 'error'.")
@@ -147,17 +148,17 @@ def sql_transactions() -> str:
 
 
 def table_settings(alias: str = "default") -> TableSettings:
-    """The settings of one alias; read once, and again after a test has overridden ``DYNAMO_SINGLE``."""
+    """Return the settings of one alias; cached until a test changes ``DYNAMO_SINGLE``."""
     return _read(alias)
 
 
 def tell_of(asking: Callable[[str], Iterable[str]]) -> None:
-    """Let an alias that is not there be reported with what asks for it, which this module cannot know."""
+    """Register a function that returns the users of an alias, for the error about an unknown alias."""
     _ASKING.append(asking)
 
 
 def aliases() -> tuple[str, ...]:
-    """The aliases that ``DYNAMO_SINGLE`` declares."""
+    """Return the aliases that ``DYNAMO_SINGLE`` declares."""
     return tuple(_declared())
 
 
@@ -183,7 +184,7 @@ def _asked_by(alias: str) -> str:
 
 
 def _project() -> str:
-    """The package that the settings are in, unless it is one that half of all projects have."""
+    """Return the package of the settings module, unless its name is too common."""
     package = os.environ.get(ENVIRONMENT_VARIABLE, "").partition(".")[0]
     return "" if package in GENERIC_PACKAGES else package
 
@@ -200,7 +201,7 @@ def _declared() -> Mapping[str, object]:
 
 @cache
 def web_timeout() -> float | None:
-    """``DYNAMO_SINGLE_WEB_TIMEOUT``, or 5 seconds; read once, and again after a test has set it."""
+    """Return ``DYNAMO_SINGLE_WEB_TIMEOUT``, by default 5 seconds; cached until a test changes the setting."""
     name = "DYNAMO_SINGLE_WEB_TIMEOUT"
     (found,) = read_values({name: getattr(django_settings, name, 5.0)}, {name: or_none(SECONDS)}, str).values()
     return cast(float | None, found)
@@ -223,7 +224,7 @@ setting_changed.connect(_forget, dispatch_uid="dynamo_single.conf")
 
 
 def parse(alias: str, value: object) -> TableSettings:
-    """Read one alias's value, a URL or a dict; pure."""
+    """Return the settings of one alias from a URL or a dict. A pure function."""
     if isinstance(value, str):
         options = _options_of_url(alias, value)
     elif isinstance(value, Mapping):
@@ -277,7 +278,7 @@ def _options_of_query(alias: str, query: str) -> dict[str, object]:
 
 
 def _wrong_url(alias: str, why: str) -> NoReturn:
-    # The URL itself is not repeated: someone may have put a secret into it.
+    # The message does not repeat the URL, which may contain a secret.
     raise ConfigurationError(
         f"DYNAMO_SINGLE[{alias!r}]: {why} The form is {SCHEME}://host:port/table-name?region=us-east-1, "
         f"or {SCHEME}:///table-name?region=eu-west-1 for AWS itself."
@@ -291,7 +292,7 @@ def _boolean_of_text(alias: str, name: str, text: str) -> bool:
 
 
 def _value_of_text(key: str, text: str) -> str | float | tuple[str, ...]:
-    """A query parameter as the dict form would have it; what is no number stays text, for the reader to refuse."""
+    """Return a query parameter as in the dict form. An invalid number stays text, which the reader rejects."""
     if key == "INDEXES":
         return tuple(filter(None, text.split(",")))
     if key in {"CONNECT_TIMEOUT", "READ_TIMEOUT", "TOTAL_TIMEOUT"}:
@@ -306,7 +307,7 @@ def _from_options(alias: str, options: Mapping[str, object]) -> TableSettings:
     check_keys(options, _READERS, called)
     if "TABLE_NAME" not in options:
         raise ConfigurationError(f"{called('TABLE_NAME')} is missing: name the table.")
-    # An address is not repeated: someone may have put a secret into it.
+    # The message does not repeat the address, which may contain a secret.
     values = read_values(options, _READERS, called, secret={"ENDPOINT_URL"})
     return _consistent(TableSettings(alias=alias, **values), region_given="region" in values)
 

@@ -1,6 +1,6 @@
-"""What requests cost: items read and returned, capacity units, time; of one request, and added up over a block.
+"""The cost of requests: items read and returned, capacity units and time, of one request or in total for a block.
 
-This module listens at the seam and keeps numbers only. It must not know models or plans, and keeps no request.
+This module listens to sent requests and keeps only numbers. It must not depend on models or plans.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ __all__ = ["Cost", "Costs", "measure_requests"]
 
 
 class Cost(Struct, frozen=True):
-    """What one request cost.
+    """The cost of one request.
 
-    ``items_read`` are those that DynamoDB looked at, and charges; ``items_returned`` those that a filter left. A
-    request that failed says nothing of the units that it consumed: they count as none, and ``error`` has its code.
+    ``items_read`` counts the items that DynamoDB reads and charges for, and ``items_returned`` those that the filter
+    leaves. A failed request does not report its units: they count as 0, and ``error`` contains the error code.
+    ``seconds`` is the duration.
     """
 
     operation: str
@@ -35,7 +36,7 @@ class Cost(Struct, frozen=True):
 
     @classmethod
     def of(cls, sent: SentRequest) -> Cost:
-        """The cost of a request that was sent."""
+        """Return the cost of a sent request."""
         is_read = sent.operation in READS
         read, returned = _items(sent.operation, sent.response) if is_read and sent.response is not None else (0, 0)
         return cls(
@@ -54,10 +55,10 @@ class Cost(Struct, frozen=True):
 
 
 class Costs:
-    """What the requests of a block cost together; it takes the same memory however many there are.
+    """The total cost of the requests of a block, in constant memory.
 
-    ``operations`` counts the requests by operation, ``failures`` those of them that failed. ``seconds`` are added up,
-    of requests that were sent at the same time too.
+    ``operations`` counts the requests by operation, and ``failures`` the failed ones. ``seconds`` is the sum of the
+    durations, even of requests in parallel.
     """
 
     def __init__(self) -> None:
@@ -76,7 +77,7 @@ class Costs:
         return sum(self.operations.values())
 
     def add(self, cost: Cost) -> None:
-        """Add one request; several threads may do so at once."""
+        """Add one request. Several threads may do so in parallel."""
         with self._lock:
             self.operations[cost.operation] = self.operations.get(cost.operation, 0) + 1
             self.failures += bool(cost.error)
@@ -100,9 +101,9 @@ class Costs:
 
 @contextmanager
 def measure_requests() -> Iterator[Costs]:
-    """Add up what the requests of the block cost; blocks may be nested, and each counts all of its own.
+    """Add up the cost of the requests in the block. Blocks may be nested, and each counts all requests in it.
 
-    Requests of other threads are not seen, except of those that the block's own reads and ``sync_to_async`` use.
+    Requests of other threads do not count, except those that the block's own reads and ``sync_to_async`` use.
     """
     costs = Costs()
     with listening(lambda sent: costs.add(Cost.of(sent))):
@@ -110,7 +111,7 @@ def measure_requests() -> Iterator[Costs]:
 
 
 def counted(number: float, noun: str) -> str:
-    """A number with its noun, for messages."""
+    """Return a number with its noun, for messages."""
     return f"{number:g} {noun}" if number == 1 else f"{number:,.10g} {noun}s"
 
 
@@ -125,7 +126,7 @@ def _worded(cost: Cost | Costs, *, reads: bool) -> str:
 
 
 def _items(operation: str, response: Mapping[str, Any]) -> tuple[int, int]:
-    # An answer that a test injects may lack what DynamoDB always says.
+    # A response that a test injects may lack attributes that DynamoDB always returns.
     if operation == "GetItem":
         found = int("Item" in response)
     elif operation == "BatchGetItem":

@@ -1,6 +1,6 @@
-"""Numbers that many writers add to: DynamoDB adds, so that none of the additions is lost.
+"""Numbers to which many processes add: DynamoDB itself adds, so that no addition is lost.
 
-It writes one object at a time, and must not know what is counted, or why.
+The functions write one object at a time, and must not depend on what is counted, or why.
 """
 
 from __future__ import annotations
@@ -42,25 +42,27 @@ from dynamo_single.table.table import get_table
 
 M = TypeVar("M", bound=Model)
 
-#: Between two requests an item can expire, or be made by somebody else; hardly ever twice.
+#: Between two requests, an item can expire or another process can create it; hardly ever twice.
 _ATTEMPTS: Final = 3
 _NUMBERS: Final = (IntegerAttribute, NumberAttribute, DecimalAttribute)
 
 
 def add(obj: M, *numbers: str, seen: M | None = None, at_most: int | None = None) -> M:
-    """Write an object's values, and add its ``numbers`` to what is stored of them; gives the object as stored then.
+    """Write an object's values, add its ``numbers`` to the stored ones, and return the object as stored.
 
-    One UpdateItem, which makes the item where there is none; two requests where only an expired one is left. With
-    ``seen``, an object as it was read, only if the numbers are its numbers still, and else ``StaleObject``: of many who
-    read one number, one gets through. With ``at_most``, only if none of the numbers gets larger than that, and else
-    ``ConditionNotMet``: of many writers at one moment, as many get through as there is room for. It is sent at once,
-    also within ``transactions.atomic()``, which does not take it back. Sends no signals.
+    Sends one UpdateItem, which creates the item if necessary, and a second request if only an expired item is left. The
+    requests are sent immediately, even within ``transactions.atomic()``, which does not undo them. Sends no signals.
+
+    - ``seen`` is an object as it was read: raises ``StaleObject`` if its numbers have changed, so that only one of
+      several processes that read a number succeeds.
+    - ``at_most`` is a limit: raises ``ConditionNotMet`` if a number would exceed it, so that of many concurrent
+      processes only as many succeed as there is room for.
     """
     return run(_added(obj, numbers, seen, at_most))
 
 
 async def aadd(obj: M, *numbers: str, seen: M | None = None, at_most: int | None = None) -> M:
-    """See ``add()``; where an object of the model is not made by this app alone, it is done in a thread."""
+    """Do the same as ``add()``, asynchronously; in a thread if the project overrides how objects are created."""
     if makes_objects(type(obj)):
         return await _added(obj, numbers, seen, at_most)
     return await sync_to_async(add)(obj, *numbers, seen=seen, at_most=at_most)
@@ -96,16 +98,16 @@ async def _added(obj: M, numbers: tuple[str, ...], seen: M | None, at_most: int 
 
 
 def replace(obj: M) -> M:
-    """Write an object instead of whatever is stored under its key, and return it as stored: one PutItem.
+    """Write an object instead of the item that is stored under its key, and return it as stored: one PutItem.
 
-    For a counter whose item is damaged, so that DynamoDB cannot add to it. What was counted is lost. It is sent
-    immediately, also within ``transactions.atomic()``, and sends no signals.
+    Use it for a counter with a damaged item, to which DynamoDB cannot add. The previous count is lost. The request is
+    sent immediately, even within ``transactions.atomic()``, and sends no signals.
     """
     return run(_replaced(obj))
 
 
 async def areplace(obj: M) -> M:
-    """See ``replace()`` and ``aadd()``."""
+    """Do the same as ``replace()``, asynchronously."""
     if makes_objects(type(obj)):
         return await _replaced(obj)
     return await sync_to_async(replace)(obj)
@@ -119,20 +121,19 @@ async def _replaced(obj: M) -> M:
 
 
 def spread(obj: M, *numbers: str, over: str, shards: int) -> M:
-    """``add()`` to one of several items, which is chosen at random: for more writers than one item takes.
+    """Add to one of several items at random, as ``add()`` does: for more writes than one item supports.
 
-    ``over`` names the whole number in the primary key that tells the items apart, from 0 up to less than ``shards``; it
-    is set here. One UpdateItem, of that item alone, which gives what this one holds: ``total()`` gives all. More shards
-    are as right as fewer at any time. An item takes 1,000 write units a second, and so do all that have its partition
-    key: name ``over`` in that.
-    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
+    ``over`` names the integer in the primary key that distinguishes the items, from 0 to ``shards`` - 1; the function
+    sets it. Sends one UpdateItem, and returns the count of that item only; ``total()`` returns the sum. The number of
+    shards can change at any time. An item, and a partition key, supports 1,000 write units a second: name ``over`` in
+    the partition key. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
     """
     _choose(obj, over, shards)
     return add(obj, *numbers)
 
 
 async def aspread(obj: M, *numbers: str, over: str, shards: int) -> M:
-    """See ``spread()`` and ``aadd()``."""
+    """Do the same as ``spread()``, asynchronously."""
     _choose(obj, over, shards)
     return await aadd(obj, *numbers)
 
@@ -146,20 +147,20 @@ def _choose(obj: DynamoModel, over: str, shards: int) -> None:
         raise InvalidValue(
             f"spread(over={over!r}): {model._meta.label} has no whole number of this name in its primary key."
         )
-    setattr(obj, over, random.randrange(shards))  # noqa: S311 - no secret: it only spreads the load
+    setattr(obj, over, random.randrange(shards))  # noqa: S311   # not a secret: it only spreads the load
 
 
 def total(queryset: QuerySet[DynamoModel], number: str) -> Any:
-    """The sum of a number over what a queryset gives, such as the items that ``spread()`` adds to; 0 of none.
+    """Return the sum of a number over a queryset, such as the items of ``spread()``; 0 if there are none.
 
-    The requests of the queryset: one Query where one partition has all of them, one BatchGetItem for each hundred where
-    each has its own and all are named. What is added meanwhile may be in it or not.
+    Sends the requests of the queryset: one Query if they are in one partition, or one BatchGetItem for each hundred if
+    all their keys are given. The sum may or may not include concurrent additions.
     """
     return sum(value for value in _addends(queryset, number) if value is not None)
 
 
 async def atotal(queryset: QuerySet[DynamoModel], number: str) -> Any:
-    """See ``total()``."""
+    """Return the same as ``total()``, asynchronously."""
     return sum([value async for value in _addends(queryset, number) if value is not None])
 
 
@@ -195,7 +196,7 @@ def _check(model: type[DynamoModel], numbers: tuple[str, ...]) -> None:
 
 
 def _check_alone(model: type[DynamoModel]) -> None:
-    """Refuse a model of which other items follow, or which follow from another's."""
+    """Refuse a model that has dependent items, or is derived from another one."""
     label = model._meta.label
     if all_effects.linked_attributes(model) or registry.layout_of(model).soft_delete:
         raise NotSupported(
@@ -226,7 +227,7 @@ def _not_expired(model: type[DynamoModel]) -> Condition:
 
 
 def _within(obj: DynamoModel, numbers: tuple[str, ...], at_most: int) -> tuple[Condition, ...]:
-    """The conditions that none of the numbers gets larger than that; refused at once if what is added is larger."""
+    """Return the conditions that no number exceeds ``at_most``; refuse immediately if the addend itself is larger."""
     if any(getattr(obj, name) > at_most for name in numbers):
         raise _full(obj, at_most, None)
     found, stored_as = [], registry.layout_of(type(obj)).attributes

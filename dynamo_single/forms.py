@@ -1,4 +1,4 @@
-"""Forms that notice that their object was changed between being shown and being sent."""
+"""Forms that detect a change of their object between display and submission."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ AS_SHOWN = "as_shown"
 
 
 class VersionField(forms.CharField):
-    """A version that was shown, signed together with whose it is; nothing of the object."""
+    """The version that the form was shown for, signed together with its object's identity."""
 
     widget = forms.HiddenInput
 
     def has_changed(self, initial: object, data: object) -> bool:
-        """Never: a version that another writer counted up is no change of this form's."""
+        """Return False: a new version by another user is not a change by this form."""
         return False
 
 
 class VersionedModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """A ``ModelForm`` that is refused if its object was written since the form was shown, in another tab perhaps.
+    """A ``ModelForm`` that is rejected if its object was written since the form was shown, for example in another tab.
 
-    The model needs a ``VersionAttribute``. A hidden field holds the object's label, ``pk`` and version, signed with
-    ``SECRET_KEY``; the object that the view reads for the sent form has to have this version still. What is written
-    between that and the save is held off by the version itself, with ``StaleObject``. Sends no request. A form of a new
-    object asks for nothing. Raises ``ConfigurationError`` for a model without a version.
+    The model needs a ``VersionAttribute``; without one, the form raises ``ConfigurationError``. A hidden field contains
+    the object's label, ``pk`` and version, signed with ``SECRET_KEY``. The object that the view reads for the submitted
+    form must still have this version. The version itself detects a write between that read and the save, which raises
+    ``StaleObject``. A form for a new object needs no version. Sends no request.
     """
 
     read_version = VersionField(required=False)
@@ -64,7 +64,7 @@ class VersionedModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not gene
             self.initial[READ_VERSION] = self._signed()
 
     def clean(self) -> dict[str, Any] | None:
-        """Django's, and an error of no field if the version is another one by now."""
+        """Validate as Django does, and add a non-field error if the version has changed."""
         cleaned = super().clean()
         given = self.cleaned_data.pop(READ_VERSION, "")
         if not self.instance._state.adding and READ_VERSION in self.fields:
@@ -85,7 +85,7 @@ class VersionedModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not gene
 
 
 def version_name(model: type[DynamoModel]) -> str:
-    """The attribute that counts a model's writes; raises ``ConfigurationError`` where there is none."""
+    """Return the name of a model's version attribute; raise ``ConfigurationError`` if there is none."""
     for name, attribute in registry.attributes_of(model).items():
         if isinstance(attribute, VersionAttribute):
             return name
@@ -96,7 +96,7 @@ def version_name(model: type[DynamoModel]) -> str:
 
 
 def _read(given: str) -> list[DynamoModel]:
-    """What a field says: label, ``pk`` and version; nothing if it was not signed here."""
+    """Return the label, ``pk`` and version in a field; an empty list if they are not signed."""
     try:
         found: list[Any] = _signer().unsign_object(given)
     except (signing.BadSignature, ValueError):
@@ -109,31 +109,32 @@ def _signer() -> signing.Signer:
 
 
 class ShownField(forms.CharField):
-    """What was shown, as fingerprints of the fields, signed together with whose they are."""
+    """Fingerprints of the displayed fields, signed together with the identity of their object."""
 
     widget = forms.HiddenInput
 
     def has_changed(self, initial: object, data: object) -> bool:
-        """Never: it is no value of the object."""
+        """Return False: this is not a value of the object."""
         return False
 
 
 class Theirs(Struct, frozen=True):
-    """A field that somebody else has changed: what they made of it; ``is_ours`` says that this form changes it too."""
+    """A field that another user has changed, with the new value; ``is_ours`` if this form changes it too."""
 
     value: Any
     is_ours: bool
 
 
 class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """A ``ModelForm`` that notices what somebody else has changed of its object meanwhile, in another tab perhaps.
+    """A ``ModelForm`` that detects concurrent changes of its object by another user, for example in another tab.
 
-    Such a form is not valid once: each field that they changed says what it is now. Where this form does not change it
-    too it takes their value over; where both do, what was entered stays, to be looked at. Sent again, it is saved. A
-    form that changes nothing takes all of theirs over and is valid, as a row of a formset that nobody touched.
+    Such a form is invalid once, and each changed field shows the current value. A field that this form does not change
+    takes the other user's value. If both change it, the form keeps the entered value for review. When it is submitted
+    again, it is saved. A form without changes takes all current values and is valid, such as an untouched row of a
+    formset.
 
-    A hidden field holds fingerprints of what was shown, signed with ``SECRET_KEY``; without it nothing is compared.
-    Looked at are the model's attributes in the form, but for files. Sends no request.
+    A hidden field contains fingerprints of the displayed values, signed with ``SECRET_KEY``; without it, nothing is
+    compared. The form compares the model's attributes except for files. Sends no request.
     """
 
     as_shown = ShownField(required=False, label=_("As shown"))
@@ -158,13 +159,13 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
             self.initial[AS_SHOWN] = self._signed_shown()
 
     def full_clean(self) -> None:
-        """Django's, after what somebody else has changed is taken over where this form does not change it too."""
+        """Merge the values that only another user has changed, then validate as Django does."""
         if self.is_bound and self._now:
             self._merge()
         super().full_clean()
 
     def clean(self) -> dict[str, Any] | None:
-        """Django's, and an error at each field that somebody else has changed."""
+        """Validate as Django does, and add an error to each field that another user has changed."""
         cleaned = super().clean()
         self.cleaned_data.pop(AS_SHOWN, None)
         for name, theirs in self._theirs.items():
@@ -177,7 +178,7 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
         return cleaned
 
     def _merge(self) -> None:
-        """Compare what was shown, what is stored and what was sent; the data is then as the form is to be shown."""
+        """Compare the displayed, stored and submitted values, and update the data to display."""
         self._theirs = {}
         seen = self._seen()
         changed = {name for name, now in self._now.items() if name in seen and seen[name] != now}
@@ -201,9 +202,9 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
             }
 
     def _attributes(self) -> Iterator[tuple[str, Any]]:
-        """The form's fields that are attributes or relations of the model, with the object's values.
+        """Yield the form's fields that are attributes or relations of the model, with the object's values.
 
-        Those of a many-to-many relation the form has read already.
+        The form has already read the values of a many-to-many relation.
         """
         attributes = registry.attributes_of(type(self.instance)._meta.concrete_model)
         for name, field in self.fields.items():
@@ -220,14 +221,14 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
                 yield name, getattr(self.instance, attname)
 
     def _shown(self) -> dict[str, str]:
-        """The fingerprint of each field as it is shown of the object as it is stored now."""
+        """Return the fingerprint of each field for the object as it is stored now."""
         data = QueryDict(mutable=True)
         for name, value in self._before.items():
             self._put(data, name, value)
         return {name: self._fingerprint(name, data) for name in self._before}
 
     def _fingerprint(self, name: str, data: Any) -> str:
-        """A short text of what a field would take out of some data, with one kind of line ends."""
+        """Return a short hash of a field's value in some data, with normalized line ends."""
         value = self.fields[name].widget.value_from_datadict(data, self.files, self.add_prefix(name))
         texts = [str(each) for each in value] if isinstance(value, list | tuple | set) else [_text(value)]
         if isinstance(self._before[name], set | frozenset):
@@ -238,7 +239,7 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
         return _merging_signer().sign_object([self.instance._meta.label_lower, str(self.instance.pk), self._now])
 
     def _seen(self) -> dict[str, str]:
-        """What was shown, of this very object; nothing if the field is missing or was not signed here."""
+        """Return the fingerprints that were shown for this object; empty if they are missing or not signed."""
         given = self.data.get(self.add_prefix(AS_SHOWN), "")
         try:
             label, pk, seen = _merging_signer().unsign_object(given)
@@ -250,10 +251,10 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
         return found
 
     def _put(self, data: Any, name: str, value: Any) -> None:
-        """Give the data a value as the field's widget would have sent it."""
+        """Write a value into the data as the field's widget would have sent it."""
         field, html_name = self.fields[name], self.add_prefix(name)
         prepared = field.prepare_value(value)
-        # The admin wraps the widget of a reference, to put buttons beside it.
+        # The admin wraps the widget of a reference to add buttons.
         widget: Any = getattr(field.widget, "widget", field.widget)
         if isinstance(widget, forms.MultiWidget) and not hasattr(widget, "put"):
             parts: Any = widget.decompress(prepared)
@@ -265,11 +266,11 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
 
 
 def in_words(field: Any, value: Any) -> str:
-    """A form field's value for people: of choices what they are called, of objects their ``pk``. Sends no request."""
+    """Return a form field's value for display: the labels of choices, and the ``pk`` of objects. Sends no request."""
     if isinstance(value, bool):
         return str(_("Yes") if value else _("No"))
     if hasattr(field, "queryset"):
-        # Its choices are what a queryset gives, which may be many.
+        # Its choices come from a queryset, which may be large.
         several = [value] if not isinstance(value, Iterable) or isinstance(value, str) else value
         return ", ".join(str(getattr(each, "pk", each)) for each in several if each is not None)
     if hasattr(field, "in_words"):
@@ -283,7 +284,7 @@ def in_words(field: Any, value: Any) -> str:
 
 
 def _set(data: Any, name: str, widget: Any, value: Any) -> None:
-    if hasattr(widget, "put"):  # of several inputs, which it knows itself
+    if hasattr(widget, "put"):  # a widget of several inputs that implements put()
         widget.put(data, name, value, _set)
         return
     data.pop(name, None)
@@ -298,11 +299,11 @@ def _set(data: Any, name: str, widget: Any, value: Any) -> None:
             data[name] = texts
     else:
         text = widget.format_value(value)
-        if isinstance(text, dict):  # of a date in three choices
+        if isinstance(text, dict):  # a date in three selects
             for part, each in text.items():
                 data[f"{name}_{part}"] = _text(each)
             return
-        if isinstance(text, list):  # of a choice
+        if isinstance(text, list):  # a choice
             text = next(iter(text), None)
         data[name] = _text(text)
 

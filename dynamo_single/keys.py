@@ -1,4 +1,4 @@
-"""The keys that a model declares; ``models`` has them too."""
+"""The keys that a model declares; ``models`` exports them too."""
 
 from dynamo_single.orm.schema.keys.shards import Shards
 from dynamo_single.orm.schema.keys.template import IndexKey, Key, canonical

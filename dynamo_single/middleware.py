@@ -1,6 +1,6 @@
-"""What each HTTP request costs in DynamoDB, in the log; and a response with status 503 while DynamoDB is away.
+"""The cost of each HTTP request in the log, and a response with status 503 while DynamoDB is unavailable.
 
-This module listens to requests as they are sent. It must not know models, and logs no contents of items.
+This module listens to sent requests. It must not depend on models, and does not log the contents of items.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ __all__ = ["RequestCostMiddleware", "UnavailableMiddleware"]
 
 logger = logging.getLogger("dynamo_single.requests")
 
-#: How many kinds or keys one warning names before the rest is only counted.
+#: The most kinds or keys that one warning names. Further ones are only counted.
 _SHOWN = 5
-#: A session's key is never shown: whoever knows it is that user. Nor is its hash, which would name a visitor.
+#: The prefixes of keys that are never shown: a session's key identifies its user, and the hash a visitor.
 _HIDDEN = ("SESSION#", "SESSIONHASH#")
 _END = object()
-#: Seconds that the first part of an asynchronous stream is waited for before its head is sent.
+#: The seconds to wait for the first part of an asynchronous stream before the head is sent.
 FIRST_PART = 1.0
 
 
 class _Middleware:
-    """Middleware that answers in synchronous and in asynchronous projects."""
+    """The base of middleware for synchronous and asynchronous projects."""
 
     sync_capable = True
     async_capable = True
@@ -64,11 +64,11 @@ class _Middleware:
 
 
 class RequestCostMiddleware(_Middleware):
-    """Logs what each HTTP request cost to the logger ``dynamo_single.requests``; put it first in ``MIDDLEWARE``.
+    """Log the cost of each HTTP request to the logger ``dynamo_single.requests``. Put it first in ``MIDDLEWARE``.
 
-    One line at INFO; at WARNING from the thresholds of ``DYNAMO_SINGLE_COSTS`` on. Further warnings name items that
-    were read by GetItem more than once, and kinds of items of which many were read one by one. What a streamed
-    response sends while it is read has lines of its own. Works in synchronous and asynchronous projects.
+    It logs one line at INFO, or at WARNING above the thresholds of ``DYNAMO_SINGLE_COSTS``. Further warnings name items
+    that GetItem read repeatedly, and kinds of items that were read one by one. Requests during a streamed response have
+    separate lines. Works in synchronous and asynchronous projects.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
@@ -97,7 +97,7 @@ class RequestCostMiddleware(_Middleware):
             watch.report()
 
     def _streamed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        # A file is none of DynamoDB's, and wrapped it could not be sent by the server's own means.
+        # A file has nothing to do with DynamoDB, and a wrapped file could not be sent by the server's file wrapper.
         if isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse):
             watch = _Watch(request, self.settings, response.status_code, is_streaming=True)
             content: Any = response.streaming_content
@@ -130,12 +130,12 @@ async def _alisten(watch: _Watch, content: AsyncIterator[object]) -> AsyncIterat
 
 
 class UnavailableMiddleware(_Middleware):
-    """Responds with status 503 and ``Retry-After`` while DynamoDB is away; put it first in ``MIDDLEWARE``.
+    """Respond with status 503 and ``Retry-After`` while DynamoDB is unavailable. Put it first in ``MIDDLEWARE``.
 
-    It covers what the middlewares after it meet, such as those of sessions and logins, views, templates, and a streamed
-    response up to its first part. The requests of one HTTP request may wait for DynamoDB for
-    ``DYNAMO_SINGLE_WEB_TIMEOUT`` seconds together: what each of them takes beyond a quarter of a second is counted.
-    Works in synchronous and asynchronous projects.
+    It covers errors of later middleware, such as that for sessions and logins, of views and templates, and of a
+    streamed response up to its first part. The requests of one HTTP request may wait ``DYNAMO_SINGLE_WEB_TIMEOUT``
+    seconds in total for DynamoDB: the time of each beyond a quarter of a second counts. Works in synchronous and
+    asynchronous projects.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
@@ -154,16 +154,16 @@ class UnavailableMiddleware(_Middleware):
             try:
                 return await _abegun(await self.get_response(request))
             except AWAY as error:
-                # The page is rendered, which may read files.
+                # Rendering the page may read files.
                 return await sync_to_async(unavailable_response)(request, error)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
-        """Respond for a view, or for a template that is rendered after it."""
+        """Return the response for an error of a view, or of a template that is rendered later."""
         return unavailable_response(request, exception) if isinstance(exception, AWAY) else None
 
     @contextmanager
     def _waiting(self, request: HttpRequest) -> Iterator[None]:
-        # What a middleware raises Django would make a page with status 500 of: see apps.pass_on().
+        # Django would turn an error of a middleware into a page with status 500: see apps.pass_on().
         before = getattr(request, "dynamo_single_passes", ())
         request.dynamo_single_passes = AWAY  # type: ignore[attr-defined]
         try:
@@ -174,7 +174,7 @@ class UnavailableMiddleware(_Middleware):
 
 
 def _begun(response: HttpResponseBase) -> HttpResponseBase:
-    """The same response; of a streamed one the first part is read, before which a server sends no head either."""
+    """Return the response, with the first part of a stream read: servers do not send the head before it either."""
     if isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse) and not response.is_async:
         content: Any = response.streaming_content
         response.streaming_content = _from(_first(response, content), content)
@@ -196,7 +196,7 @@ def _from(first: Any, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 async def _abegun(response: HttpResponseBase) -> HttpResponseBase:
-    """As ``_begun()``; the first part of an asynchronous stream is waited for briefly: it may be of an event."""
+    """Do the same as ``_begun()``, with a short wait for an asynchronous stream, whose first part may be an event."""
     if not isinstance(response, StreamingHttpResponse) or isinstance(response, FileResponse):
         return response
     content: Any = response.streaming_content
@@ -228,7 +228,7 @@ async def _afrom(first: asyncio.Future[Any], rest: AsyncIterator[bytes]) -> Asyn
 
 
 class _Key(Struct, frozen=True):
-    """Where an item is stored."""
+    """The key of an item."""
 
     table: str
     partition: str
@@ -239,7 +239,7 @@ class _Key(Struct, frozen=True):
 
 
 class _Watch:
-    """What one HTTP request sends; several threads may do so for it."""
+    """The requests of one HTTP request. Several threads may add to it."""
 
     def __init__(
         self, request: HttpRequest, settings: CostSettings, status: int | None = None, *, is_streaming: bool = False
@@ -261,7 +261,7 @@ class _Watch:
             return
         with self._lock:
             for key in starmap(_Key, id_tables.written_keys(sent.operation, sent.params)):
-                # To read again what was written since is no waste.
+                # Reading an item again after a write is not wasted.
                 self._reads.pop(key, None)
 
     def _note_read(self, sent: SentRequest) -> None:
@@ -274,7 +274,7 @@ class _Watch:
                 self._repeated[key] = max(self._reads[key], self._repeated.get(key, 0))
 
     def report(self) -> None:
-        """Write the lines; nothing for a stream that sent nothing."""
+        """Log the lines; nothing for a stream without requests."""
         if self.is_streaming and not self.costs.requests:
             return
         level = logging.WARNING if self._is_much() else logging.INFO
@@ -309,7 +309,7 @@ class _Watch:
             self._log(logging.WARNING, f"items were read one by one: {_listed(found)}: {advice}")
 
     def _kind(self, key: _Key) -> str:
-        """The type of an item; of one that is not stored the prefix of its key, which may not be shown."""
+        """Return the type of an item, or the prefix of its key if it is not stored. Keys may be hidden."""
         known = self._types[key]
         return known or (key.partition.partition("#")[0] if self.settings.show_keys else "not stored")
 
@@ -321,7 +321,7 @@ class _Watch:
         return f"{self._kind(key)} ({replace(key, partition=partition, sort=sort)})"
 
     def _log(self, level: int, text: str) -> None:
-        # The path is as the client wrote it: escaped, it cannot forge a line.
+        # The path as the client wrote it: escaped, so that it cannot forge a line.
         path = escape_uri_path(self.request.path)
         status = "no response" if self.status is None else self.status
         status = f"{status}, while streaming" if self.is_streaming else status

@@ -1,6 +1,6 @@
 """The public names of migration files: ``from dynamo_single import migrations as items``.
 
-A file and no package, which Django would take for the migrations of this app.
+This is a module rather than a package, because Django would treat a package as this app's migrations.
 """
 
 from dynamo_single.evolution.autodetector import Autodetector

@@ -119,8 +119,8 @@ __all__ = [
     "VersionAttribute",
 ]
 
-if not TYPE_CHECKING:  # to a checker, a module with this function has every name
+if not TYPE_CHECKING:  # for a type checker, a module with this function has every name
 
     def __getattr__(name: str) -> object:
-        """Say what Django's fields are called here; raises ``ConfigurationError``, whose text an import keeps."""
+        """Raise ``ConfigurationError`` with the name of the attribute that replaces a Django field."""
         raise missing_name(name)

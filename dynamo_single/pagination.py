@@ -1,6 +1,7 @@
-"""Pages by cursor for views and templates, in the form that Django's own paginators have, and without a count.
+"""Pages by cursor for views and templates, with the interface of Django's paginators but without a count.
 
-``CompanyList(CursorListMixin, ListView)`` is a list view whose ``?page=`` is a cursor. This module must not know plans.
+``class CompanyList(CursorListMixin, ListView)`` is a list view whose ``?page=`` is a cursor. This module must not
+depend on plans.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ logger = logging.getLogger("django.security.InvalidCursor")
 
 
 class CursorPage(django_paginator.Page):  # type: ignore[type-arg]  # not generic at run time
-    """A page as templates know it; ``number`` is the cursor that it was asked for by, empty for the first one."""
+    """A page for templates; ``number`` is its cursor, or an empty string for the first page."""
 
     paginator: CursorPaginator
 
     def __init__(self, page: Page[Any], cursor: str, paginator: CursorPaginator) -> None:
-        super().__init__(list(page), cursor, paginator)  # type: ignore[arg-type]  # a cursor for Django's number
+        super().__init__(list(page), cursor, paginator)  # type: ignore[arg-type]  # a cursor instead of Django's number
         self.page = page
 
     def __repr__(self) -> str:
@@ -37,44 +38,44 @@ class CursorPage(django_paginator.Page):  # type: ignore[type-arg]  # not generi
 
     @property
     def next_cursor(self) -> str | None:
-        """The cursor of the page after this one."""
+        """The cursor of the next page."""
         return self.page.next_cursor
 
     @property
     def previous_cursor(self) -> str | None:
-        """The cursor of the page before this one."""
+        """The cursor of the previous page."""
         return self.page.previous_cursor
 
     def has_next(self) -> bool:
-        """Whether there is a page after this one."""
+        """Return whether there is a next page."""
         return self.page.has_next
 
     def has_previous(self) -> bool:
-        """Whether there is a page before this one."""
+        """Return whether there is a previous page."""
         return self.page.has_previous
 
-    def next_page_number(self) -> str:  # type: ignore[override]  # a cursor for Django's number
-        """The cursor of the page after this one; ``EmptyPage`` if there is none."""
+    def next_page_number(self) -> str:  # type: ignore[override]  # a cursor instead of Django's number
+        """Return the cursor of the next page; raise ``EmptyPage`` if there is none."""
         return _existing(self.next_cursor)
 
     def previous_page_number(self) -> str:  # type: ignore[override]  # as above
-        """The cursor of the page before this one; ``EmptyPage`` if there is none."""
+        """Return the cursor of the previous page; raise ``EmptyPage`` if there is none."""
         return _existing(self.previous_cursor)
 
     def start_index(self) -> NoReturn:
-        """Refused: nothing says how many objects come before a page."""
+        """Raise ``NotSupported``: the number of objects before a page is unknown."""
         _uncounted("start_index()")
 
     def end_index(self) -> NoReturn:
-        """Refused, as ``start_index()``."""
+        """Raise ``NotSupported``, like ``start_index()``."""
         _uncounted("end_index()")
 
 
 class CursorPaginator(django_paginator.Paginator):  # type: ignore[type-arg]  # not generic at run time
     """Pages of a queryset by cursor: ``paginator.get_page(request.GET.get("page"))``.
 
-    One page is what ``QuerySet.page()`` sends. ``count``, ``num_pages`` and ``page_range`` are ``NotSupported``;
-    iterating gives all pages, one after the other.
+    One page sends the requests of ``QuerySet.page()``. ``count``, ``num_pages`` and ``page_range`` raise
+    ``NotSupported``. Iterating yields all pages in order.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class CursorPaginator(django_paginator.Paginator):  # type: ignore[type-arg]  # 
         self.max_requests = max_requests
 
     def page(self, number: Any = None) -> CursorPage:
-        """The page of a cursor; the first one without. ``InvalidCursor`` if it is not this queryset's."""
+        """Return the page of a cursor, or the first page; raise ``InvalidCursor`` for another queryset's cursor."""
         cursor = "" if number in (None, 1, "1") else number
         queryset = cast(QuerySet[Any], self.object_list)  # or a manager, which has the same method
         page = queryset.page(self.per_page, cursor, max_requests=self.max_requests)
@@ -110,7 +111,7 @@ class CursorPaginator(django_paginator.Paginator):  # type: ignore[type-arg]  # 
         return CursorPage(page, cursor, self)
 
     def get_page(self, number: object = None) -> CursorPage:
-        """The page of a cursor, or the first one if it is not this queryset's; what was wrong with it is logged."""
+        """Return the page of a cursor. For an invalid one, log the reason and return the first page."""
         try:
             return self.page(number)
         except InvalidCursor as error:
@@ -125,36 +126,36 @@ class CursorPaginator(django_paginator.Paginator):  # type: ignore[type-arg]  # 
             yield page
 
     def validate_number(self, number: object) -> NoReturn:
-        """Refused: pages have cursors."""
+        """Raise ``NotSupported``: pages have cursors."""
         _uncounted("validate_number()")
 
     def get_elided_page_range(self, *args: object, **kwargs: object) -> NoReturn:
-        """Refused: nothing says how many pages there are."""
+        """Raise ``NotSupported``: the number of pages is unknown."""
         _uncounted("get_elided_page_range()")
 
     @property
     def count(self) -> NoReturn:
-        """Refused: ``object_list.count()`` reads, and pays for, everything that the query passes over."""
+        """Raises ``NotSupported``: ``object_list.count()`` would read, and charge for, every skipped item."""
         _uncounted("count")
 
     @property
     def num_pages(self) -> NoReturn:
-        """Refused, as ``count``."""
+        """Raises ``NotSupported``, like ``count``."""
         _uncounted("num_pages")
 
     @property
     def page_range(self) -> NoReturn:
-        """Refused, as ``count``."""
+        """Raises ``NotSupported``, like ``count``."""
         _uncounted("page_range")
 
     def _check_object_list_is_ordered(self) -> None:
-        """No warning: every queryset comes in the order of its key (private to Django)."""
+        """Emit no warning: every queryset has the order of its key (private to Django)."""
 
 
 class CursorListMixin:
-    """For ``ListView``, in front of it: pages by cursor. A cursor that is not the list's is answered with 404.
+    """Pages by cursor for ``ListView``: put it before that class. An invalid cursor returns a 404 response.
 
-    ``paginate_max_requests`` is the most requests of one page; without it a page is always filled.
+    ``paginate_max_requests`` is the most requests of one page. Without it, a page is always filled.
     """
 
     paginator_class: type[django_paginator.Paginator[Any]] = CursorPaginator
@@ -163,12 +164,12 @@ class CursorListMixin:
     def get_paginator(
         self, queryset: Any, per_page: int, orphans: int = 0, allow_empty_first_page: bool = True, **kwargs: Any
     ) -> django_paginator.Paginator[Any]:
-        """The paginator of the view's queryset."""
+        """Return the paginator of the view's queryset."""
         kwargs.setdefault("max_requests", self.paginate_max_requests)
         return self.paginator_class(queryset, per_page, orphans, allow_empty_first_page, **kwargs)
 
     def paginate_queryset(self, queryset: object, page_size: int) -> tuple[CursorPaginator, CursorPage, Any, bool]:
-        """The page that the request asks for, as Django's list views take it."""
+        """Return the requested page in the form of Django's list views."""
         view: Any = self
         paginator = view.get_paginator(
             queryset, page_size, orphans=view.get_paginate_orphans(), allow_empty_first_page=view.get_allow_empty()

@@ -1,6 +1,6 @@
-"""The attribute that holds permissions, and the fields of forms in which they are chosen by what they are called.
+"""The attribute for permissions, and the form fields that offer them by name.
 
-This module knows Django's forms, and must not know users, groups or the admin.
+This module depends on Django's forms, but not on users, groups or the admin.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ NO_PERMISSION = _("%(value)s is no permission: it has the form app_label.codenam
 
 
 def is_permission(text: str) -> bool:
-    """Whether a text is a permission, of whichever app."""
+    """Return whether a text has the form of a permission of any app."""
     label, _dot, codename = text.partition(".")
     return label.isidentifier() and bool(codename) and "." not in codename and not any(map(str.isspace, codename))
 
 
 class PermissionsFormField(forms.MultipleChoiceField):
-    """A choice among the permissions that there are; one of an app that is not installed is accepted too."""
+    """A choice of permissions. It also accepts permissions of apps that are not installed."""
 
     default_error_messages: ClassVar[dict[str, Any]] = {"invalid_choice": NO_PERMISSION}
 
@@ -33,25 +33,25 @@ class PermissionsFormField(forms.MultipleChoiceField):
         super().__init__(choices=permission_choices, **kwargs)
 
     def valid_value(self, value: object) -> bool:
-        """Whether it is a permission."""
+        """Return whether the value is a permission."""
         return is_permission(str(value))
 
     def prepare_value(self, value: object) -> object:
-        """A list: Django's widgets take a set for one value."""
+        """Return a list: Django's widgets treat a set as one value."""
         return sorted(value) if isinstance(value, set) else value
 
     def clean(self, value: object) -> set[str] | None:
-        """The set of those that are chosen; ``None`` for none."""
+        """Return the set of the chosen permissions, or ``None`` if there are none."""
         return set(super().clean(value)) or None
 
 
 class ShowsAllChosen:
-    """A widget that offers what is chosen and not among the choices too, so that saving a form drops nothing."""
+    """A widget that also offers chosen values without a choice, so that saving a form does not remove them."""
 
     choices: Any
 
     def optgroups(self, name: str, value: list[str], attrs: object = None) -> Any:
-        """Django's groups of options, the unknown ones last."""
+        """Return Django's groups of options, with the unknown ones last."""
         declared = self.choices
         known = {option for option, _label in declared}
         unknown = [text for text in value if text and text not in known]
@@ -64,20 +64,20 @@ class ShowsAllChosen:
 
 
 class PermissionsSelect(ShowsAllChosen, forms.SelectMultiple):
-    """The permissions as a list to choose from."""
+    """The permissions as a multiple select."""
 
 
 class PermissionsField(base.SetField):
     """The Django field of permissions."""
 
     def formfield(self, **kwargs: object) -> Any:
-        """A choice by what the permissions are called."""
+        """Return a choice of permissions by name."""
         offered = {"form_class": PermissionsFormField, "widget": PermissionsSelect, **kwargs}
-        # What SetField gives to a form field of lines.
+        # SetField would otherwise add the arguments of a field of lines.
         return super(base.SetField, self).formfield(**offered)
 
     def validate(self, value: Any, model_instance: object) -> None:
-        """Refuse what is not the text of a permission."""
+        """Reject texts that are not permissions."""
         super().validate(value, model_instance)
         wrong = sorted(text for text in value or () if not is_permission(text))
         if wrong:

@@ -1,7 +1,7 @@
-"""Permissions as texts: which there are, what they are called, and how an authentication backend checks them.
+"""Permissions as texts: which exist, their names, and how an authentication backend checks them.
 
-A permission is ``app_label.codename``, stored with users and groups. Where an SQL database holds Django's
-``Permission`` rows, those that Django does not make are made here. This module must not know how users are stored.
+A permission is ``app_label.codename``, stored with users and groups. If an SQL database contains Django's
+``Permission`` rows, this module adds those that Django does not create. It must not depend on how users are stored.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from dynamo_single.table.flow import run, twin
 if TYPE_CHECKING:
     from django.contrib.auth.backends import BaseBackend as _Base
 else:
-    # Django's module asks for the user model when it is imported, which is before there is one.
+    # Django's module imports the user model, which may not exist yet.
     _Base = object
 
-#: The permissions that belong to no model: pages of the admin that show the table itself, or how it is read.
+#: The permissions without a model: admin pages that show the table itself, or how it is read.
 _OWN = {
     "view_table": "Can view the table",
     "view_access_patterns": "Can view the access patterns",
     "view_health": "Can view the health of the table",
     "view_costs": "Can view the costs of pages",
 }
-#: The app that they belong to, and what Django's content type calls the model that they have not.
+#: The app of these permissions, and the model's name in their content type.
 _APP, _TABLE = "dynamo_single", "table"
 
-#: What an action is called, where Django's "Can <action> <model>" would not read well.
+#: The names of actions for which Django's "Can <action> <model>" does not read well.
 _NAMES = {"hard_delete": "Can delete {} for good"}
 
 
 def permissions_of(model: Any) -> dict[str, str]:
-    """The codenames of a model's permissions, each with its name: those of ``Meta`` and the model's own."""
+    """Return the codenames and names of a model's permissions: those of ``Meta`` and the default ones."""
     options = model._meta
     found = {
         get_permission_codename(action, options): _NAMES.get(action, f"Can {action} {{}}").format(
@@ -51,9 +51,9 @@ def permissions_of(model: Any) -> dict[str, str]:
 
 
 def all_permissions() -> frozenset[str]:
-    """Every permission that there is: our own, and those of each registered model, wherever it is stored.
+    """Return every permission: those of this app, and those of each registered model in any database.
 
-    Sends nothing.
+    Sends no request.
     """
     of_models = (
         f"{model._meta.app_label}.{code}" for model in installed.get_models() for code in permissions_of(model)
@@ -62,9 +62,9 @@ def all_permissions() -> frozenset[str]:
 
 
 def permission_choices() -> list[tuple[str, str]]:
-    """The permissions that can be of use, with what Django calls them, by that: as a form offers them. Sends nothing.
+    """Return the usable permissions with their names in Django, sorted by name, as a form offers them.
 
-    Those of SQL models are left out where there is no SQL database.
+    Permissions of SQL models are omitted in a project without an SQL database. Sends no request.
     """
     found = {f"{_APP}.{code}": f"DynamoDB | {name}" for code, name in _OWN.items()}
     for model in installed.get_models():
@@ -83,8 +83,8 @@ def create_rows(
 ) -> None:
     """Add the ``Permission`` rows of an app's models that Django has not added, after ``migrate``; none twice.
 
-    Django's own handler knows what an app's migrations know: neither models that they do not name, nor the permissions
-    of the trash. Nothing is done where no SQL database holds ``Permission``.
+    Django's own handler uses the models of an app's migrations. It misses models without migrations, and the
+    permissions of the trash. Does nothing if no SQL database contains ``Permission``.
     """
     config = installed.app_configs.get(app_config.label)
     models: list[Any] = [] if config is None else [*config.get_models()]
@@ -119,23 +119,23 @@ _NATURAL_KEY = ("content_type__app_label", "content_type__model", "codename")
 
 
 class StoredPermissions(_Base):
-    """What an authentication backend answers about permissions: to be put in front of Django's backend class.
+    """The permission methods of an authentication backend: put it before Django's backend class.
 
-    A user's own permissions send nothing; those of groups are one strongly consistent request for a user who is in one,
-    none for others and for superusers. Answers are kept on the user object, as in Django. For single objects there are
-    no permissions, and none for inactive users.
+    A user's own permissions send no request. Those of groups send one strongly consistent request for a user in a
+    group, and none for others and for superusers. They are cached on the user object, as in Django. There are no
+    permissions for single objects, and none for inactive users.
     """
 
     def get_user_permissions(self, user_obj: object, obj: object = None) -> set[str]:
-        """The permissions that are stored with the user; a superuser has all."""
+        """Return the permissions that are stored with the user; a superuser has all."""
         return run(self._permissions(user_obj, obj, "user"))
 
     def get_group_permissions(self, user_obj: object, obj: object = None) -> set[str]:
-        """The permissions of the user's groups; a superuser has all."""
+        """Return the permissions of the user's groups; a superuser has all."""
         return run(self._permissions(user_obj, obj, "group"))
 
     def get_all_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
-        """The user's own permissions and those of the groups."""
+        """Return the user's own permissions and those of the groups."""
         return run(self._all_permissions(user_obj, obj))
 
     async def _all_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
@@ -147,57 +147,57 @@ class StoredPermissions(_Base):
         found: set[str] = user_obj._perm_cache
         return found
 
-    # Where Django's ModelBackend comes after this class, its own would read SQL tables.
+    # If Django's ModelBackend follows this class, its asynchronous methods would read SQL tables.
 
     async def aget_user_permissions(self, user_obj: object, obj: object = None) -> set[str]:
-        """See ``get_user_permissions()``."""
+        """Return the same as ``get_user_permissions()``, asynchronously."""
         if self._is_overridden("get_user_permissions"):
             return await sync_to_async(self.get_user_permissions)(user_obj, obj)
         return await self._permissions(user_obj, obj, "user")
 
     async def aget_group_permissions(self, user_obj: object, obj: object = None) -> set[str]:
-        """See ``get_group_permissions()``."""
+        """Return the same as ``get_group_permissions()``, asynchronously."""
         if self._is_overridden("get_group_permissions"):
             return await sync_to_async(self.get_group_permissions)(user_obj, obj)
         return await self._permissions(user_obj, obj, "group")
 
     async def aget_all_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
-        """See ``get_all_permissions()``."""
+        """Return the same as ``get_all_permissions()``, asynchronously."""
         if self._is_overridden("get_all_permissions"):
             return await sync_to_async(self.get_all_permissions)(user_obj, obj)
         return await self._all_permissions(user_obj, obj)
 
     def has_perm(self, user_obj: object, perm: str, obj: object = None) -> bool:
-        """Whether the user is active and has the permission."""
+        """Return whether the user is active and has the permission."""
         return perm in self.get_all_permissions(user_obj, obj)
 
     async def ahas_perm(self, user_obj: object, perm: str, obj: object = None) -> bool:
-        """See ``has_perm()``."""
+        """Return the same as ``has_perm()``, asynchronously."""
         if self._is_overridden("has_perm"):
             return await sync_to_async(self.has_perm)(user_obj, perm, obj)
         return perm in await self.aget_all_permissions(user_obj, obj)
 
     def has_module_perms(self, user_obj: object, app_label: str) -> bool:
-        """Whether the user has any permission for an app."""
+        """Return whether the user has any permission for an app."""
         return any(perm.partition(".")[0] == app_label for perm in self.get_all_permissions(user_obj))
 
     async def ahas_module_perms(self, user_obj: object, app_label: str) -> bool:
-        """See ``has_module_perms()``."""
+        """Return the same as ``has_module_perms()``, asynchronously."""
         if self._is_overridden("has_module_perms"):
             return await sync_to_async(self.has_module_perms)(user_obj, app_label)
         return any(perm.partition(".")[0] == app_label for perm in await self.aget_all_permissions(user_obj))
 
     def _is_overridden(self, name: str) -> bool:
-        """Whether a project's class has a method of its own, which is called in a thread."""
+        """Return whether a project's class overrides a method, which is then called in a thread."""
         return getattr(type(self), name) is not getattr(StoredPermissions, name)
 
     def with_perm(
         self, perm: str, is_active: bool | None = True, include_superusers: bool = True, obj: object = None
     ) -> Any:
-        """The users with a permission, their own or a group's: reads every user and filters.
+        """Return the users with a permission, their own or a group's. Reads every user and filters.
 
-        One Query for the groups that have it, sent at once, and one a megabyte of the users when they are read; both
-        of an index, eventually consistent.
+        Sends one Query for the groups with the permission immediately, and one Query per megabyte of users when they
+        are read. Both are on an index and eventually consistent.
         """
         if not isinstance(perm, str):
             raise TypeError("The `perm` argument must be a string: permissions are texts here.")
@@ -217,7 +217,7 @@ class StoredPermissions(_Base):
     async def _permissions(self, user_obj: object, obj: object, source: str) -> set[str]:
         if not _may_have_any(user_obj, obj):
             return set()
-        # The names are Django's, so that who deletes them to read again finds them.
+        # Django's names, so that code which deletes them to read again works.
         cache = f"_{source}_perm_cache"
         if not hasattr(user_obj, cache):
             setattr(user_obj, cache, await _read(user_obj, source))

@@ -1,7 +1,7 @@
-"""The pytest plugin: test tables for ``django_db`` tests, no other table in reach, and three fixtures.
+"""The pytest plugin: test tables for ``django_db`` tests, a guard for all other tables, and three fixtures.
 
-pytest loads it where the package is installed (entry point ``pytest11``); nothing else imports it. Test tables come
-with pytest-django, whose fixtures and marks decide which test has a database.
+pytest loads it if the package is installed (entry point ``pytest11``); no other module imports it. Test tables need
+pytest-django, whose fixtures and marks determine which tests have a database.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STACK = pytest.StashKey[ExitStack]()
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Guard every table, and make test tables with the first test database; in projects that have the app."""
+    """Guard every table, and create test tables with the first test database, in projects that use the app."""
     if apps.ready and apps.is_installed("dynamo_single"):
         stack = session.config.stash[_STACK] = ExitStack()
         stack.enter_context(hooks.wrapped_hooks())
@@ -31,21 +31,21 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Have the test tables scanned after the last test of each file: a test function has no class that would do it."""
+    """Scan the test tables after the last test of each file, because test functions have no class for it."""
     hooks.look_after_test(nextitem is None or nextitem.path != item.path)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leave Django as it was."""
+    """Restore Django's methods."""
     if stack := config.stash.get(_STACK, None):
         stack.close()
 
 
 @pytest.fixture
 def dynamo_requests() -> Iterator[Requests]:
-    """The requests that the test sends: ``len()`` counts them, ``operations`` names them.
+    """Return the requests that the test sends: ``len()`` counts them, and ``operations`` names them.
 
-    They are printed when the test ends, which pytest shows if it fails. ``clear()`` forgets what came before.
+    They are printed at the end of the test; pytest shows them if it fails. ``clear()`` removes earlier requests.
     """
     requests = Requests()
     with listening(requests.append):
@@ -54,38 +54,38 @@ def dynamo_requests() -> Iterator[Requests]:
 
 
 class Faults:
-    """Answers requests with faults until the test ends."""
+    """Injects faults until the test ends."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
 
     def __call__(self, name: str, *, operation: str | None = None, times: int | None = None) -> None:
-        """From now on let requests fail as ``dynamo_single.testing.fault()`` does, with the same arguments."""
+        """Let further requests fail, with the arguments of ``dynamo_single.testing.fault()``."""
         self._stack.enter_context(fault(name, operation=operation, times=times))
 
     def clear(self) -> None:
-        """Answer no more of them."""
+        """Stop injecting faults."""
         self._stack.close()
 
 
 @pytest.fixture
 def dynamo_fault() -> Iterator[Faults]:
-    """``dynamo_fault("throttled", operation="GetItem", times=1)``: a fault by its name, until the test ends."""
+    """Inject a fault until the test ends: ``dynamo_fault("throttled", operation="GetItem", times=1)``."""
     with ExitStack() as stack:
         yield Faults(stack)
 
 
 class Clock(FrozenTime):
-    """The app's clock while it stands still; DynamoDB's time to live goes by it too."""
+    """The stopped clock of the app, which also determines DynamoDB's time to live."""
 
     def move(self, by: timedelta) -> None:
-        """Set the clock ahead, or back by a negative span, and delete from the test tables what has expired by then."""
+        """Move the clock forwards, or back by a negative timedelta, and delete expired items from the test tables."""
         super().move(by)
         expire_items()
 
 
 @pytest.fixture
 def dynamo_clock() -> Iterator[Clock]:
-    """The app's clock, which stands still until the test moves it, and takes times to live along."""
+    """Stop the app's clock until the test moves it, which also expires items."""
     with frozen_time():
         yield Clock()

@@ -1,9 +1,9 @@
 """Sessions in the table: ``SESSION_ENGINE = "dynamo_single.sessions"``.
 
-A session is one item, under a hash of its key, so that the table and its backups log nobody in. Reading it is one
-strongly consistent GetItem, saving a changed one is one write. Whatever keeps the table from answering is an error here
-and never an empty session, which would be a silent logout. No ``atomic()`` block of a view has a part in it: a logout
-stays one when the block around it fails.
+A session is one item under a hash of its key, so that the table and its backups cannot be used to log in. Reading it
+sends one strongly consistent GetItem, and saving changes sends one write. An unavailable table raises an error; it
+never results in an empty session, which would silently log the user out. Sessions do not take part in an ``atomic()``
+block of a view: a logout stays effective if the surrounding block fails.
 
 Earlier versions stored a session under its key. Such an item is read if there is none under the hash, and the next
 ``save()`` moves it there.
@@ -57,7 +57,7 @@ _DELETES = ("ENABLED", "ENABLING")
 
 
 class BaseSession(models.Model):
-    """One visitor's data, signed and encoded, until it expires; DynamoDB deletes it some time after that."""
+    """One visitor's data, signed and encoded, until it expires. DynamoDB deletes it some time later."""
 
     session_data = models.UnicodeAttribute(_("session data"), multiline=True, attr_name=SESSION_DATA)
     expire_date = models.TTLAttribute(_("expire date"), null=False)
@@ -68,16 +68,16 @@ class BaseSession(models.Model):
 
     @classmethod
     def get_session_store_class(cls) -> type[SessionStore]:
-        """The store that encoded the data."""
+        """Return the store that encoded the data."""
         return SessionStore
 
     def get_decoded(self) -> dict[str, Any]:
-        """What the session holds."""
+        """Return the data of the session."""
         return self.get_session_store_class()().decode(self.session_data)
 
 
 class Session(BaseSession):
-    """A stored session; ``pk`` is ``key_hash()`` of the key that the visitor's cookie has."""
+    """A stored session; ``pk`` is ``key_hash()`` of the key in the visitor's cookie."""
 
     session_key_hash = models.UnicodeAttribute(_("hash of the session key"), attr_name="sessionKeyHash")
 
@@ -94,7 +94,7 @@ class Session(BaseSession):
 
 
 class FormerSession(BaseSession):
-    """A session as earlier versions stored it: under its key. It is read and moved, and never written."""
+    """A session as stored by earlier versions, under its key. It is read and moved, but never written."""
 
     session_key = models.UnicodeAttribute(_("session key"), attr_name="sessionKey")
 
@@ -114,36 +114,36 @@ class FormerSession(BaseSession):
 def key_hash(session_key: str) -> str:
     """Return the hash under which a session is stored: SHA-256 in hexadecimal digits. Sends no request.
 
-    A key has 32 random characters of 36, which no one finds by trying, so that the hash needs no secret.
+    A key has 32 random characters out of 36, too many to guess, so that the hash needs no secret.
     """
-    # A cookie may hold a lone surrogate, which UTF-8 does not have.
+    # A cookie may contain a lone surrogate, which UTF-8 does not support.
     return hashlib.sha256(session_key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class SessionStore(SessionBase):
-    """Django's session interface over ``Session``; what a project overrides is called in a thread by its twin."""
+    """Django's session interface for ``Session``. Asynchronous methods call a project's overrides in a thread."""
 
     def __init__(self, session_key: str | None = None) -> None:
-        # The items as they were last read or written, by key: a changed one is then written without reading it again.
+        # The items as last read or written, by key. A changed session is then written without reading it again.
         self._items: dict[str, BaseSession] = {}
-        # The key that cycle_key() chose, until save() stores something under it.
+        # The key that cycle_key() chose, until save() stores the session under it.
         self._chosen: str | None = None
         super().__init__(session_key)
 
     @classmethod
     def get_model_class(cls) -> type[Session]:
-        """The model of the stored sessions."""
+        """Return the model of the stored sessions."""
         return Session
 
     def load(self) -> dict[str, Any]:
-        """The data of the session: one GetItem. A session that is missing or expired gives up its key and is empty.
+        """Return the data of the session: one GetItem. A missing or expired session has no data and loses its key.
 
-        If nothing is stored under the hash, one GetItem more looks for an item of an earlier version.
+        If nothing is stored under the hash, another GetItem looks for an item of an earlier version.
         """
         return run(self._loaded())
 
     async def aload(self) -> dict[str, Any]:
-        """See ``load()``."""
+        """Return the same as ``load()``, asynchronously."""
         return await self._awaited(self.load, self._loaded)
 
     async def _loaded(self) -> dict[str, Any]:
@@ -154,22 +154,22 @@ class SessionStore(SessionBase):
         return self.decode(item.session_data)
 
     def exists(self, session_key: str | None) -> bool:
-        """Whether there is such a session: one GetItem, and one more if nothing is stored under the hash."""
+        """Return whether the session exists: one GetItem, and another one if nothing is stored under the hash."""
         return run(self._exists(session_key))
 
     async def aexists(self, session_key: str | None) -> bool:
-        """See ``exists()``."""
+        """Return the same as ``exists()``, asynchronously."""
         return await self._awaited(self.exists, self._exists, session_key)
 
     async def _exists(self, session_key: str | None) -> bool:
         return session_key is not None and await self._find(session_key) is not None
 
     def create(self) -> None:
-        """Make a session with a key that nobody has: one PutItem, whose condition finds out whether the key is new."""
+        """Create a session with a new key: one PutItem, whose condition detects a key that is already used."""
         run(self._created())
 
     async def acreate(self) -> None:
-        """See ``create()``."""
+        """Do the same as ``create()``, asynchronously."""
         await self._awaited(self.create, self._created)
 
     async def _created(self) -> None:
@@ -183,19 +183,19 @@ class SessionStore(SessionBase):
             return
 
     def cycle_key(self) -> None:
-        """Give the session another key: what is under the old one is deleted, as ``delete()`` does, if it was stored.
+        """Change the session's key, and delete the item under the old key, as ``delete()`` does, if it was stored.
 
-        ``save()`` stores it under the new key, as the middleware does when a view has logged somebody in. Django's
-        other engines store it here, and then once more.
+        ``save()`` stores the session under the new key; the middleware calls it after a login. Django's other engines
+        store it here and then once more.
         """
         run(self._cycled())
 
     async def acycle_key(self) -> None:
-        """See ``cycle_key()``."""
+        """Do the same as ``cycle_key()``, asynchronously."""
         await self._awaited(self.cycle_key, self._cycled)
 
     async def _cycled(self) -> None:
-        await self._data()  # what is stored under the old key stays in memory
+        await self._data()  # keeps the data of the old key in memory
         key = self.session_key
         if key is not None:
             await twin(self, "delete", key)
@@ -203,7 +203,7 @@ class SessionStore(SessionBase):
         self.modified = True
 
     async def _data(self, *, no_load: bool = False) -> dict[str, Any]:
-        """What the session holds, which is loaded if it was not yet."""
+        """Return the data of the session, loaded if necessary."""
         both: Any = self
         if is_run():
             found: dict[str, Any] = await local(partial(both._get_session, no_load=no_load))
@@ -212,14 +212,14 @@ class SessionStore(SessionBase):
         return found
 
     def save(self, must_create: bool = False) -> None:
-        """Write the session: one request. One that was deleted meanwhile raises ``UpdateError`` and stays deleted.
+        """Write the session: one request. Raise ``UpdateError`` if it was deleted in the meantime; it stays deleted.
 
-        An item of an earlier version is moved under the hash, in one transaction.
+        An item of an earlier version is moved under the hash in one transaction.
         """
         run(self._saved(must_create))
 
     async def asave(self, must_create: bool = False) -> None:
-        """See ``save()``."""
+        """Do the same as ``save()``, asynchronously."""
         await self._awaited(self.save, self._saved, must_create)
 
     async def _saved(self, must_create: bool = False) -> None:
@@ -230,7 +230,7 @@ class SessionStore(SessionBase):
             await self._save_chosen()
             return
         data = await self._data(no_load=must_create)
-        if self.session_key is None:  # found missing or expired just now
+        if self.session_key is None:  # loading has just found it missing or expired
             raise UpdateError
         if must_create:
             await self._insert(self.session_key, data)
@@ -238,14 +238,14 @@ class SessionStore(SessionBase):
             await self._update(self.session_key, data)
 
     def _is_chosen(self, session_key: str) -> bool:
-        """Whether nothing is stored under a key yet."""
+        """Return whether nothing is stored under a key yet."""
         return session_key == self._chosen
 
     async def _save_chosen(self) -> None:
         while True:
             try:
                 await twin(self, "save", must_create=True)
-            except CreateError:  # somebody has that key
+            except CreateError:  # another session has that key
                 self._session_key = self._chosen = _new_key()
             else:
                 return
@@ -268,11 +268,11 @@ class SessionStore(SessionBase):
         if isinstance(item, FormerSession):
             if await self._move(session_key, item, self._stored_values(data)):
                 return
-            item = await self._find(session_key)  # another request moved it, or deleted it
+            item = await self._find(session_key)  # another request moved or deleted it
         if item is None:
             raise UpdateError
-        # Written in any case, not only if they differ from what was read: of two requests the last one's session stays
-        # whole, and a session that was deleted meanwhile is noticed.
+        # Written even without changes: of two requests, the last one's session stays complete, and a deletion of the
+        # session in the meantime is detected.
         item._stored = {
             name: value for name, value in (item._stored or {}).items() if name not in (SESSION_DATA, names.EXPIRES_AT)
         }
@@ -288,7 +288,8 @@ class SessionStore(SessionBase):
     async def _move(self, session_key: str, former: FormerSession, values: dict[str, Any]) -> Session | None:
         """Store a session of an earlier version under its hash: one transaction, which deletes the former item.
 
-        ``None``, and nothing written, if another request moved or deleted it first. Signals are those of a new object.
+        Returns ``None`` without a write if another request moved or deleted it first. The signals are those of a new
+        object.
         """
         item = self._new(session_key, values)
         self._items.pop(session_key, None)
@@ -306,38 +307,38 @@ class SessionStore(SessionBase):
         return {"session_data": self.encode(data), "expire_date": self.get_expiry_date(modification=clock.instant())}
 
     def get_expiry_age(self, **kwargs: object) -> int:
-        """See Django; ``modification`` is the present of the app's clock unless it is given."""
+        """Return what Django does; the default of ``modification`` is the current time of the app's clock."""
         return super().get_expiry_age(**{"modification": clock.now(), **kwargs})
 
     async def aget_expiry_age(self, **kwargs: object) -> int:
-        """See ``get_expiry_age()``."""
+        """Return the same as ``get_expiry_age()``, asynchronously."""
         return await super().aget_expiry_age(**{"modification": clock.now(), **kwargs})
 
     def get_expiry_date(self, **kwargs: object) -> datetime:
-        """See ``get_expiry_age()``."""
+        """Return what Django does; the default of ``modification`` is the current time of the app's clock."""
         return super().get_expiry_date(**{"modification": clock.now(), **kwargs})
 
     async def aget_expiry_date(self, **kwargs: object) -> datetime:
-        """See ``get_expiry_age()``."""
+        """Return the same as ``get_expiry_date()``, asynchronously."""
         return await super().aget_expiry_date(**{"modification": clock.now(), **kwargs})
 
     def set_expiry(self, value: datetime | timedelta | int | None) -> None:
-        """See Django; a ``timedelta`` counts from the present of the app's clock."""
+        """Do what Django does; a ``timedelta`` counts from the current time of the app's clock."""
         super().set_expiry(_from_now(value) if isinstance(value, timedelta) else value)
 
     async def aset_expiry(self, value: datetime | timedelta | int | None) -> None:
-        """See ``set_expiry()``."""
+        """Do the same as ``set_expiry()``, asynchronously."""
         await super().aset_expiry(_from_now(value) if isinstance(value, timedelta) else value)
 
     def delete(self, session_key: str | None = None) -> None:
-        """Delete a session, by default this one, under its hash and as earlier versions stored it: one transaction.
+        """Delete a session, by default this one, under its hash and in its former place: one transaction.
 
-        It is read first if somebody listens to the signals of its deletion, or other items follow it.
+        The session is read first if there are receivers for the signals of its deletion, or dependent items.
         """
         run(self._deleted(session_key))
 
     async def adelete(self, session_key: str | None = None) -> None:
-        """See ``delete()``."""
+        """Do the same as ``delete()``, asynchronously."""
         await self._awaited(self.delete, self._deleted, session_key)
 
     async def _deleted(self, session_key: str | None = None) -> None:
@@ -351,7 +352,7 @@ class SessionStore(SessionBase):
         with atomic_block.outside():
             if not _goes_unread(self.get_model_class()):
                 item = item or await self._find(session_key)
-                if isinstance(item, FormerSession):  # which nobody listens to
+                if isinstance(item, FormerSession):  # there are no receivers for this model
                     held = {"session_data": item.session_data, "expire_date": item.expire_date}
                     item = await self._move(session_key, item, held) or await self._find(session_key)
                 self._items.pop(session_key, None)
@@ -360,14 +361,14 @@ class SessionStore(SessionBase):
             await _delete_unread(session_key)
 
     async def _awaited(self, method: Callable[..., T], work: Callable[..., Flow[T]], *given: object) -> T:
-        """What a method does, awaited; one that a project's class has of its own is called in a thread."""
+        """Run an asynchronous variant, or a project's override of the synchronous method in a thread."""
         name = getattr(method, "__name__", "")
         return await (work(*given) if all_plain(type(self), (name,)) else sync_to_async(method)(*given))
 
     async def _find(self, session_key: str) -> BaseSession | None:
         self._items.pop(session_key, None)
         item = await _read(self.get_model_class(), key_hash(session_key))
-        # By the key alone, and never by a hash: one that leaked and is sent as a cookie finds nothing.
+        # By the key only, never by a hash: a leaked hash that is sent as a cookie finds nothing.
         item = item or await _read(FormerSession, session_key)
         if item is not None:
             self._items[session_key] = item
@@ -375,18 +376,17 @@ class SessionStore(SessionBase):
 
     @classmethod
     def clear_expired(cls) -> None:
-        """Delete nothing, and make sure that DynamoDB does: one DescribeTimeToLive, ``TableMismatch`` if it does not.
+        """Check that DynamoDB deletes expired sessions: one DescribeTimeToLive. Raise ``TableMismatch`` otherwise.
 
-        It is what ``clearsessions`` calls, and prints that DynamoDB does it: that command prints nothing itself.
-
-        Expired sessions are never returned. DynamoDB deletes them within a few days, without using write capacity:
+        ``clearsessions`` calls this method, which prints that DynamoDB does the work. Expired sessions are never
+        returned. DynamoDB deletes them within a few days, without using write capacity:
         https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
         """
         run(cls._expires())
 
     @classmethod
     async def aclear_expired(cls) -> None:
-        """See ``clear_expired()``."""
+        """Do the same as ``clear_expired()``, asynchronously."""
         await (cls._expires() if all_plain(cls, ("clear_expired",)) else sync_to_async(cls.clear_expired)())
 
     @classmethod
@@ -409,9 +409,9 @@ def _new_key() -> str:
 
 
 async def _read(model: type[BaseSession], key: str) -> BaseSession | None:
-    """Return the session of a model, if it is there and has not expired: one strongly consistent GetItem.
+    """Return a session that has not expired, or ``None``: one strongly consistent GetItem.
 
-    An item that cannot be read is no session, and the log names it.
+    An item that cannot be read is treated as missing and logged.
     """
     try:
         with atomic_block.outside():
@@ -421,17 +421,17 @@ async def _read(model: type[BaseSession], key: str) -> BaseSession | None:
     except (UnreadableItem, UnexpectedItem):
         pass
     except InvalidValue:
-        return None  # a cookie that no session's key can be
+        return None  # a cookie that cannot be a session's key
     logger.error(
         "Cannot read the session pk=%r: its item is damaged, and its visitor is logged out. Delete the item.",
-        # The key of a former session logs its visitor in.
+        # The log must not contain the key of a former session, which logs its visitor in.
         f"SESSION#{_MASK}" if issubclass(model, FormerSession) else f"SESSIONHASH#{key}",
     )
     return None
 
 
 def _goes_unread(model: type[Session]) -> bool:
-    """Whether an item of a model can be deleted by its key alone: nobody is told, and nothing follows from it."""
+    """Return whether an item of a model can be deleted by its key, without receivers or dependent items."""
     heard = any(signal.has_listeners(model) for signal in (pre_delete, post_delete))
     return model is Session and not heard and not effects_of(model)
 
@@ -440,14 +440,14 @@ async def _delete_unread(session_key: str) -> None:
     try:
         keys = key_of_pk(Session, key_hash(session_key)), key_of_pk(FormerSession, session_key)
     except InvalidValue:
-        return  # a cookie that no session's key can be
+        return  # a cookie that cannot be a session's key
     table = get_table(Session._options.alias)
-    # At once: a request that moves the session meanwhile is before both or after both.
+    # In one transaction: a request that moves the session in the meantime comes before or after both.
     await table.ask_patiently(compile_transaction([Delete(key) for key in keys], table.name, str(uuid.uuid4())))
 
 
 def _delete_former(session_key: str) -> None:
-    """Let the block of this context delete the item of an earlier version, which has to be there."""
+    """Add the deletion of an earlier version's item to the current block; the item must exist."""
 
     def explain(action: Action, found: Item | None) -> Exception:
         return StaleObject("Another request moved or deleted the session first. Nothing was written.")

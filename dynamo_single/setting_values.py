@@ -1,6 +1,6 @@
-"""Reading a setting that is a dict: each key has a reader; what is wrong is reported with the key and what is allowed.
+"""Read a setting that is a dict: each key has a reader, and an error names the key and the allowed values.
 
-This module must not know any setting.
+This module must not depend on any setting.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 from dynamo_single.exceptions import ConfigurationError
 
-#: What reads a value, raising ``ValueError`` for a wrong one, and what it says is allowed.
+#: A function that reads a value or raises ``ValueError``, and the description of the allowed values.
 Reader = tuple[Callable[[Any], Any], str]
 
 
 def check_keys(declared: Mapping[Any, Any], readers: Mapping[str, Reader], called: Callable[[Any], str]) -> None:
-    """Raise ``ConfigurationError`` for the first key that no reader is for; ``called`` as in ``read_values()``."""
+    """Raise ``ConfigurationError`` for the first key without a reader; ``called`` as in ``read_values()``."""
     for key in declared:
         if key not in readers:
             raise ConfigurationError(f"{called(key)} is not a known key; allowed are {', '.join(readers)}.")
@@ -30,9 +30,9 @@ def read_values(
     *,
     secret: Collection[str] = (),
 ) -> dict[str, Any]:
-    """The values of a setting by its keys in lower case; raises ``ConfigurationError`` for the first that is wrong.
+    """Return the values of a setting by lower-case keys; raise ``ConfigurationError`` for the first wrong one.
 
-    ``called`` gives what a key is called in a message. A wrong value of a ``secret`` key is not repeated in it.
+    ``called`` returns the name of a key in a message. The message does not repeat a wrong value of a ``secret`` key.
     """
     check_keys(declared, readers, called)
     values: dict[str, Any] = {}
@@ -47,13 +47,13 @@ def read_values(
 
 
 def or_none(reader: Reader) -> Reader:
-    """The same, or ``None``."""
+    """Return a reader that also accepts ``None``."""
     read, allowed = reader
     return lambda value: None if value is None else read(value), f"{allowed}, or None"
 
 
 def at_least(least: int) -> Reader:
-    """Whole numbers from ``least`` on."""
+    """Return a reader for integers of at least ``least``."""
 
     def read(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -81,10 +81,10 @@ def _endpoint(value: object) -> str | None:
     if not isinstance(value, str) or re.search(r"[\x00-\x20\x7f]", value):
         raise ValueError
     parts = urlsplit(value)
-    _ = parts.port  # raises ValueError when the port is no number
+    _ = parts.port  # raises ValueError if the port is not a number
     if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
         raise ValueError
-    # botocore takes no other letters in a host either.
+    # botocore does not accept other characters in a host either.
     if parts.query or parts.fragment or not parts.netloc.isascii():
         raise ValueError
     return value if parts.path.strip("/") else value.rstrip("/")

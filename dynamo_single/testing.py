@@ -1,4 +1,4 @@
-"""For tests of projects that use the app: an engine, the requests that were sent, faults, and the time.
+"""Tools for the tests of projects that use the app: an engine, the sent requests, faults, and the time.
 
 Nothing here is needed at run time, and nothing depends on a test framework.
 """
@@ -50,15 +50,15 @@ __all__ = [
 
 
 class Requests(list[SentRequest]):
-    """Requests that were sent, in the order of their answers."""
+    """Sent requests in the order of their responses."""
 
     @property
     def operations(self) -> list[str]:
-        """The operation of each."""
+        """The operation of each request."""
         return [request.operation for request in self]
 
     def __str__(self) -> str:
-        """A line for each, with its parameters, and what they consumed together."""
+        """Return a line for each request with its parameters, and their total consumption."""
         lines = [f"{number}. {request_line(request)}" for number, request in enumerate(self, start=1)]
         consumed = sum(request.consumed for request in self)
         return "\n".join([f"Requests: {len(self)}, capacity units: {consumed:g}", *lines])
@@ -66,7 +66,7 @@ class Requests(list[SentRequest]):
 
 @contextmanager
 def assert_requests(expected: int | Sequence[str]) -> Iterator[list[SentRequest]]:
-    """Assert how many requests the block sends, or which operations in which order; a failure lists them."""
+    """Assert the number of the block's requests, or their operations in order. A failure lists them."""
     with capture_requests() as sent:
         yield sent
     operations = [request.operation for request in sent]
@@ -79,9 +79,10 @@ def assert_requests(expected: int | Sequence[str]) -> Iterator[list[SentRequest]
 
 @contextmanager
 def refuse(code: str, *, operation: str | None = None, times: int | None = None, **answer: Any) -> Iterator[None]:
-    """Within the block DynamoDB seems to refuse requests with an error code: all, or one operation's first ``times``.
+    """Simulate DynamoDB's rejection of requests in the block with an error code.
 
-    ``answer`` goes into DynamoDB's answer beside the error, such as ``CancellationReasons=[{"Code": "None"}]``.
+    It affects all requests, or only the first ``times`` of one operation. ``answer`` is added to DynamoDB's response
+    next to the error, such as ``CancellationReasons=[{"Code": "None"}]``.
     """
     with _failing(lambda asked, params: refusal(asked, code, **answer), operation, times):
         yield
@@ -105,7 +106,7 @@ def _failing(
         yield
 
 
-#: What ``fault()`` can let happen, each with DynamoDB's code where it is DynamoDB that refuses.
+#: The faults of ``fault()``, with DynamoDB's error code if DynamoDB rejects the request.
 FAULTS: Mapping[str, str] = {
     "throttled": "ThrottlingException",
     "conflict": "TransactionConflictException",
@@ -121,10 +122,10 @@ FAULTS: Mapping[str, str] = {
 def fault(
     name: str, *, operation: str | None = None, times: int | None = None, alias: str = "default"
 ) -> Iterator[None]:
-    """Within the block requests fail in a way of ``FAULTS``: all, or one operation's first ``times``.
+    """Let requests in the block fail in a way of ``FAULTS``: all, or only the first ``times`` of one operation.
 
-    ``"unreachable"``: nothing is sent. ``"lost answer"``: the request is carried out, on the alias's table, and its
-    answer never comes. The others are refused by DynamoDB, and nothing is done.
+    ``"unreachable"``: no request is sent. ``"lost answer"``: the request is executed on the alias's table, and its
+    response is lost. For the others, DynamoDB rejects the request without an effect.
     """
     if name not in FAULTS:
         raise ValueError(f"There is no fault {name!r}; there are {', '.join(map(repr, FAULTS))}.")
@@ -136,7 +137,7 @@ def _failure(name: str, table: Table, operation: str, params: Parameters) -> Exc
     if name == "unreachable":
         return unreachable(table.settings)
     if name == "lost answer":
-        # A new context has no interceptors and no listeners: the request is sent, and counted as the one that failed.
+        # A new context has no interceptors or listeners: the request is sent, but counts only as the failed one.
         Context().run(table.call, operation, params)
         return unanswered(table.settings)
     if name == "conflict" and operation == "TransactWriteItems":
@@ -147,9 +148,9 @@ def _failure(name: str, table: Table, operation: str, params: Parameters) -> Exc
 
 @contextmanager
 def moved_time(by: timedelta) -> Iterator[None]:
-    """Within the block the app's clock is ahead by a span of time, or behind by a negative one; nested blocks add up.
+    """Move the app's clock forwards within the block, or back by a negative timedelta; nested blocks add up.
 
-    It is the clock of ``dynamo_single.clock``, of all threads, and not the computer's.
+    This changes the clock of ``dynamo_single.clock`` for all threads, not the computer's.
     """
     clock.adjustment.moved += by
     try:
@@ -159,18 +160,18 @@ def moved_time(by: timedelta) -> Iterator[None]:
 
 
 class FrozenTime:
-    """The app's clock while it stands still."""
+    """The stopped clock of the app."""
 
     def move(self, by: timedelta) -> None:
-        """Set the clock ahead, or back by a negative span."""
+        """Move the clock forwards, or back by a negative timedelta."""
         clock.adjustment.moved += by
 
 
 @contextmanager
 def frozen_time(at: datetime | None = None) -> Iterator[FrozenTime]:
-    """Within the block the app's clock stands still, at a moment or at the present, until ``move()`` is called.
+    """Stop the app's clock within the block, at a datetime or the current time, until ``move()`` is called.
 
-    A naive moment is taken in Django's default time zone. As for ``moved_time()``, it is the app's clock alone.
+    A naive datetime is in Django's default time zone. As for ``moved_time()``, only the app's clock changes.
     """
     before = clock.adjustment.stopped, clock.adjustment.moved
     moment = datetime.fromtimestamp(clock.timestamp(), UTC) if at is None else at
@@ -183,9 +184,9 @@ def frozen_time(at: datetime | None = None) -> Iterator[FrozenTime]:
 
 
 def expire_items() -> int:
-    """Delete the items whose time to live has ended by the app's clock, as DynamoDB does within some days; how many.
+    """Delete the items that have expired by the app's clock, as DynamoDB does within days, and return their number.
 
-    From the test tables, and tables of engines that the test runs; from no other. It costs a Scan of each.
+    The function affects only test tables, and tables of engines that the test runs. It sends a Scan of each.
     """
     found = {table.settings: table for table in map(get_table, aliases()) if _is_of_tests(table)}
     return sum(contents.expire(table, clock.timestamp()) for table in found.values())
@@ -197,9 +198,10 @@ def _is_of_tests(table: Table) -> bool:
 
 @contextmanager
 def local_engine(*, alias: str = "default", root: Path | None = None, engine: Engine | None = None) -> Iterator[Table]:
-    """Run an engine in memory on a free port, with the alias pointing at it and its table set up.
+    """Run an engine in memory on a free port, with the alias pointing to it and its table created.
 
-    For a session-wide fixture: starting takes some milliseconds. ``root`` is where ``node_modules`` is looked for.
+    Use it in a session-wide fixture, since starting takes some milliseconds. ``root`` is the directory of
+    ``node_modules``.
     """
     where = root or Path(getattr(django_settings, "BASE_DIR", Path.cwd()))
     with LocalEngine(engine or find_engine(where)) as running:
@@ -220,9 +222,9 @@ def local_engine(*, alias: str = "default", root: Path | None = None, engine: En
 
 
 def setup_table(alias: str = "default") -> Table:
-    """An empty table that is as the settings say: for a fixture that each test uses. On a local engine only.
+    """Return an empty table that matches the settings, for a fixture of each test. Only on a local engine.
 
-    A table that is so already, and holds 100 items at most, is emptied in a few milliseconds; any other is made again.
+    A matching table with at most 100 items is emptied in a few milliseconds. Any other table is created again.
     """
     table = get_table(alias)
     fits = table.settings.is_local and not schema.differences(table.settings, schema.observe(table))

@@ -1,8 +1,7 @@
-"""Several writes that happen together or not at all, and reads of one moment: DynamoDB's transactions.
+"""Several writes that happen together or not at all, and reads at one point in time: DynamoDB's transactions.
 
-``django.db.transaction.atomic()`` is about SQL and never rolls DynamoDB back; this module's ``atomic()`` is the real
-thing for objects in the table. It ties blocks to contexts; ``orm.effects.send`` sends
-what they hold.
+``django.db.transaction.atomic()`` is for SQL and never rolls DynamoDB back; use this module's ``atomic()`` for objects
+in the table. The module associates blocks with contexts, and ``orm.effects.send`` sends their contents.
 """
 
 from __future__ import annotations
@@ -39,13 +38,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 def atomic(function: F | None = None, *, token: str | None = None) -> Any:
     """Collect the writes of a block, and send them as one TransactWriteItems when it ends without an exception.
 
-    A context manager and a decorator, with ``async`` as well. Nothing is sent before the end: an exception discards
-    everything, and a read of what is pending raises ``PendingWrite``. An inner block joins the outer one; its exception
-    discards what it wrote itself. Up to 100 actions, each item once: unique values and derived items count too.
-    One action is sent as a plain request, unless it adds to what is stored, and an empty block sends nothing.
+    It is a context manager and a decorator, also for asynchronous code. No write is sent before the end: an exception
+    discards all of them, and a read of a pending item raises ``PendingWrite``. An inner block joins the outer one; its
+    exception discards only its own writes.
+
+    A block has up to 100 actions, each on another item; unique values and derived items count too. A single action is
+    sent as a plain request, unless it adds to a stored number. An empty block sends no request.
 
     ``token`` is an idempotency token of up to 36 characters: a block that is repeated with it within ten minutes is
-    carried out once, and ``TokenReused`` if it does something else.
+    executed once. A block with other contents raises ``TokenReused``.
     https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
     """
     if token is not None and not isinstance(token, str):
@@ -57,14 +58,14 @@ def atomic(function: F | None = None, *, token: str | None = None) -> Any:
 
 
 class Atomic:
-    """What ``atomic()`` gives; each ``with`` is a block of its own."""
+    """The context manager and decorator of ``atomic()``; each ``with`` is a separate block."""
 
     def __init__(self, token: str | None = None) -> None:
         self._token = token
         self._entered: list[_Entered] = []
 
     def __call__(self, function: F) -> F:
-        """Run a function, or a coroutine function, in a block of its own for each call."""
+        """Return a function or coroutine function each call of which runs in a separate block."""
         token = self._token
         if iscoroutinefunction(function):
 
@@ -104,7 +105,7 @@ class Atomic:
 
 
 class _Entered:
-    """Where one ``with`` began: in a block of its own, or in the one around it."""
+    """The state at the start of a ``with``: in a new block, or in the surrounding one."""
 
     def __init__(self, block: Block, outer: Token[Block | None] | None) -> None:
         self.block = block
@@ -126,7 +127,7 @@ def _enter(token: str | None) -> _Entered:
 
 
 def _leave(entered: _Entered, *, failed: bool) -> bool:
-    """End a ``with``; tells whether a block is to be sent now."""
+    """End a ``with``, and return whether its block has to be sent now."""
     if failed:
         entered.block.discard(entered.writes)
         entered.block.drop_callbacks(entered.callbacks)
@@ -149,9 +150,9 @@ async def _finished(block: Block) -> None:
 
 
 def on_commit(function: Callable[[], Any]) -> None:
-    """Call a function once the block's writes are in the table; at once, outside of any block.
+    """Call a function after the block's writes are in the table, or immediately outside a block.
 
-    In the order of the calls, and not at all if the block, or the inner block that it was called in, is discarded.
+    Functions are called in order. They are not called if the block, or the inner block of the call, is discarded.
     """
     block = pending.current()
     if block is None:
@@ -162,9 +163,10 @@ def on_commit(function: Callable[[], Any]) -> None:
 
 
 def require(obj: DynamoModel, condition: object = None) -> None:
-    """Let the block be sent only if a stored object, which the block does not write, meets a condition.
+    """Make the block conditional on a stored object that the block does not write.
 
-    A ``Q`` or a condition of PynamoDB; without one, that the object is there. ``ConditionNotMet`` at the block's end.
+    ``condition`` is a ``Q`` or a condition of PynamoDB; without one, the object must exist. Raises ``ConditionNotMet``
+    at the end of the block.
     """
     block = pending.current()
     if block is None:
@@ -184,10 +186,10 @@ def require(obj: DynamoModel, condition: object = None) -> None:
 
 
 def read(*querysets: Any) -> list[list[Any]]:
-    """What some querysets of single objects give, as of one moment: one TransactGetItems, strongly consistent.
+    """Return the objects of some querysets at one point in time: one strongly consistent TransactGetItems.
 
-    Gives a list of objects for each queryset. Each has to say whole primary keys, as ``filter(pk=...)`` and
-    ``filter(pk__in=...)`` do. Up to 100 items together, at twice the capacity of a consistent read.
+    Returns a list of objects for each queryset. Each queryset must name complete primary keys, as ``filter(pk=...)``
+    and ``filter(pk__in=...)`` do. Up to 100 items in total, at twice the capacity of a consistent read.
     https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactGetItems.html
     """
     aliases = {queryset.model._options.alias for queryset in querysets}

@@ -1,6 +1,6 @@
-"""Answer an HTTP request with status 503 if DynamoDB cannot be used at present.
+"""Respond to an HTTP request with status 503 while DynamoDB cannot be used.
 
-The middleware, and the admin's pages, make their responses here. This module does not depend on models.
+The middleware and the admin's pages create their responses here. This module does not depend on models.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = ["AWAY", "CHANGING", "RETRY_AFTER", "unavailable_response"]
 
 logger = logging.getLogger("dynamo_single.unavailable")
 
-#: What models raise that have another layout than the table's items: a migration is not applied, or not finished.
+#: The errors of models whose schema differs from the table's items: a migration is not applied, or not finished.
 CHANGING = (FormNotApplied, KeyNotFilled, SchemaVersionError)
-#: What is answered with status 503.
+#: The errors that lead to status 503.
 AWAY = (TableUnavailable, *CHANGING)
-#: Seconds after which a client may try again.
+#: The seconds after which a client may try again.
 RETRY_AFTER = 5
 
 _TYPES = ["text/html", "application/json", "text/plain"]
@@ -49,10 +49,10 @@ def unavailable_response(
     context: Mapping[str, object] | None = None,
     status: int = HTTPStatus.SERVICE_UNAVAILABLE,
 ) -> HttpResponse:
-    """Return a response for an error: HTML, JSON or text, as the request's header ``Accept`` prefers.
+    """Return a response for an error: HTML, JSON or text, as the request's ``Accept`` header prefers.
 
     It reads neither the user nor the session, is never cached, and with status 503 has ``Retry-After``. Its message is
-    for visitors; the error's own, which names endpoints and commands, is added only with ``DEBUG``.
+    for visitors. The error's own message, which names endpoints and commands, is added only with ``DEBUG``.
     """
     logger.error("DynamoDB could not serve %s", request.path, exc_info=error)
     is_unknown = isinstance(error, OutcomeUnknown)
@@ -75,7 +75,7 @@ def unavailable_response(
 
 
 def _detail(error: Exception) -> str:
-    """What visitors are told."""
+    """Return the message for visitors."""
     if isinstance(error, OutcomeUnknown):
         return _("The database did not answer. What you sent may have been saved: look before you send it again.")
     if isinstance(error, CHANGING):
@@ -87,8 +87,8 @@ def _detail(error: Exception) -> str:
 
 def _page(template: str, context: Mapping[str, object]) -> str:
     try:
-        # Without the request: its context processors would ask for the user.
+        # Without the request, whose context processors would read the user.
         return render_to_string(template, dict(context))
     except (TemplateDoesNotExist, ImproperlyConfigured):
-        # The project renders no templates, or looks for none in apps.
+        # The project does not render templates, or not those of apps.
         return f"<!doctype html><title>503</title><p>{context['detail']}</p>"

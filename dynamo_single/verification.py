@@ -1,4 +1,4 @@
-"""Check whether what is stored in a table fits together, and repair what does not."""
+"""Check whether the contents of a table are consistent, and repair them."""
 
 from dynamo_single.contrib.doctor import Finding, repair, verify
 
