@@ -166,15 +166,10 @@ class Masks:
 
     def __init__(self, also: AlsoSecret | None = None) -> None:
         self._also = also
-        self._found: dict[type[DynamoModel], frozenset[str]] = {}
 
     def attributes(self, model: type[DynamoModel] | None) -> frozenset[str]:
         """Return the Python names of a model's secrets, including copies of them."""
-        if model is None:
-            return frozenset()
-        if model not in self._found:
-            self._found[model] = secrecy.secrets_of(model, self._also)
-        return self._found[model]
+        return frozenset() if model is None else secrecy.secrets_of(model, self._also)
 
     def hides(self, model: type[DynamoModel] | None, item_type: str, stored: str) -> bool:
         """Return whether an attribute of an item, by its stored name, is masked."""

@@ -34,15 +34,16 @@ def is_secret(model: type[Any] | None, name: str, also: AlsoSecret | None = None
 
 
 def secrets_of(model: type[DynamoModel], also: AlsoSecret | None = None) -> frozenset[str]:
-    """Return the Python names of a model's secret attributes."""
-    if also is None:
-        return _secrets_of(model)
-    return frozenset(name for name, each in registry.attributes_of(model).items() if each.is_secret(also))
+    """Return the Python names of a model's secret attributes.
+
+    ``also`` is asked once about each attribute, and the answers are kept with the model's binding.
+    """
+    return _secrets_of(model, also)
 
 
 @fact
-def _secrets_of(binding: ModelBinding) -> frozenset[str]:
-    return frozenset(name for name, each in registry.attributes_of(binding.model).items() if each.is_secret())
+def _secrets_of(binding: ModelBinding, also: AlsoSecret | None) -> frozenset[str]:
+    return frozenset(name for name, each in registry.attributes_of(binding.model).items() if each.is_secret(also))
 
 
 def lookup_hides(model: type[Any], lookup: str, also: AlsoSecret | None = None) -> bool:
