@@ -71,9 +71,9 @@ async def get_batch(table: Table, request: Request) -> list[Item]:
 
 
 def get_answers(
-    table: Table, requests: Iterable[Request], wanted: Wanted, form: PageForm
+    table: Table, requests: Iterable[Request], wanted: Wanted, form: PageForm | None
 ) -> AsyncGenerator[list[dict[str, Any]], None]:
-    """As ``get_batches()``, but the answers to each request, of which the items are decoded by a form."""
+    """As ``get_batches()``, but the answers to each request; their items are decoded by a form if there is one."""
     most = most_at_once(table)
     return flow.in_order(partial(_answers, table, form), requests, at_once=lambda: min(most, wanted.batches))
 

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.items import decode
+from dynamo_single.orm.items.page_readers import PageReader
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.reading import execute, single
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.answers import TypedAnswer, untyped
 from dynamo_single.table.flow import Pages
+from dynamo_single.table.request import Response
 from dynamo_single.table.table import Table
 
 
@@ -31,31 +34,31 @@ async def objects(model: type[DynamoModel], table: Table, plan: Plan) -> list[tu
 
 
 async def pages(
-    model: type[DynamoModel], table: Table, plan: Plan, *, stop: int | None = None
+    model: type[DynamoModel], table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None
 ) -> Pages[tuple[ItemKey, object]]:
-    """What a plan of several primary keys finds, up to ``stop`` or more: keys, and objects or what ``made()`` takes."""
+    """Yield what a plan of several primary keys finds: keys, and objects or what ``made()`` takes."""
     reader = None
-    # What a filter leaves out is seen by the items.
+    # A filter is compared with the items.
     if lower(plan.filter, plan.layout) == EVERYTHING:
         reader = decode.page_reader(model, plan.projection, keyed=True)
-    if reader is None:
-        async with aclosing(execute.pages(table, plan, stop=stop)) as items:
-            async for page in items:
-                yield [(key_of(item), item) for item in page]
-        return
-    made_by = reader
+    decoder = (
+        None if reader is None else execute.PageDecoder(reader.form, partial(_results, model, table, plan, reader))
+    )
+    async with aclosing(execute.pages(table, plan, skip=skip, stop=stop, decoder=decoder)) as found:
+        async for page in found:
+            yield page if decoder else [(key_of(item), item) for item in page]
 
-    def found_in(answer: dict[str, object]) -> Mapping[ItemKey, object]:
-        if isinstance(answer, TypedAnswer):
-            found = decode.made_at_once(model, made_by, answer.typed.get(table.name, ()))
-            if found is not None:
-                return dict(found)
-        items = single.as_read(plan, untyped(answer)["Responses"].get(table.name, ()))
-        return {key_of(item): item for item in items}
 
-    async with aclosing(single.found_by_key(table, plan, made_by.form, found_in, stop=stop)) as answers:
-        async for batch in answers:
-            yield batch
+def _results(
+    model: type[DynamoModel], table: Table, plan: Plan, reader: PageReader, response: Response, _wanted: slice
+) -> Mapping[ItemKey, tuple[ItemKey, object]]:
+    """Return the objects of a response by their keys, or their items if they cannot be made together."""
+    if isinstance(response, TypedAnswer):
+        found = decode.made_at_once(model, reader, response.typed.get(table.name, ()))
+        if found is not None:
+            return {pair[0]: pair for pair in found}
+    items = single.as_read(plan, untyped(response)["Responses"].get(table.name, ()))
+    return {key_of(item): (key_of(item), item) for item in items}
 
 
 def made(model: type[DynamoModel], found: object) -> Any:

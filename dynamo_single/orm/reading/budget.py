@@ -13,7 +13,6 @@ from django.core.management.base import BaseCommand
 
 from dynamo_single.conf import cost_settings
 from dynamo_single.exceptions import TooManyReads
-from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.requests.explain import describe, reads_whole_model
@@ -156,12 +155,3 @@ class Allowance:
             "says how it is read.",
             limit=most,
         )
-
-
-def allowance_of(table: Table, plan: Plan) -> Allowance | None:
-    """What counts for a plan; ``None`` where nothing is read for nothing, or ``allow_scan()`` allowed everything."""
-    if plan.kind == "union":
-        counts = any(part.kind == "query" and part.filter != EVERYTHING for part in plan.parts)
-    else:
-        counts = plan.kind == "query" and plan.filter != EVERYTHING
-    return Allowance(table, plan) if counts else None

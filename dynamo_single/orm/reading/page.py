@@ -1,12 +1,14 @@
-"""Reads one page of a plan's items from a position, in either direction, within a budget of requests.
+"""Read one page of a plan's items from a position on, in either direction, within a limit of requests.
 
-It knows the table and the requests' answers, and must not know models or how a position is written as a cursor.
+This module depends on the table and its responses, but not on models, or on how a cursor contains a position.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -16,53 +18,57 @@ from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import Plan
-from dynamo_single.orm.reading import execute, single
-from dynamo_single.orm.reading.budget import PAGE_GROWTH, Allowance, allowance_of, next_limit
+from dynamo_single.orm.reading import single
+from dynamo_single.orm.reading.budget import PAGE_GROWTH
+from dynamo_single.orm.reading.execute import union_rank
 from dynamo_single.orm.reading.positions import (
     Narrowed,
     Position,
     Start,
     ascends,
     at_item,
-    covers,
-    in_union,
     is_merged,
     parts_of,
     start_of,
     stream_count,
     within,
 )
-from dynamo_single.orm.reading.present_names import in_present_names
-from dynamo_single.orm.reading.shards import at_once, first_share, next_share
-from dynamo_single.orm.requests import atomic_block
-from dynamo_single.orm.requests.compiler import compile_plan, with_page
-from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.reading.sources import (
+    Descending,
+    PageSource,
+    PlanReader,
+    Rank,
+    Source,
+    first_share,
+    in_parallel,
+    merge,
+    next_share,
+    open_reader,
+    sort_attribute,
+)
+from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.table.request import MAX_BATCH_KEYS, Item
 from dynamo_single.table.table import Table
 
-
-class Found(Struct, frozen=True):
-    """An item and its position."""
-
-    item: Item
-    position: Position
+#: An item and the number of its stream.
+Found = tuple[int, Item]
 
 
 class Reading(Struct, frozen=True):
-    """What was read, in reading direction; ``stopped`` is where the budget ended it, if it did.
+    """The items of a page, in reading direction; ``stopped`` is where the limit of requests ended it, if it did.
 
-    ``finished`` are the shards that have nothing after what was found.
+    ``finished`` contains the shards that have nothing after these items.
     """
 
-    found: tuple[Found, ...] = ()
+    found: Sequence[Found] = ()
     stopped: Position | None = None
     finished: frozenset[int] = frozenset()
 
 
 class Beginning(Struct, frozen=True):
-    """Where reading a plan begins and which way it goes.
+    """Where reading a plan begins, and in which direction it goes.
 
-    ``narrowed`` says what each part of a union reads from the position on, if the union has an order.
+    ``narrowed`` contains what each part of a union reads from the position on, if the union has an order.
     """
 
     table: Table
@@ -73,105 +79,84 @@ class Beginning(Struct, frozen=True):
     #: The shards that have nothing from the position on.
     finished: frozenset[int] = frozenset()
 
-    def rank(self, stream: int, item: Any) -> tuple[object, int]:
-        """What a merge compares items by."""
-        if self.plan.kind != "union":
-            return at_item(self.plan, stream, item).sort, stream
-        # As when everything is read: of equal items those of the first part come first, and backwards last.
-        descending = self.plan.merged_by[0].descending
-        return execute.order_of(self.plan, item), -stream if descending else stream
-
-    @property
-    def takes_least(self) -> bool:
-        """Whether the item that a merge gives next is the one of the lowest rank."""
-        return not self.backward if self.plan.kind == "union" else ascends(self.plan, backward=self.backward)
+    def rank(self, stream: int, item: Any) -> Rank:
+        """Return the position of an item, or of a ``LastEvaluatedKey``, in the order of a merge."""
+        if self.plan.kind == "union":
+            rank, descends = union_rank(self.plan, stream, item), self.backward
+        else:
+            rank = item[sort_attribute(self.plan)]["S"], stream
+            descends = not ascends(self.plan, backward=self.backward)
+        return (Descending(rank),) if descends else rank
 
     def is_behind(self, stream: int, item: Item) -> bool:
-        """Whether a merge gives an item after the one at the position."""
+        """Return whether a merge yields an item after the one at the position."""
         position, plan = self.position, self.plan
+        here: dict[str, Any] = {sort_attribute(plan): {"S": position.sort}}
         if plan.kind == "union":
             stored = (plan.layout.attributes[order.attribute].stored for order in plan.merged_by)
-            ours = self.rank(position.stream, dict(zip(stored, position.values, strict=True)))
-        else:
-            ours = (position.sort, position.stream)
-        theirs = self.rank(stream, item)
-        return theirs > ours if self.takes_least else theirs < ours
+            here = dict(zip(stored, position.values, strict=True))
+        return self.rank(stream, item) > self.rank(position.stream, here)
 
 
 async def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) -> Reading:
-    """Up to ``wanted`` items that match, from the position on.
+    """Return up to ``wanted`` matching items from the position on.
 
-    Where nothing is filtered, the first request of each stream reads no more than is wanted. Otherwise each further one
-    reads four times as much as the one before, up to what one page can hold.
+    Without a filter the first request of each stream reads no more than is wanted. Otherwise each further one reads
+    four times as much as the one before, up to what one page can hold.
     """
-    atomic_block.check_plan(beginning.table.settings.alias, beginning.plan)
-    await knowledge.undivided(beginning.table, beginning.plan.layout)
-    beginning = replace(beginning, table=in_present_names(beginning.table, beginning.plan.layout))
-    allowance = allowance_of(beginning.table, beginning.plan)
-    merged = is_merged(beginning.plan)
-    budget = _Budget(max_requests)
-    # The next one is the last, from where it is taken off.
-    streams: list[_Stream] = list(_streams(beginning))
-    streams = streams if beginning.backward else streams[::-1]
-    if merged:
-        _check_budget(beginning.plan, len(streams), max_requests)
-        waiting = [stream for stream in reversed(streams) if not stream.is_over]
-        budget.spend(len(waiting))
-        await _fill(beginning, waiting, wanted, allowance)
-    found: list[Found] = []
-    stopped: Position | None = None
-    while streams and len(found) < wanted:
-        place = _next(streams, beginning) if merged else -1
-        stream = streams[place]
-        if stream.is_over:
-            del streams[place]
-        elif stream.found:
-            found.append(stream.take())
-        elif budget.spend():
-            if beginning.plan.is_sharded:
-                share = next_share(wanted - len(found), stream.given, len(found))
-                await stream.fill(share, allowance)
-            else:
-                await stream.fill(wanted - len(found), allowance)
-        else:
+    plan, merges = beginning.plan, is_merged(beginning.plan)
+    reader = await open_reader(beginning.table, plan)
+    streams = [stream for stream in _streams(beginning) if not stream.is_exhausted]
+    streams = streams[::-1] if beginning.backward else streams
+    requests, stopped = 0, None
+    if merges:
+        _check_limit(plan, len(streams), max_requests)
+    if merges and plan.is_sharded:
+        requests, share = len(streams), first_share(wanted, len(streams))
+        await in_parallel(reader.table, lambda stream: stream.read_next(reader, share), streams)
+
+    async def read_next(stream: _Stream, returned: int) -> bool:
+        nonlocal requests, stopped
+        if requests == max_requests:
             stopped = stream.rest()
-            break
-    return Reading(tuple(found), stopped, _finished(beginning, streams))
+            return False
+        requests += 1
+        missing = wanted - returned
+        share = next_share(missing, stream.returned, returned) if plan.is_sharded else missing
+        await stream.read_next(reader, share)
+        return True
+
+    found: list[Found] = []
+    async with aclosing(merge(streams, partial(_rank, beginning), read_next, stop=wanted)) as pages:
+        async for page in pages:
+            found += page
+            if len(found) == wanted:
+                break
+    return Reading(found, stopped, _finished(plan, streams))
 
 
-async def _fill(beginning: Beginning, streams: Sequence[_Stream], wanted: int, allowance: Allowance | None) -> None:
-    """Read the beginnings of what is merged: shards at once, each its share, and anything else one by one."""
-    if beginning.plan.is_sharded:
-        share = first_share(wanted, len(streams))
-        await at_once(beginning.table, lambda stream: stream.fill(share, allowance), streams)
-        return
-    for stream in streams:
-        await stream.fill(wanted, allowance)
+def _rank(beginning: Beginning, _number: int, stream: _Stream) -> Rank:
+    """Return the position of the next item of a stream; streams that are not merged are read one after the other."""
+    if not is_merged(beginning.plan):
+        return ()
+    if stream.items:
+        return beginning.rank(*stream.items[0])
+    if isinstance(stream, _Keys) or beginning.plan.kind == "union" or stream.is_unread or stream.last_key is None:
+        return ()
+    # No item of the next page is before the key where that begins.
+    return beginning.rank(stream.number, stream.last_key)
 
 
-def _finished(beginning: Beginning, streams: Sequence[_Stream]) -> frozenset[int]:
-    """The shards that have nothing left, of those that there are."""
-    if not beginning.plan.is_sharded:
+def _finished(plan: Plan, streams: Sequence[_Stream]) -> frozenset[int]:
+    """Return the shards that have nothing left."""
+    if not plan.is_sharded:
         return frozenset()
-    going_on = {stream.stream for stream in streams if isinstance(stream, _Range) and not stream.is_over}
-    return frozenset(range(stream_count(beginning.plan))) - going_on
+    return frozenset(range(stream_count(plan))) - {
+        stream.number for stream in streams if stream.items or not stream.is_exhausted
+    }
 
 
-class _Budget:
-    """How many requests may still be sent; ``None`` for any number."""
-
-    def __init__(self, left: int | None) -> None:
-        self.left = left
-
-    def spend(self, number: int = 1) -> bool:
-        """Take some, if there are as many."""
-        if self.left is None:
-            return True
-        self.left -= number
-        return self.left >= 0
-
-
-def _check_budget(plan: Plan, count: int, max_requests: int | None) -> None:
+def _check_limit(plan: Plan, count: int, max_requests: int | None) -> None:
     if max_requests is None:
         return
     if plan.kind == "union":
@@ -186,186 +171,132 @@ def _check_budget(plan: Plan, count: int, max_requests: int | None) -> None:
         )
 
 
-def _next(streams: Sequence[_Stream], beginning: Beginning) -> int:
-    """The place of the stream that a merge goes on with: one that cannot tell yet, or else the one in front."""
-    ranks = [stream.next_rank for stream in streams]
-    if None in ranks:
-        return ranks.index(None)
-    return ranks.index(min(ranks) if beginning.takes_least else max(ranks))
-
-
 def _streams(beginning: Beginning) -> Iterator[_Stream]:
     offset = 0
-    for number, part in enumerate(parts_of(beginning.plan)):
-        position = within(part, offset, beginning.position)
-        if part.keys:
-            yield _Keys(beginning, number, offset, position)
+    for number, plan in enumerate(parts_of(beginning.plan)):
+        part, position = _Part(beginning, plan, number, offset), within(plan, offset, beginning.position)
+        if plan.keys:
+            yield _Keys(part, position)
         else:
-            for stream in range(stream_count(part)):
-                yield from _range(beginning, number, offset, stream, position)
-        offset += stream_count(part)
+            for stream in range(stream_count(plan)):
+                start = None if stream in beginning.finished else part.start_of(stream, position)
+                if start is not None:
+                    yield _Range(part, stream, start)
+        offset += stream_count(plan)
 
 
-def _range(beginning: Beginning, number: int, offset: int, stream: int, position: Position) -> Iterator[_Range]:
-    """What is left of one key condition."""
-    if stream in beginning.finished:
-        return
-    part = parts_of(beginning.plan)[number]
-    if not beginning.narrowed or offset + stream == beginning.position.stream:
-        start = start_of(part, stream, position, backward=beginning.backward)
-    else:
-        condition = beginning.narrowed[number].conditions[stream]
-        start = None if condition is None else Start(condition, overlaps=True)
-    if start is not None:
-        yield _Range(beginning, number, offset, stream, start)
+class _Part(Struct, frozen=True):
+    """A part of a union, in front of which there are ``offset`` streams; any other plan is one."""
+
+    beginning: Beginning
+    plan: Plan
+    number: int
+    offset: int
+
+    def start_of(self, stream: int, position: Position) -> Start | None:
+        """Return what is left of one key condition."""
+        beginning = self.beginning
+        if not beginning.narrowed or self.offset + stream == beginning.position.stream:
+            return start_of(self.plan, stream, position, backward=beginning.backward)
+        condition = beginning.narrowed[self.number].conditions[stream]
+        return None if condition is None else Start(condition, overlaps=True)
+
+    def found(self, items: Iterable[Found], *, overlaps: bool) -> Iterator[Found]:
+        """Yield items that were read, unless another part returns them or the page before has them."""
+        for stream, item in items:
+            if any(matches(other, item) for other in self.plan.others):
+                continue
+            if not overlaps or self.beginning.is_behind(self.offset + stream, item):
+                yield self.offset + stream, item
 
 
-class _Stream:
-    """Items that come one after the other, read as they are needed."""
+class _Range(PageSource[Found]):
+    """What is left of one Query or Scan."""
 
-    def __init__(self, beginning: Beginning, number: int, offset: int) -> None:
-        self.beginning = beginning
-        self.part = parts_of(beginning.plan)[number]
-        self.offset = offset
-        self.limit = 0
-        self.found: deque[Found] = deque()
-        self.given = 0
-        #: What the next item is compared by, as long as it is the next one.
-        self._ranked: Any = None
-
-    def take(self) -> Found:
-        """Give the next item."""
-        self.given += 1
-        self._ranked = None
-        return self.found.popleft()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether there is nothing left."""
-        raise NotImplementedError
-
-    @property
-    def next_rank(self) -> Any:
-        """Where a merge has the next item, or what is not read yet; ``None`` if that is not known."""
-        if self._ranked is None:
-            self._ranked = self._rank()
-        return self._ranked
-
-    def _rank(self) -> tuple[object, int] | None:
-        if self.found:
-            return self.beginning.rank(self.found[0].position.stream, self.found[0].item)
-        return None
-
-    async def fill(self, wanted: int, allowance: Allowance | None) -> None:
-        """Read the next items."""
-        raise NotImplementedError
-
-    def rest(self) -> Position:
-        """The place of what is not read yet."""
-        raise NotImplementedError
-
-    def _keep(self, stream: int, item: Item, *, overlaps: bool) -> None:
-        """Take an item that was read, unless another part gives it, or the page before has it."""
-        if any(matches(other, item) for other in self.part.others):
-            return
-        if not overlaps or self.beginning.is_behind(self.offset + stream, item):
-            position = in_union(self.beginning.plan, self.offset, at_item(self.part, stream, item), item)
-            self.found.append(Found(item, position))
-
-
-class _Range(_Stream):
-    """One Query or Scan, page by page."""
-
-    def __init__(self, beginning: Beginning, number: int, offset: int, stream: int, start: Start) -> None:
-        super().__init__(beginning, number, offset)
-        self.stream = stream
-        self.start = start
-        self.is_read = False
-        self.last_key: Any = None
+    def __init__(self, part: _Part, stream: int, start: Start) -> None:
         conditions = () if start.condition is None else (start.condition,)
-        forward = ascends(self.part, backward=beginning.backward)
-        self.plan = replace(self.part, conditions=conditions, forward=forward)
+        forward = ascends(part.plan, backward=part.beginning.backward)
+        (request,) = compile_plan(replace(part.plan, conditions=conditions, forward=forward))
+        super().__init__(request)
+        self.number = part.offset + stream
+        self.part = part
+        self.stream = stream
+        self.overlaps = start.overlaps
+        self.last_key = start.key
 
-    @property
-    def is_over(self) -> bool:
-        return self.is_read and self.last_key is None and not self.found
-
-    def _rank(self) -> tuple[object, int] | None:
-        if self.found or self.last_key is None or self.beginning.plan.kind == "union":
-            return super()._rank()
-        return self.beginning.rank(self.stream, self.last_key)
-
-    async def fill(self, wanted: int, allowance: Allowance | None) -> None:
-        start_key, self._ranked = self.last_key, None
-        if not self.is_read:
-            # What overlaps with the page before is dropped again: at most one item, unless an index has equal keys.
-            self.limit, start_key = wanted + self.start.overlaps, self.start.key
-        elif self.part.filter == EVERYTHING and not self.part.others:
+    async def read_next(self, reader: PlanReader, wanted: int) -> None:
+        """Send one request for ``wanted`` items, or more if others may be dropped."""
+        plan = self.part.plan
+        if self.is_unread:
+            # Items that the page before has are dropped: at most one, unless an index has equal keys.
+            self.limit = wanted + self.overlaps
+        elif plan.filter == EVERYTHING and not plan.others:
             self.limit = wanted
-        else:
-            self.limit = next_limit(self.limit)
-        table = self.beginning.table
-        (request,) = compile_plan(self.plan)
-        answer = await table.ask(with_page(request, start_key=start_key, limit=self.limit))
-        if allowance is not None and self.part.kind == "query":
-            allowance.take(answer)
-        for item in single.as_read(self.part, answer["Items"]):
-            # A narrowed condition may hold what a strict bound of its own leaves out.
-            if not self.start.overlaps or self._is_covered(item):
-                self._keep(self.stream, item, overlaps=self.start.overlaps)
-        self.last_key = answer.get("LastEvaluatedKey")
-        if self.last_key is not None and self.start.overlaps and not self._is_covered(self.last_key):
-            # At a strict bound everything is read, and DynamoDB takes no key from outside of a condition to go on from.
-            self.last_key = None
-        self.is_read = True
-
-    def _is_covered(self, item: Item) -> bool:
-        return covers(self.part.conditions[self.stream], at_item(self.part, self.stream, item).sort)
-
-    def rest(self) -> Position:
-        if not self.is_read:
-            return Position(self.offset + self.stream + self.beginning.backward)
-        position = at_item(self.part, self.stream, self.last_key)
-        return replace(position, stream=self.offset + self.stream)
-
-
-class _Keys(_Stream):
-    """The items of whole primary keys, in the order of the keys."""
-
-    def __init__(self, beginning: Beginning, number: int, offset: int, position: Position) -> None:
-        super().__init__(beginning, number, offset)
-        # Each key is a stream of its own, which the one at the position has given.
-        self.overlaps = bool(beginning.narrowed) and position.key is None
-        self.left = self._numbers(beginning, number, position)
-
-    def _numbers(self, beginning: Beginning, number: int, position: Position) -> list[int]:
-        keys = self.part.keys
+        items = single.as_read(plan, (await self.read(reader))["Items"])
         if self.overlaps:
-            kept = beginning.narrowed[number].keys
-            left = [place for place, key in enumerate(keys) if key in kept]
-        elif beginning.backward:
-            left = list(range(position.stream))
-        else:
-            left = list(range(position.stream + (position.key is not None), len(keys)))
-        return left[::-1] if beginning.backward else left
+            # A narrowed condition may include what a strict bound of the plan's own excludes.
+            items = [item for item in items if self._is_covered(item)]
+            if self.last_key is not None and not self._is_covered(self.last_key):
+                # At a strict bound everything is read, and DynamoDB does not accept a key outside a condition.
+                self.last_key, self.is_exhausted = None, True
+        self.items += self.part.found(((self.stream, item) for item in items), overlaps=self.overlaps)
 
     @property
-    def is_over(self) -> bool:
-        return not self.left and not self.found
+    def is_unread(self) -> bool:
+        """Whether no request was sent yet."""
+        return self.limit is None
 
-    async def fill(self, wanted: int, allowance: Allowance | None) -> None:
-        # One request at a time: a key that nothing is stored under is followed by more than are missing.
-        self._ranked = None
-        self.limit = min(max(wanted, self.limit * PAGE_GROWTH), MAX_BATCH_KEYS)
-        numbers, self.left = self.left[: self.limit], self.left[self.limit :]
-        keys = self.part.keys
-        part = replace(self.part, keys=tuple(keys[number] for number in numbers))
-        found = await single.by_plan_key(self.beginning.table, part)
-        for number in numbers:
-            item = found.get(keys[number])
-            # What holds several of the claims stands at the first of them, on whichever page that is.
-            if item is not None and (self.part.lookup is None or single.plan_key_of(self.part, item) == keys[number]):
-                self._keep(number, item, overlaps=self.overlaps)
+    def _is_covered(self, item: Mapping[str, Any]) -> bool:
+        return self.part.plan.conditions[self.stream].includes(item[sort_attribute(self.part.plan)]["S"])
 
     def rest(self) -> Position:
-        return Position(self.offset + self.left[0] + self.beginning.backward)
+        """Return the position of what is not read yet."""
+        if self.is_unread or self.last_key is None:
+            return Position(self.number + self.part.beginning.backward)
+        return replace(at_item(self.part.plan, self.stream, self.last_key), stream=self.number)
+
+
+class _Keys(Source[Found]):
+    """The items of complete primary keys, in the order of the keys."""
+
+    def __init__(self, part: _Part, position: Position) -> None:
+        self.items = deque()
+        self.number = part.offset
+        self.part = part
+        # Each key is a stream of its own, which the one at the position has given.
+        self.overlaps = bool(part.beginning.narrowed) and position.key is None
+        self.unread = self._numbers(position)
+        self.is_exhausted = not self.unread
+        self.limit = 0
+
+    def _numbers(self, position: Position) -> list[int]:
+        keys, beginning = self.part.plan.keys, self.part.beginning
+        if self.overlaps:
+            narrowed = beginning.narrowed[self.part.number].keys
+            numbers = [number for number, key in enumerate(keys) if key in narrowed]
+        elif beginning.backward:
+            numbers = list(range(position.stream))
+        else:
+            numbers = list(range(position.stream + (position.key is not None), len(keys)))
+        return numbers[::-1] if beginning.backward else numbers
+
+    async def read_next(self, reader: PlanReader, wanted: int) -> None:
+        """Send one request, for more keys than are wanted after one whose items were missing."""
+        plan = self.part.plan
+        self.limit = min(max(wanted, self.limit * PAGE_GROWTH), MAX_BATCH_KEYS)
+        numbers, self.unread = self.unread[: self.limit], self.unread[self.limit :]
+        self.is_exhausted = not self.unread
+        keys = tuple(plan.keys[number] for number in numbers)
+        items = await single.by_plan_key(reader.table, replace(plan, keys=keys))
+        if plan.lookup is not None:
+            # An item that holds several of the claims is at the first of them, on whichever page that is.
+            items = {key: item for key, item in items.items() if single.plan_key_of(plan, item) == key}
+        found = ((number, items[key]) for number, key in zip(numbers, keys, strict=True) if key in items)
+        self.items += self.part.found(found, overlaps=self.overlaps)
+
+    def rest(self) -> Position:
+        """Return the position of what is not read yet."""
+        return Position(self.part.offset + self.unread[0] + self.part.beginning.backward)
+
+
+_Stream = _Range | _Keys

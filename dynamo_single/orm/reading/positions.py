@@ -19,6 +19,7 @@ from dynamo_single.orm.plan.choice import by_one_key
 from dynamo_single.orm.plan.constraints import gather
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, attributes_of
 from dynamo_single.orm.reading.single import plan_key_of
+from dynamo_single.orm.reading.sources import sort_attribute
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.schema.keys.template import prefix_end
 from dynamo_single.table import names
@@ -83,23 +84,20 @@ def is_merged(plan: Plan) -> bool:
     return plan.merge == "sort_key" and len(plan.conditions) > 1
 
 
-def sort_attribute(plan: Plan) -> str:
-    """The stored name of the sort key that the plan reads by."""
-    index = plan.index
-    return names.SORT_KEY if index is None else names.index_sort(index)
-
-
 def at_item(plan: Plan, stream: int, item: Item) -> Position:
     """The position of an item, or of a ``LastEvaluatedKey``, that a stream gave; a key is a stream of its own."""
     return Position(stream, "" if plan.keys else item[sort_attribute(plan)]["S"], key_of(item))
 
 
-def in_union(plan: Plan, offset: int, position: Position, item: Item) -> Position:
-    """The position of an item in a plan, of which a part has it at a position."""
-    values: tuple[Mapping[str, Any], ...] = ()
-    if plan.kind == "union":
-        values = tuple(item[plan.layout.attributes[order.attribute].stored] for order in plan.merged_by)
-    return replace(position, stream=position.stream + offset, values=values)
+def at(plan: Plan, stream: int, item: Item) -> Position:
+    """Return the position of an item that a stream of a plan returned; in a union it has a place in the order."""
+    offset = 0
+    for part in parts_of(plan):
+        if stream < offset + stream_count(part):
+            break
+        offset += stream_count(part)
+    values = tuple(item[plan.layout.attributes[order.attribute].stored] for order in plan.merged_by)
+    return replace(at_item(part, stream, item), values=values)
 
 
 def start_of(plan: Plan, stream: int, position: Position, *, backward: bool) -> Start | None:
@@ -128,17 +126,6 @@ def _start_key(plan: Plan, condition: KeyCondition | None, position: Position) -
 
 
 # the sort keys that a key condition reads
-
-
-def covers(condition: KeyCondition, sort: str) -> bool:
-    """Whether a sort key lies in the range of a key condition."""
-    operator, operands = condition.operator, condition.operands
-    if operator == "<":
-        return sort < operands[0]
-    if operator == ">":
-        return sort > operands[0]
-    low, high = _bounds(condition)
-    return low <= sort and (high is None or sort <= high)
 
 
 def narrow(condition: KeyCondition, bound: str, *, ascending: bool) -> KeyCondition | None:
@@ -181,26 +168,25 @@ def _bounds(condition: KeyCondition) -> tuple[str, str | None]:
 
 
 def find(plan: Plan, item: Item) -> Position | None:
-    """The position of a stored item; ``None`` if the plan does not give it."""
+    """Return the position of a stored item; ``None`` if the plan does not return it."""
     offset = 0
     for part in parts_of(plan):
-        found = None if any(matches(other, item) for other in part.others) else _find(part, item)
-        if found is not None:
-            return in_union(plan, offset, found, item)
+        stream = None if any(matches(other, item) for other in part.others) else _stream_of(part, item)
+        if stream is not None:
+            return at(plan, offset + stream, item)
         offset += stream_count(part)
     return None
 
 
-def _find(plan: Plan, item: Item) -> Position | None:
+def _stream_of(plan: Plan, item: Item) -> int | None:
     if not matches(plan.filter, item, plan.layout):
         return None
     if plan.kind == "scan":
-        return at_item(plan, 0, item)
+        return 0
     own = plan_key_of(plan, item)
-    given = plan.keys.index(own) if own in plan.keys else None
-    read = (number for number, condition in enumerate(plan.conditions) if _is_read_by(plan, condition, item))
-    number = next(read, given)
-    return None if number is None else at_item(plan, number, item)
+    number = plan.keys.index(own) if own in plan.keys else None
+    streams = (stream for stream, condition in enumerate(plan.conditions) if _is_read_by(plan, condition, item))
+    return next(streams, number)
 
 
 def _is_read_by(plan: Plan, condition: KeyCondition, item: Item) -> bool:
@@ -209,7 +195,7 @@ def _is_read_by(plan: Plan, condition: KeyCondition, item: Item) -> bool:
     # An item that is not in the index lacks both of its keys.
     if item.get(partition, {}).get("S") != condition.partition:
         return False
-    return covers(condition, item[sort_attribute(plan)]["S"])
+    return condition.includes(item[sort_attribute(plan)]["S"])
 
 
 # the parts of a union that has an order

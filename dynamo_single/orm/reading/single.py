@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from typing import TypeVar
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -26,7 +26,7 @@ from dynamo_single.table import masking, names
 from dynamo_single.table.answers import PageForm
 from dynamo_single.table.batches import Wanted, get_answers, get_batches
 from dynamo_single.table.flow import Pages
-from dynamo_single.table.request import MAX_ACTIONS, MAX_BATCH_KEYS, NewItem, Request
+from dynamo_single.table.request import MAX_ACTIONS, MAX_BATCH_KEYS, NewItem, Request, Response
 from dynamo_single.table.request import Item as StoredItem
 from dynamo_single.table.table import Table
 
@@ -58,19 +58,36 @@ async def of_key(table: Table, plan: Plan) -> list[Item]:
     return [item] if item is not None and matches(plan.filter, item, plan.layout) else []
 
 
-async def of_keys(table: Table, plan: Plan, stop: int | None) -> Pages[Item]:
+async def of_keys(
+    table: Table,
+    plan: Plan,
+    stop: int | None,
+    form: PageForm | None = None,
+    found_in: Callable[[Response], Mapping[ItemKey, Any]] | None = None,
+) -> Pages[Any]:
+    """Yield the items of a plan of complete primary keys, in the order of the keys: a page for each hundred.
+
+    With a ``form``, by which items are decoded, it yields what ``found_in()`` makes of each response; the plan has no
+    filter then.
+    """
     table, requests = in_present_names(table, plan.layout), compile_plan(plan, table_name=table.name)
     wanted, condition = Wanted(stop), lower(plan.filter, plan.layout)
-    everything = condition == EVERYTHING
-    left = iter(requests)
-    async with aclosing(get_batches(table, requests, wanted)) as batches:
-        async for batch in batches:
-            found = {key_of(item): item for item in batch}
-            keys = next(left).params["RequestItems"][table.name]["Keys"]
-            known = [item for key in keys if (item := found.get(key_of(key))) is not None]
-            page = known if everything else [item for item in known if matches(condition, item)]
+    unread = iter(requests)
+    async with aclosing(get_answers(table, requests, wanted, form)) as batches:
+        async for responses in batches:
+            found: dict[ItemKey, Any] = {}
+            for response in responses:
+                found |= found_in(response) if found_in else _by_key(response["Responses"].get(table.name, ()))
+            keys = map(key_of, next(unread).params["RequestItems"][table.name]["Keys"])
+            page = [found[key] for key in keys if key in found]
+            if condition != EVERYTHING:
+                page = [item for item in page if matches(condition, item)]
             wanted.took(len(page))
             yield page
+
+
+def _by_key(items: Iterable[Item]) -> dict[ItemKey, Item]:
+    return {key_of(item): item for item in items}
 
 
 async def of_claims(table: Table, plan: Plan) -> Pages[Item]:
@@ -94,7 +111,7 @@ async def by_plan_key(table: Table, plan: Plan) -> dict[ItemKey, Item]:
         condition = lower(plan.filter, plan.layout)
         held = await _holders(table, plan)
         return {key: item for key, item in held.items() if matches(condition, item)}
-    return {key_of(item): item for item in await by_key(table, plan)}
+    return _by_key(await by_key(table, plan))
 
 
 def plan_key_of(plan: Plan, item: StoredItem) -> ItemKey | None:
@@ -139,7 +156,7 @@ async def _items_of(table: Table, plan: Plan, owners: Iterable[ItemKey]) -> dict
     kind: PlanKind = "get" if len(keys) == 1 else "batch_get"
     consistent = replace(plan.query, consistent=True)
     whole = replace(plan, kind=kind, query=consistent, keys=keys, filter=EVERYTHING, lookup=None)
-    return {key_of(item): item for item in await by_key(table, whole)}
+    return _by_key(await by_key(table, whole))
 
 
 def owner_of(claim: StoredItem) -> ItemKey:
@@ -205,38 +222,3 @@ async def get_items(table: Table, keys: Collection[ItemKey]) -> dict[ItemKey, It
     atomic_block.check_keys(table.settings.alias, wanted)
     async with aclosing(get_batches(table, compile_batches(wanted, table.name), Wanted(None))) as batches:
         return {key_of(item): item async for batch in batches for item in batch}
-
-
-# What BatchGetItems give under the keys of a plan, where a form decodes their items.
-#
-# It must not know what the items are decoded into.
-
-T = TypeVar("T")
-
-
-async def found_by_key(
-    table: Table,
-    plan: Plan,
-    form: PageForm,
-    found_in: Callable[[dict[str, object]], Mapping[ItemKey, T]],
-    *,
-    stop: int | None,
-) -> Pages[tuple[ItemKey, T]]:
-    """What answers hold under the keys of a batch_get without a filter, in the order of the keys.
-
-    ``found_in`` gives it of one answer, of which the items are decoded by ``form``, or are dicts.
-    """
-    atomic_block.check_plan(table.settings.alias, plan)
-    await knowledge.undivided(table, plan.layout)
-    table, wanted = in_present_names(table, plan.layout), Wanted(stop)
-    requests = compile_plan(plan, table_name=table.name)
-    left = iter(requests)
-    async with aclosing(get_answers(table, requests, wanted, form)) as batches:
-        async for batch in batches:
-            found: dict[ItemKey, T] = {}
-            for answer in batch:
-                found |= found_in(answer)
-            keys = map(key_of, next(left).params["RequestItems"][table.name]["Keys"])
-            page = [(key, found[key]) for key in keys if key in found]
-            wanted.took(len(page))
-            yield page

@@ -24,17 +24,16 @@ from dynamo_single.orm.items.refresh import references, wanted
 from dynamo_single.orm.items.unique_rules import lookups_of
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import InMemory, Plan, attributes_of, narrow, project
-from dynamo_single.orm.reading import execute, shards, single
-from dynamo_single.orm.reading.shards import sort_of, with_texts
-from dynamo_single.orm.requests.actions import ItemKey
+from dynamo_single.orm.reading import execute, single
+from dynamo_single.orm.reading.sources import sort_attribute, with_sort_keys
 from dynamo_single.orm.results import cached_lists, related, sorting
-from dynamo_single.orm.results.state import QueryState, Window
+from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.references import Children
 from dynamo_single.table.answers import TypedAnswer, untyped
-from dynamo_single.table.flow import Pages
+from dynamo_single.table.flow import Pages, streamed
 from dynamo_single.table.request import Response
 
 T = TypeVar("T")
@@ -189,26 +188,24 @@ def opened(state: QueryState) -> Results:
     Nothing is read yet. In an event loop, after ``know()``.
     """
     if state.is_empty:
-        return shards.chained(())
+        return streamed(())
     found = plan(state)
     if state.along.prefetched:
         members = related.members_of(state, found)
         if members:
             return related.read_collection(state, found, members)
-    if found.kind == "batch_get" and found.in_memory is None and state.asked.columns is None:
-        return _of_keys(state, found)
-    if found.is_sharded and found.is_merged and found.in_memory is None and state.asked.columns is None:
-        of_each = decode.page_reader(state.model, found.projection, by=sort_of(found))
-        return _one_by_one(state, found) if of_each is None else _of_shards(state, found, of_each)
-    made_by = page_reader(state, found)
-    return _one_by_one(state, found) if made_by is None else _whole_pages(state, found, made_by)
+    if found.in_memory is None and state.asked.columns is None and (found.kind == "batch_get" or found.is_merged):
+        return _objects_by_key(state, found)
+    decoder = page_decoder(state, found)
+    if decoder is None:
+        return _made(items(state, found), reader(state))
+    return execute.pages(state.table, found, skip=state.window.start, stop=state.window.stop, decoder=decoder)
 
 
-async def _one_by_one(state: QueryState, plan: Plan) -> Results:
-    make = reader(state)
-    async with aclosing(items(state, plan)) as pages:
+async def _made(found: Pages[Any], make: Callable[[Any], Any]) -> Results:
+    async with aclosing(found) as pages:
         async for page in pages:
-            # One that is not to be made is an error once those before it were given.
+            # One that cannot be made is an error once those before it were returned.
             yield map(make, page)
 
 
@@ -219,75 +216,52 @@ def reader(state: QueryState) -> Callable[[Item], Any]:
     return partial(instance, state) if state.known else partial(decode.instance, state.model)
 
 
-def page_reader(state: QueryState, plan: Plan) -> PageReader | None:
-    """What makes the objects or rows of whole pages; ``None`` where they are made item by item."""
+def page_decoder(state: QueryState, plan: Plan) -> execute.PageDecoder | None:
+    """Return what makes the objects or rows of whole pages; ``None`` if they are made item by item."""
     if not plan.comes_in_pages:
         return None
     if state.asked.columns is not None:
-        return state.asked.columns.page_reader(state.model)
-    return decode.page_reader(state.model, plan.projection)
+        made_by = state.asked.columns.page_reader(state.model)
+    else:
+        made_by = decode.page_reader(state.model, plan.projection)
+    return None if made_by is None else execute.PageDecoder(made_by.form, partial(_results, state, plan, made_by))
 
 
-def _of_keys(state: QueryState, plan: Plan) -> Results:
-    """The objects of several primary keys, from the beginning to the end of the slice."""
-
-    def object_of(found: tuple[ItemKey, object]) -> Model:
-        return tell(state, batch_get.made(state.model, found[1]))
-
-    pages = partial(batch_get.pages, state.model, state.table, plan, stop=state.window.stop)
-    return _in_window(pages, state.window, object_of)
-
-
-def _of_shards(state: QueryState, plan: Plan, made_by: PageReader) -> Results:
-    """What a plan of several shards finds, from the beginning to the end of the slice: each answer is made at once."""
-
-    def found_in(answer: Response) -> Sequence[tuple[str, object]]:
-        made = None
-        if isinstance(answer, TypedAnswer):
-            made = decode.made_at_once(state.model, made_by, answer.typed)
-        if made is not None:
-            return made
-        plain = with_texts(plan, untyped(answer))
-        return list(zip((text for text, _ in plain), single.as_read(plan, [item for _, item in plain]), strict=True))
-
-    def object_of(found: object) -> Model:
-        return tell(state, batch_get.made(state.model, found))
-
-    pages = partial(execute.of_shards, state.table, plan, made_by.form, found_in, stop=state.window.stop)
-    return _in_window(pages, state.window, object_of)
+def _results(state: QueryState, plan: Plan, made_by: PageReader, response: Response, wanted: slice) -> Iterable[Any]:
+    """Return the objects or rows of a response."""
+    made = None
+    if isinstance(response, TypedAnswer):
+        made = decode.made_at_once(state.model, made_by, response.typed[wanted])
+    if made is None:
+        return map(reader(state), single.as_read(plan, untyped(response)["Items"][wanted]))
+    return map(partial(tell, state), made) if state.known else made
 
 
-async def _in_window(found: Callable[[], Pages[T]], window: Window, object_of: Callable[[T], Model]) -> Results:
-    """The objects of what is found, from the beginning to the end of the slice."""
-    passed = 0
-    async with aclosing(found()) as pages:
-        async for page in pages:
-            wanted = window.after(passed)
-            passed += len(page)
-            yield map(object_of, page[wanted])
-            if window.stop is not None and passed >= window.stop:
-                return
+def _objects_by_key(state: QueryState, plan: Plan) -> Results:
+    """Yield the objects of several primary keys, or those that are merged by a sort key, made of whole responses."""
+    window, decoder = state.window, None
+    if plan.kind == "batch_get":
+        pairs = batch_get.pages(state.model, state.table, plan, skip=window.start, stop=window.stop)
+        return _made(pairs, lambda pair: tell(state, batch_get.made(state.model, pair[1])))
+    made_by = decode.page_reader(state.model, plan.projection, by=sort_attribute(plan))
+    if made_by is not None:
+        decoder = execute.PageDecoder(made_by.form, partial(_with_sort_keys, state, plan, made_by))
+    found = execute.pages(state.table, plan, skip=window.start, stop=window.stop, decoder=decoder)
+    return _made(found, lambda each: tell(state, batch_get.made(state.model, each)))
 
 
-async def _whole_pages(state: QueryState, plan: Plan, made_by: PageReader) -> Results:
-    """What a plan that comes in pages finds, from the beginning to the end of the slice, made page by page."""
-    one_by_one, window, passed = reader(state), state.window, 0
-    await knowledge.undivided(state.table, state.layout)
-    async with aclosing(execute.answers(state.table, plan, made_by.form, stop=window.stop)) as answers:
-        async for answer in answers:
-            wanted = window.after(passed)
-            made = None
-            if isinstance(answer, TypedAnswer):
-                passed += len(answer.typed)
-                made = decode.made_at_once(state.model, made_by, answer.typed[wanted])
-            else:
-                passed += len(answer["Items"])
-            if made is not None:
-                yield map(partial(tell, state), made) if state.known else made
-            else:
-                yield map(one_by_one, single.as_read(plan, untyped(answer)["Items"][wanted]))
-            if window.stop is not None and passed >= window.stop:
-                return
+def _with_sort_keys(
+    state: QueryState, plan: Plan, made_by: PageReader, response: Response, _wanted: slice
+) -> Sequence[tuple[str, object]]:
+    """Return the objects of a response with their sort keys, or their items if they cannot be made together."""
+    made = None
+    if isinstance(response, TypedAnswer):
+        made = decode.made_at_once(state.model, made_by, response.typed)
+    if made is not None:
+        return made
+    found = with_sort_keys(plan, untyped(response))
+    items = single.as_read(plan, [item for _, item in found])
+    return [(sort, item) for (sort, _), item in zip(found, items, strict=True)]
 
 
 def instance(state: QueryState, item: Item) -> Model:

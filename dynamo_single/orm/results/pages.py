@@ -88,7 +88,7 @@ async def page(state: QueryState, size: int, cursor: str | None, max_requests: i
     given = reading.found[:size]
     given = given[::-1] if begin.backward else given
     make: Callable[[Any], Any] = objects.reader(state)
-    found = [make(each.item) for each in given]
+    found = [make(item) for _, item in given]
     if state.along:
         await prefetch.read_along(found, state.along)
     before, after = _ends(plan, begin, reading, size)
@@ -104,7 +104,7 @@ async def page(state: QueryState, size: int, cursor: str | None, max_requests: i
 
 def _finished(reading: Reading, size: int) -> frozenset[int]:
     """The shards that have nothing after the page: the one that has the first item of the next page is none."""
-    return reading.finished - {each.position.stream for each in reading.found[size:]}
+    return reading.finished - {stream for stream, _ in reading.found[size:]}
 
 
 def with_costs(page: Page[T], sent: Sequence[SentRequest]) -> Page[T]:
@@ -185,16 +185,16 @@ def _check_number(name: str, value: object, most: int | None) -> None:
 
 def _ends(plan: Plan, begin: Cursor, reading: Reading, size: int) -> tuple[Position | None, Position | None]:
     """Where the page before ends and where the page after begins, if there may be such pages."""
-    given = reading.found[:size]
+    given = [positions.at(plan, *each) for each in reading.found[:size]]
     if begin.backward:
-        before = given[-1].position if len(reading.found) > size else reading.stopped
+        before = given[-1] if len(reading.found) > size else reading.stopped
         if begin.position == positions.outermost(plan, backward=True):
             return before, None
         # If nothing was found and nothing stopped the reading, the page after begins at the very beginning.
         rest = reading.stopped or positions.outermost(plan, backward=False)
-        return before, given[0].position if given else rest
-    after = given[-1].position if len(reading.found) > size else reading.stopped
+        return before, given[0] if given else rest
+    after = given[-1] if len(reading.found) > size else reading.stopped
     if plan.kind == "scan" or begin.position == positions.outermost(plan, backward=False):
         return None, after
     rest = reading.stopped or positions.outermost(plan, backward=True)
-    return given[0].position if given else rest, after
+    return given[0] if given else rest, after

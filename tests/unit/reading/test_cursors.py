@@ -19,7 +19,7 @@ from dynamo_single.exceptions import InvalidCursor
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.plan.planner import plan
 from dynamo_single.orm.reading.cursors import SALT, Cursor, decode, encode
-from dynamo_single.orm.reading.positions import Position, covers, narrow
+from dynamo_single.orm.reading.positions import Position, narrow
 from tests.unit.factories import ACCOUNT, COMPANY, EVENT, PERSON, SESSION, Space, ask, moment
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -244,7 +244,7 @@ def reads(condition: KeyCondition, sort: str) -> bool:
 @given(condition=CONDITIONS, sort=KEYS)
 def test_what_a_condition_covers(condition: KeyCondition, sort: str) -> None:
     """Exactly the sort keys that DynamoDB reads by it."""
-    assert covers(condition, sort) is reads(condition, sort)
+    assert condition.includes(sort) is reads(condition, sort)
 
 
 @given(condition=CONDITIONS, bound=KEYS, ascending=st.booleans(), sort=KEYS)
@@ -252,7 +252,7 @@ def test_a_condition_is_narrowed(condition: KeyCondition, bound: str, ascending:
     """Every key from the bound on stays, and beside those only what the whole condition leaves out."""
     narrowed = narrow(condition, bound, ascending=ascending)
     behind = sort >= bound if ascending else sort <= bound
-    given_by_both = narrowed is not None and reads(narrowed, sort) and covers(condition, sort)
-    assert given_by_both is (covers(condition, sort) and behind)
+    given_by_both = narrowed is not None and reads(narrowed, sort) and condition.includes(sort)
+    assert given_by_both is (condition.includes(sort) and behind)
     assert narrowed is None or narrowed.partition == condition.partition
     assert narrowed is None or narrow(replace(narrowed), bound, ascending=ascending) == narrowed
