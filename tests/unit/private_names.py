@@ -21,6 +21,7 @@ DJANGO = {
         "django.db.models.query.QuerySet._filter_or_exclude_inplace(self, negate, args, kwargs)"
     ),
     "QuerySet._query": "django.db.models.query.QuerySet._query",
+    "QuerySet._deferred_filter": "django.db.models.query.QuerySet._deferred_filter",
     "QuerySet._merge_sanity_check": "django.db.models.query.QuerySet._merge_sanity_check",
     "QuerySet._insert": "django.db.models.query.QuerySet._insert",
     "QuerySet._update": "django.db.models.query.QuerySet._update",

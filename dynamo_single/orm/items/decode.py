@@ -5,7 +5,7 @@ This module sends one kind of request only: reading an object again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.items.encode import possible_keys
 from dynamo_single.orm.items.page_readers import PageReader, objects_reader
-from dynamo_single.orm.items.readers import values_reader
+from dynamo_single.orm.items.readers import object_reader, values_reader
 from dynamo_single.orm.items.stored import values_held
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading.single import get_items, has_expired
@@ -25,6 +25,7 @@ from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.atomic_block import put_whole
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.keys.values import named
@@ -72,10 +73,22 @@ def instance(model: Any, item: Item) -> Any:
 
     Of an item that was read in part it has the attributes that were read; the others are read when they are asked for.
     """
+    return _instance(model, item) if isinstance(item, PartialItem) else reader_of(model)(item)
+
+
+def _instance(model: Any, item: Item) -> Any:
     check_type(model, item)
     if model._has_from_db:
         return _from_db(model, item)
     return _made(model, values_of(model, item), item, DEFAULT_DB_ALIAS)
+
+
+@fact
+def reader_of(binding: ModelBinding) -> Callable[[Item], Any]:
+    """What makes the object of a whole item; raises as ``instance()``."""
+    careful = partial(_instance, binding.model)
+    is_plain = binding.layout.schema is None and not binding.model._has_from_db
+    return object_reader(binding, careful) if is_plain else careful
 
 
 def page_reader(

@@ -10,8 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, TypeVar
 
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models.signals import post_init, pre_init
+
+from dynamo_single.orm.items.stored import NAME
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import (
     Attribute,
@@ -21,6 +26,8 @@ from dynamo_single.orm.schema.attributes import (
     NumberAttribute,
 )
 from dynamo_single.orm.schema.bindings import ModelBinding, Subject, binding_of, fact
+from dynamo_single.orm.schema.fields.fetching import ObjectState
+from dynamo_single.table import names
 from dynamo_single.table.request import MAX_DIGITS, Item
 
 R = TypeVar("R")
@@ -101,13 +108,45 @@ def _row_reader(binding: ModelBinding, names: tuple[str, ...]) -> Callable[[Stor
 
 def _values_reader(binding: ModelBinding, attributes: Mapping[str, Attribute]) -> Callable[[Stored], Values]:
     infos = binding.layout.attributes
-    pairs = {name: (each, infos[name].stored) for name, each in attributes.items()}
-    slow = {name: _slow_reader(*pair) for name, pair in pairs.items()}
-    sources = ((name, _source(position, *pair)) for position, (name, pair) in enumerate(pairs.items()))
-    entries = ", ".join(f"{name!r}: {source}" for name, source in sources)
+    slow = {name: _slow_reader(each, infos[name].stored) for name, each in attributes.items()}
     return _compiled(
-        f"{{{entries}}}", [*attributes.values()], lambda item: {name: read(item) for name, read in slow.items()}
+        f"{{{_entries(binding, attributes)}}}",
+        [*attributes.values()],
+        lambda item: {name: read(item) for name, read in slow.items()},
     )
+
+
+def _entries(binding: ModelBinding, attributes: Mapping[str, Attribute]) -> str:
+    """The sources of the values of some attributes, as they stand in a dict."""
+    infos = binding.layout.attributes
+    sources = (_source(position, each, infos[name].stored) for position, (name, each) in enumerate(attributes.items()))
+    return ", ".join(f"{name!r}: {source}" for name, source in zip(attributes, sources, strict=True))
+
+
+def object_reader(binding: ModelBinding, slow: Callable[[Stored], Any]) -> Callable[[Stored], Any]:
+    """What makes the object of a whole item; ``slow`` makes that of an item that is not as usual, or raises.
+
+    So it does where somebody is told of each object.
+    """
+    attributes = registry.attributes_of(binding.model)
+    lines = (
+        f"if get({names.ITEM_TYPE!r}) != item_type or before(model) or after(model): raise KeyError",
+        "state = State()",
+        "state.adding = False",
+        "state.db = database",
+        "made = new(model)",
+        f"made.__dict__ = {{{_entries(binding, attributes)}, '_state': state, {NAME!r}: item}}",
+    )
+    more = {
+        "model": binding.model,
+        "new": binding.model.__new__,
+        "item_type": {"S": binding.layout.item_type},
+        "before": pre_init.has_listeners,
+        "after": post_init.has_listeners,
+        "State": ObjectState,
+        "database": DEFAULT_DB_ALIAS,
+    }
+    return _compiled("made", [*attributes.values()], slow, lines, more)
 
 
 def _slow_reader(attribute: Attribute, stored: str) -> Callable[[Stored], object]:
@@ -158,19 +197,23 @@ def names_of(attributes: Sequence[Attribute]) -> dict[str, Any]:
     return known
 
 
-def _compiled(result: str, attributes: Sequence[Attribute], slow: Callable[[Stored], R]) -> Callable[[Stored], R]:
-    """The function that gives a ``result``; ``slow`` gives the same one of any item, or raises."""
-    known = names_of(attributes)
-    exec(f"def read(get):\n    return {result}\n", known)  # noqa: S102 - literals and positions, as said above
-    fast: Callable[[Callable[[str], Any]], R] = known["read"]
+def _compiled(
+    result: str,
+    attributes: Sequence[Attribute],
+    slow: Callable[[Stored], R],
+    before: Sequence[str] = (),
+    more: Mapping[str, object] = MappingProxyType({}),
+) -> Callable[[Stored], R]:
+    """The function that gives a ``result``; ``slow`` gives the same one of any item, or raises.
 
-    def read(item: Stored) -> R:
-        try:
-            return fast(item.get)
-        except _REFUSALS:
-            pass  # not here, so that an error of the slow way has no other one as its context
-        return slow(item)
-
+    ``before`` are lines in front of it, which may name what is in ``more``.
+    """
+    known = {**names_of(attributes), **more, "refusals": _REFUSALS, "slow": slow}
+    lines = "".join(f"        {line}\n" for line in (*before, f"return {result}"))
+    # The slow way is not taken in the except clause, so that its error has no other one as its context.
+    source = f"    get = item.get\n    try:\n{lines}    except refusals:\n        pass\n    return slow(item)\n"
+    exec(f"def read(item):\n{source}", known)  # noqa: S102 - literals and positions, as said above
+    read: Callable[[Stored], R] = known["read"]
     return read
 
 

@@ -66,7 +66,7 @@ class AwaitedQuerySet(WritingQuerySet[M]):
 
     async def _got(self, args: Any, kwargs: Any) -> M:
         key = get.key_of_one(self, kwargs) if kwargs and not args else None
-        found = await (self._two(args, kwargs)._read() if key is None else get.objects(self, (key,)))
+        found = await (self._two(args, kwargs)._read() if key is None else get.one(self, key))
         return self._only(found, args, kwargs)
 
     async def _one(self, asked: Mapping[str, object]) -> M:

@@ -16,6 +16,7 @@ from django.db import models
 from django.db.models.query import BaseIterable, ModelIterable
 from msgspec.structs import replace
 
+from dynamo_single.conf import default_fetch_mode
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.items import async_safety
 from dynamo_single.orm.plan.plan import Plan
@@ -25,7 +26,7 @@ from dynamo_single.orm.query.state import StatefulQuerySet, along_of, state_of
 from dynamo_single.orm.results import async_rerun, computation, objects, prefetch, related
 from dynamo_single.orm.results.objects import Results
 from dynamo_single.orm.results.state import QueryState
-from dynamo_single.orm.schema.fields.fetching import default_mode
+from dynamo_single.orm.schema.fields.fetching import BY_NAME
 from dynamo_single.orm.schema.types import DynamoModel, M, are_plain
 from dynamo_single.orm.where.arguments import (
     asking,
@@ -107,7 +108,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
     def __init__(self, model: Any = None, query: Any = None, using: str | None = None, hints: Any = None) -> None:
         super().__init__(model, query, using, hints)
         self._iterable_class = ObjectIterable
-        self._fetch_mode = default_mode()
+        self._fetch_mode = BY_NAME[default_fetch_mode()]
 
     def _filter_or_exclude_inplace(self, negate: bool, args: Any, kwargs: Any) -> None:
         conditions = (*args, *kwargs.items())

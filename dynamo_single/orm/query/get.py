@@ -6,26 +6,40 @@ as found, is the same on both: one plan is made of the keys, and carried out as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
+from msgspec import Struct
+
 from dynamo_single import clock
+from dynamo_single.conf import default_fetch_mode
 from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.conditions.lowering import absent, lower
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.items import batch_get
-from dynamo_single.orm.items.encode import Values, computed_key
+from dynamo_single.orm.items.decode import reader_of
+from dynamo_single.orm.items.encode import Values
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.candidates import MAX_KEYS
-from dynamo_single.orm.plan.plan import Query
+from dynamo_single.orm.plan.neighbours import KEY, KeyRange, Sharing, neighbours
+from dynamo_single.orm.plan.plan import KeyCondition, Query, Visibility
 from dynamo_single.orm.query.base import BETWEEN, ObjectIterable
 from dynamo_single.orm.query.state import StatefulQuerySet
+from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.actions import ItemKey
+from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute, UnicodeAttribute
+from dynamo_single.orm.schema.bindings import ModelBinding, binding_of, fact, is_settled
 from dynamo_single.orm.schema.fields.base import IdentityField
-from dynamo_single.orm.schema.fields.fetching import mark, to_tell
+from dynamo_single.orm.schema.fields.fetching import BY_NAME, mark
 from dynamo_single.orm.schema.types import DynamoModel, owners_of
 from dynamo_single.orm.where import lookups
+from dynamo_single.table import names
+from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, NewItem, Request
 from dynamo_single.table.table import get_table
 
 _OURS = ("dynamo_single", "django")
@@ -37,7 +51,8 @@ Keys = Mapping[ItemKey, tuple[Any, Values]]
 
 def key_of_one(queryset: StatefulQuerySet[DynamoModel], given: Mapping[str, object]) -> ItemKey | None:
     """The primary key that the arguments of ``get()`` give; ``None`` where the ordinary way is to be taken."""
-    found = _key_and_values(queryset.model, given) if _asks_plainly(queryset) else None
+    write = key_writer(queryset.model) if _asks_plainly(queryset) else None
+    found = None if write is None else write(given)
     return None if found is None else found[0]
 
 
@@ -45,9 +60,12 @@ def keys_of_several(queryset: StatefulQuerySet[DynamoModel], pks: Sequence[objec
     """The primary keys of objects with these ``pk``, each once; ``None`` where the ordinary way is to be taken."""
     if not pks or len(pks) > MAX_KEYS or queryset.query.order_by or not _asks_plainly(queryset):
         return None
+    write = key_writer(queryset.model)
+    if write is None:
+        return None
     keys: dict[ItemKey, tuple[Any, Values]] = {}
     for pk in pks:
-        found = _key_and_values(queryset.model, {"pk": pk})
+        found = write({"pk": pk})
         if found is None:
             return None
         keys[found[0]] = pk, found[1]
@@ -64,9 +82,71 @@ def _pk_of(obj: DynamoModel, pk: object, values: Values) -> Any:
     return pk if values.items() <= obj.__dict__.items() else obj.pk
 
 
-async def objects(queryset: StatefulQuerySet[Any], keys: Sequence[ItemKey]) -> list[Any]:
-    """The objects under some keys, in their order: one GetItem for one, else one BatchGetItem for each hundred."""
-    return [obj for _, obj in await _found(queryset, keys)]
+async def one(queryset: StatefulQuerySet[Any], key: ItemKey) -> list[Any]:
+    """The object under a key, if there is one: one GetItem."""
+    asked, binding = queryset._asked, binding_of(queryset.model)
+    table = get_table(binding.layout.alias)
+    compiled = None
+    if is_settled(binding.layout.origin, table) and atomic_block.current() is None:
+        compiled = lookup(binding, asked.visibility, asked.consistent)
+    if compiled is None or not compiled.decides(key):
+        return [obj for _, obj in await _found(queryset, (key,))]
+    item = (await table.ask(compiled.request(key))).get("Item")
+    found = [compiled.make(item)] if item is not None and compiled.is_wanted(item) else []
+    _tell(queryset, found)
+    return found
+
+
+class Lookup(Struct, frozen=True, eq=False):
+    """How an object is read by its whole key: the request but for the key, and what is made of the answer.
+
+    ``shares`` says which other keys may be the same one; ``None`` if none of them may, or each.
+    """
+
+    params: Mapping[str, object]
+    shares: Sharing | None
+    is_wanted: Callable[[NewItem], bool]
+    make: Callable[[NewItem], Any]
+
+    def request(self, key: ItemKey) -> Request:
+        """Return the request for the item under a key."""
+        written = {names.PARTITION_KEY: {"S": key[0]}, names.SORT_KEY: {"S": key[1]}}
+        return Request("GetItem", {"Key": written, **self.params})
+
+    def decides(self, key: ItemKey) -> bool:
+        """Return whether nothing else than an object of the model can have this key, or it does not matter."""
+        return self.shares is None or not self.shares.applies((_range_of(key),))
+
+
+@fact
+def lookup(binding: ModelBinding, visibility: Visibility, consistent: bool) -> Lookup | None:
+    """The lookup of a model; ``None`` while an attribute is being renamed, and if objects expire."""
+    layout = binding.layout
+    if binding.rollout is not None or layout.expires is not None:
+        return None
+    key = ("", "")  # no item has it
+    shares: Sharing | None = neighbours(layout, layout.primary).foreign[KEY]
+    if shares is not None and (shares.always or not (shares.depends or shares.claims)):
+        shares = None
+    query = Query(layout, visibility=visibility, consistent=consistent)
+    plan = planner.plan_of_keys(query, (key,))
+    (request,) = compile_plan(plan)
+    params = {name: value for name, value in request.params.items() if name != "Key"}
+    return Lookup(params, shares, _matcher(lower(plan.filter, layout)), reader_of(binding))
+
+
+def _matcher(condition: Condition) -> Callable[[NewItem], bool]:
+    """What tells whether an item meets a condition in stored names."""
+    if condition == EVERYTHING:
+        return lambda item: True
+    careful = partial(matches, condition)
+    if condition == absent(names.DELETED_AT):
+        return lambda item: names.DELETED_AT not in item or careful(item)
+    return careful
+
+
+def _range_of(key: ItemKey) -> KeyRange:
+    return KeyRange(KeyCondition(key[0], "=", (key[1],)), key[1], KEY)
 
 
 async def _found(queryset: StatefulQuerySet[Any], keys: Sequence[ItemKey]) -> list[tuple[ItemKey, Any]]:
@@ -76,16 +156,24 @@ async def _found(queryset: StatefulQuerySet[Any], keys: Sequence[ItemKey]) -> li
     query = Query(layout, visibility=asked.visibility, consistent=asked.consistent)
     plan = planner.plan_of_keys(query, keys, now=None if layout.expires is None else clock.instant())
     found = await batch_get.objects(model, get_table(layout.alias), plan)
-    if (mode := to_tell(queryset._fetch_mode)) is not None:
-        mark([obj for _, obj in found], mode)
+    _tell(queryset, [obj for _, obj in found])
     return found
+
+
+def _tell(queryset: StatefulQuerySet[Any], found: Sequence[Any]) -> None:
+    mode = queryset._fetch_mode
+    # As ``to_tell()`` has it, which most reads need not call.
+    if mode.track_peers or mode is not BY_NAME[default_fetch_mode()]:
+        mark(found, mode)
 
 
 def _asks_plainly(queryset: StatefulQuerySet[DynamoModel]) -> bool:
     """Whether a queryset asks for objects as they are stored, and nothing of a project's stands between."""
     if queryset._iterable_class is not ObjectIterable or not _nothing_between(type(queryset)):
         return False
-    asked, query = queryset._asked, queryset.query
+    asked = queryset._asked
+    # Django's property carries a filter out that a related manager put off; it also notes what else is asked.
+    query = queryset._query if queryset._deferred_filter is None else queryset.query
     # Without soft delete there are no deleted objects, and nothing is sent.
     if asked.visibility == "deleted" and not registry.layout_of(queryset.model).soft_delete:
         return False
@@ -119,40 +207,56 @@ def _nothing_between(queryset_class: type[object]) -> bool:
     return all(owner is None or owner.__module__.partition(".")[0] in _OURS for owner in owners)
 
 
-@cache
-def _identity_of(model: type[DynamoModel]) -> Mapping[str, object] | None:
-    """The attributes of the identity; ``None`` if equality with one of them says less than a key does, or the shard
-    is not known."""
-    layout = registry.layout_of(model)
-    if layout.primary.sharding is not None or lookups.identifying(model).intersection(layout.identity):
+Writer = Callable[[Mapping[str, object]], tuple[ItemKey, Values] | None]
+
+
+@fact
+def key_writer(binding: ModelBinding) -> Writer | None:
+    """What writes the key that the arguments of ``get()`` give, and says which values it is made of.
+
+    It returns ``None`` for arguments that are not the whole identity as it is stored. ``None`` for a model if equality
+    with one of the attributes says less than a key does, or the shard is not known.
+    """
+    model, layout = binding.model, binding.layout
+    primary = layout.primary
+    if primary.sharding is not None or lookups.identifying(model).intersection(layout.identity):
         return None
     attributes = registry.attributes_of(model)
-    return {name: attributes[name] for name in layout.identity}
+    checks = [(name, None if _is_text(attributes[name]) else attributes[name].prepare) for name in layout.identity]
+    partition, sort = primary.partition.writer(PARTITION_KEY_LIMIT), primary.sort.writer(SORT_KEY_LIMIT)
+    given_by = _given_by(model._meta.pk)
+    asked = {*layout.identity}
 
-
-def _key_and_values(model: type[DynamoModel], given: Mapping[str, object]) -> tuple[ItemKey, Values] | None:
-    identity = _identity_of(model)
-    if identity is None:
-        return None
-    try:
-        values = _values(model, identity, given)
-        return None if values is None else (computed_key(model, values), values)
-    except InvalidValue:
-        return None
-
-
-def _values(model: type[DynamoModel], identity: Mapping[str, Any], given: Mapping[str, object]) -> Values | None:
-    """The values of the whole identity, if what is given is just that, in the form that is stored."""
-    field = model._meta.pk
-    if len(given) == 1 and "pk" in given:
-        if isinstance(field, IdentityField):
-            # What is split is spelled as the object's own pk, or an error.
-            return field.split(given["pk"]) if type(given["pk"]) is str else None
-        given = {field.attname: given["pk"]}
-    if given.keys() != identity.keys():
-        return None
-    for name, value in given.items():
-        prepared = identity[name].prepare(value)
-        if type(prepared) is not type(value) or prepared != value:
+    def write(given: Mapping[str, Any]) -> tuple[ItemKey, Values] | None:
+        try:
+            values = given_by(given["pk"]) if "pk" in given and len(given) == 1 else dict(given)
+            if values is None or values.keys() != asked:
+                return None
+            for name, prepare in checks:
+                value = values[name]
+                if prepare is None:
+                    if type(value) is not str:
+                        return None
+                elif type(prepared := prepare(value)) is not type(value) or prepared != value:
+                    return None
+            pk, sk = partition(values), sort(values)
+        except InvalidValue:
             return None
-    return dict(given)
+        return None if pk is None or sk is None else ((pk, sk), values)
+
+    return write
+
+
+def _is_text(attribute: Attribute) -> bool:
+    """Whether an attribute takes each text that a key takes, and stores it as it is."""
+    kind = type(attribute)
+    return kind.prepare is Attribute.prepare and getattr(kind, "clean", None) is UnicodeAttribute.clean
+
+
+def _given_by(field: Any) -> Callable[[Any], Values | None]:
+    """What gives the values of the identity that a ``pk`` is made of."""
+    if isinstance(field, IdentityField):
+        # What is split is spelled as the object's own pk, or an error.
+        return lambda pk: field.split(pk) if type(pk) is str else None
+    name = field.attname
+    return lambda pk: {name: pk}

@@ -141,7 +141,7 @@ class QuerySet(AwaitedQuerySet[M]):
     def get(self, *args: object, **kwargs: object) -> M:
         """The one object: one GetItem for a whole primary key, two for a unique value, else a Query for two matches."""
         key = get.key_of_one(self, kwargs) if kwargs and not args else None
-        found = list(self._two(args, kwargs)) if key is None else run(get.objects(self, (key,)))
+        found = list(self._two(args, kwargs)) if key is None else run(get.one(self, key))
         return self._only(found, args, kwargs)
 
     def _two(self, args: Any, kwargs: Any) -> Self:

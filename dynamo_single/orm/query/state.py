@@ -58,6 +58,7 @@ class StatefulQuerySet(models.QuerySet[M]):
     # Private to Django.
     _chain: Callable[[], Self]
     _query: Any
+    _deferred_filter: Any
     _known_related_objects: dict[Any, dict[Any, models.Model]]
     _prefetch_related_lookups: tuple[str | models.Prefetch[Any], ...]
 

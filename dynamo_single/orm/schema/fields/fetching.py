@@ -28,7 +28,8 @@ if TYPE_CHECKING or django.VERSION >= (6, 1):
 else:
     from dynamo_single.orm.schema.fields.fetch_modes import FETCH_ONE, FETCH_PEERS, FETCH_RAISE, FetchMode
 
-_BY_NAME = {"one": FETCH_ONE, "peers": FETCH_PEERS, "raise": FETCH_RAISE}
+#: The modes by the names that ``DYNAMO_SINGLE_FETCH_MODE`` takes.
+BY_NAME = {"one": FETCH_ONE, "peers": FETCH_PEERS, "raise": FETCH_RAISE}
 
 
 class _DefaultMode:
@@ -73,7 +74,7 @@ def checked(mode: object) -> FetchMode:
 
 def default_mode() -> FetchMode:
     """The mode of a queryset that was given none: ``DYNAMO_SINGLE_FETCH_MODE``."""
-    return _BY_NAME[default_fetch_mode()]
+    return BY_NAME[default_fetch_mode()]
 
 
 def mode_of(instance: Model) -> FetchMode:

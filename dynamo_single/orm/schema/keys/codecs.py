@@ -68,8 +68,15 @@ class Codec:
         if self.place:
             return MISSING[self.place] if value is None else escape(self.write(value), terminator) or EMPTY
         if type(value) in _REMEMBERED:
-            return _encoded(self.write, value, terminator)
+            return _encoded(self.write, terminator, value)
         return escape(self.write(value), terminator)
+
+    def text_encoder(self, terminator: str) -> Callable[[str], str] | None:
+        """What encodes texts as ``encode()`` does, without a call of Python for one that it has just encoded.
+
+        ``None`` for another kind of values. It takes ``str`` only, which has a hash.
+        """
+        return partial(_encoded, self.write, terminator) if self.kind == "text" and not self.place else None
 
 
 #: An item's keys, and those of the next one, are made of the same texts and numbers again and again.
@@ -77,7 +84,7 @@ _REMEMBERED = frozenset({str, int})
 
 
 @lru_cache(maxsize=512)
-def _encoded(write: Callable[[object], str], value: object, terminator: str) -> str:
+def _encoded(write: Callable[[object], str], terminator: str, value: object) -> str:
     return escape(write(value), terminator)
 
 

@@ -7,7 +7,7 @@ different tuples of values never give one key. This module must not know models,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -308,6 +308,11 @@ class KeyPart(Struct, frozen=True):
         except InvalidValue as error:
             raise type(error)(f"{self.name}: {error}") from error
 
+    @property
+    def encoder(self) -> Callable[[Any], str]:
+        """What ``encode()`` does, as one function; of a text its errors do not name the attribute."""
+        return self.bound.text_encoder("" if self.terminator == SEPARATOR else self.terminator) or self.encode
+
 
 class Template(Struct, frozen=True):
     """A parsed key template such as ``COMPANY#{company_id}``; ``bind`` it before rendering."""
@@ -363,6 +368,25 @@ class Template(Struct, frozen=True):
                 ),
             )
         return key
+
+    def writer(self, limit: int) -> Callable[[Mapping[str, Any]], str | None]:
+        """What ``render()`` does, as one function: it returns ``None`` where that raises for an empty or long key.
+
+        It raises what the values' encoders do. No value may be missing, and a text has to be a ``str``.
+        """
+        known: dict[str, Any] = {f"encode_{place}": part.encoder for place, part in enumerate(self.parts)}
+        written = [f"text_{place}" for place in range(len(self.parts))]
+        lines = [f"{text} = encode_{place}(values[{self.parts[place].name!r}])" for place, text in enumerate(written)]
+        source = [each for part, text in zip(self.parts, written, strict=True) for each in (repr(part.literal), text)]
+        lines += [
+            f"key = {' + '.join((*source, repr(self.tail)))}",
+            "size = len(key) if key.isascii() else len(key.encode())",
+            f"return key if {' and '.join((*written, f'size <= {limit}'))} else None",
+        ]
+        body = "".join(f"    {line}\n" for line in lines)
+        exec(f"def write(values):\n{body}", known)  # noqa: S102 - literals, positions and names of attributes
+        write: Callable[[Mapping[str, Any]], str | None] = known["write"]
+        return write
 
     def render_or_none(self, values: Mapping[str, object], *, limit: int | None = None) -> str | None:
         """Write the key of an index, or ``None`` if a part is missing, so that the item stays out of the index."""
