@@ -16,20 +16,16 @@ from tests import children
 #: The most modules and calls of the first five operations, which may become fewer. To be reached: 34 and 250, 17 and
 #: 105, 20 and 125, 20 and 115 of the last four.
 BOUNDS = {
-    "get(pk=), Memo": (13, 64),
+    "get(pk=), Memo": (12, 41),
     "filter(title=) to an object, Memo": (45, 307),
     "save() of one attribute, Memo": (34, 281),
     "soft delete, Memo": (40, 370),
     "create(), Memo": (36, 220),
 }
 #: The modules of the table that a request enters if DynamoDB answers it at once.
-<<<<<<< HEAD
 PATH = {"flow", "table", "transport", "answers", "http.client", "http.connections"}
-=======
-PATH = {"flow", "table", "transport", "answers", "http.client", "http.signing", "http.connections"}
 #: Where features are that the model does not have.
 NEVER_ENTERED = re.compile(r"rollout|shards|copies|copy_|counter|claim|unique|upgrades")
->>>>>>> 1a43286 (get() of a whole key goes by one compiled lookup, a fact of the binding)
 README = Path(__file__).resolve().parents[2] / "benchmarks" / "README.md"
 
 

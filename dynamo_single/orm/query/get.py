@@ -33,10 +33,10 @@ from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, UnicodeAttribute
-from dynamo_single.orm.schema.bindings import ModelBinding, binding_of, fact, is_settled
+from dynamo_single.orm.schema.bindings import ModelBinding, fact, settled
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.fields.fetching import BY_NAME, mark
-from dynamo_single.orm.schema.types import DynamoModel, owners_of
+from dynamo_single.orm.schema.types import DynamoModel, M, owners_of
 from dynamo_single.orm.where import lookups
 from dynamo_single.table import names
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, NewItem, Request
@@ -82,12 +82,12 @@ def _pk_of(obj: DynamoModel, pk: object, values: Values) -> Any:
     return pk if values.items() <= obj.__dict__.items() else obj.pk
 
 
-async def one(queryset: StatefulQuerySet[Any], key: ItemKey) -> list[Any]:
+async def one(queryset: StatefulQuerySet[M], key: ItemKey) -> list[M]:
     """The object under a key, if there is one: one GetItem."""
-    asked, binding = queryset._asked, binding_of(queryset.model)
-    table = get_table(binding.layout.alias)
-    compiled = None
-    if is_settled(binding.layout.origin, table) and atomic_block.current() is None:
+    model: Any = queryset.model
+    asked, table = queryset._asked, get_table(model._options.alias)
+    binding, compiled = settled(model, table), None
+    if binding is not None and atomic_block.current() is None:
         compiled = lookup(binding, asked.visibility, asked.consistent)
     if compiled is None or not compiled.decides(key):
         return [obj for _, obj in await _found(queryset, (key,))]

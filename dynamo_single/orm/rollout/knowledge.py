@@ -138,18 +138,18 @@ async def ask(layout: ModelLayout) -> Missing:
     """
     table, layout = get_table(layout.alias), layout.origin
     await undivided(table, layout)
-    found = await _ask_form(table, layout)
-    known = _tables.get(table)
-    if known is not None and layout in known.filled:
-        known.until[registry.model_of(layout)] = math.inf if table.replaced else known.undivided.get(layout, 0.0)
-    return found
+    return await _ask_form(table, layout)
 
 
 async def _ask_form(table: Table, layout: ModelLayout) -> Missing:
     known = _tables.get(table)
+    if known is None or layout not in known.filled:
+        found = await _ask(table, layout)
+        known = _tables.get(table)
     if known is not None and layout in known.filled:
+        known.until[registry.model_of(layout)] = math.inf if table.replaced else known.undivided.get(layout, 0.0)
         return NOTHING
-    found, is_sharded = await _ask(table, layout), layout.sharding is not None
+    is_sharded = layout.sharding is not None
     return replace(found, schedule=await _schedule(table, layout, SHARDS_REFRESH)) if is_sharded else found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -12,11 +13,11 @@ from django.contrib.auth import get_user_model
 
 from dynamo_single.contrib.table_admin import health
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, SchemaVersionError
-from dynamo_single.orm.items import decode
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.rollout.states import OpenChange, StoredForm
 from dynamo_single.orm.schema.registry import layout_of
 from dynamo_single.table import Request, Table
+from dynamo_single.testing import intercept
 from project.directory.models import Company
 from tests.contract.conftest import Pages, text_of
 
@@ -154,16 +155,30 @@ def test_what_no_page_of_ours_asks_is_refused(pages: Pages, query: str) -> None:
 
 
 @contextmanager
-def refused(module: Any, name: str, whose: Any, error: Exception) -> Iterator[None]:
-    """A function refuses what it is asked about companies; the user and the session are of the form that they have."""
-    answer = getattr(module, name)
+def refused(name: str, error: Exception) -> Iterator[None]:
+    """What the table says is asked for again, and refused for companies; the user is of the form that it has."""
+    answer = getattr(knowledge, name)
 
     def refuse(asked: Any, *others: Any) -> Any:
-        if asked is whose:
+        if asked is layout_of(Company):
             raise error
         return answer(asked, *others)
 
-    with mock.patch.object(module, name, refuse):
+    knowledge.forget()
+    with mock.patch.object(knowledge, name, refuse):
+        yield
+
+
+@contextmanager
+def unreadable(model: Any, error: Exception) -> Iterator[None]:
+    """The items of a model cannot be read."""
+    head = layout_of(model).primary.partition.head
+
+    def refuse(operation: str, params: Any) -> None:
+        if operation == "GetItem" and params["Key"]["pk"]["S"].startswith(head):
+            raise error
+
+    with intercept(refuse):
         yield
 
 
@@ -178,20 +193,18 @@ def refused(module: Any, name: str, whose: Any, error: Exception) -> Iterator[No
 def test_a_list_of_items_of_another_form_says_so(pages: Pages, error: Exception, status: int, said: str) -> None:
     """503 in words for people; 400 where only this way to list them is not ready yet."""
     Company.objects.create(company_id="acme", name="Acme")
-    with refused(knowledge, "missing", layout_of(Company), error):
+    with refused("missing", error):
         answer = pages.client.get("/admin/directory/company/")
     assert (answer.status_code, said in text_of(answer)) == (status, True)
     assert b"Traceback" not in answer.content
 
 
 @pytest.mark.parametrize("error", [FormNotApplied("x"), KeyNotFilled("x"), SchemaVersionError("x")])
-@pytest.mark.parametrize(
-    ("module", "name", "whose"), [(knowledge, "ask", layout_of(Company)), (decode, "check_type", Company)]
-)
-def test_an_object_of_another_form_says_so(pages: Pages, module: Any, name: str, whose: Any, error: Exception) -> None:
+@pytest.mark.parametrize("refusing", [partial(refused, "ask"), partial(unreadable, Company)], ids=["asked", "read"])
+def test_an_object_of_another_form_says_so(pages: Pages, refusing: Any, error: Exception) -> None:
     """503 in words for people, whether it was noticed before the item was read or in the item itself."""
     Company.objects.create(company_id="acme", name="Acme")
-    with refused(module, name, whose, error):
+    with refusing(error):
         answer = pages.client.get("/admin/directory/company/acme/change/")
     assert (answer.status_code, CHANGING in text_of(answer)) == (503, True)
     assert b"Traceback" not in answer.content
@@ -200,7 +213,7 @@ def test_an_object_of_another_form_says_so(pages: Pages, module: Any, name: str,
 @pytest.mark.parametrize("path", ["directory/company/", "directory/company/acme/change/"])
 def test_a_user_of_another_form_is_shown_no_page(pages: Pages, path: str) -> None:
     """Nor is the page asked for when the user's own item cannot be read: 503."""
-    with refused(decode, "check_type", get_user_model(), SchemaVersionError("x")):
+    with unreadable(get_user_model(), SchemaVersionError("x")):
         answer = pages.client.get(f"/admin/{path}")
     assert (answer.status_code, CHANGING in text_of(answer)) == (503, True)
     assert b"Traceback" not in answer.content
