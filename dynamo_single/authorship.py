@@ -5,21 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.db.models import Model
-from django.http import FileResponse, HttpRequest
-from django.http.response import HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.middleware import Middleware, is_stream, read_within
 from dynamo_single.orm.schema.attributes.references import author
 
 __all__ = ["CurrentUserMiddleware", "acting_as"]
-
-_END = object()
 
 
 @contextmanager
@@ -43,7 +41,7 @@ def _acting(who: Callable[[], tuple[Any, Any]]) -> Iterator[None]:
         author.reset(token)
 
 
-class CurrentUserMiddleware:
+class CurrentUserMiddleware(Middleware):
     """Set the user of a request as the author of objects that are created while the request is handled.
 
     Put it after ``AuthenticationMiddleware``. It reads the user only when an object is created, and treats an anonymous
@@ -51,18 +49,7 @@ class CurrentUserMiddleware:
     asynchronous projects.
     """
 
-    sync_capable = True
-    async_capable = True
-
-    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
-        self.get_response = get_response
-        self.is_async = iscoroutinefunction(get_response)
-        if self.is_async:
-            markcoroutinefunction(self)
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if self.is_async:
-            return self._answer(request)
+    def _answer_now(self, request: HttpRequest) -> HttpResponseBase:
         with _acting(lambda: _user_of(request)):
             response: HttpResponseBase = self.get_response(request)
         return _streamed(request, response)
@@ -89,27 +76,7 @@ def _known(user: object) -> tuple[object, object]:
 
 
 def _streamed(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    # Reading a file does not create objects, and a wrapped file could not be sent by the server's file wrapper.
-    if isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse):
-        content: Any = response.streaming_content
-        response.streaming_content = _aread(request, content) if response.is_async else _read(request, content)
-    return response
-
-
-def _read(request: HttpRequest, content: Iterator[Any]) -> Iterator[Any]:
-    while True:
+    if is_stream(response):
         # The parts of a response need not all be read in one context.
-        with _acting(lambda: _user_of(request)):
-            chunk = next(content, _END)
-        if chunk is _END:
-            return
-        yield chunk
-
-
-async def _aread(request: HttpRequest, content: AsyncIterator[object]) -> AsyncIterator[object]:
-    while True:
-        with _acting(lambda: _user_of(request)):
-            chunk = await anext(content, _END)
-        if chunk is _END:
-            return
-        yield chunk
+        read_within(response, lambda: _acting(lambda: _user_of(request)), lambda: None)
+    return response

@@ -10,9 +10,10 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import starmap
-from typing import Any
+from typing import Any, TypeGuard
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.http import FileResponse, HttpRequest
@@ -41,7 +42,7 @@ _END = object()
 FIRST_PART = 1.0
 
 
-class _Middleware:
+class Middleware:
     """The base of middleware for synchronous and asynchronous projects."""
 
     sync_capable = True
@@ -63,7 +64,48 @@ class _Middleware:
         raise NotImplementedError
 
 
-class RequestCostMiddleware(_Middleware):
+def is_stream(response: HttpResponseBase) -> TypeGuard[StreamingHttpResponse]:
+    """Return whether a response is streamed. A file is not: wrapped, the server's file wrapper could not send it."""
+    return isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse)
+
+
+def read_within(
+    response: StreamingHttpResponse, context: Callable[[], AbstractContextManager[object]], ended: Callable[[], object]
+) -> None:
+    """Read each part of a streamed response in a new context, and call ``ended()`` at the end of the stream."""
+    content: Any = response.streaming_content
+    response.streaming_content = (_aread if response.is_async else _read)(content, context, ended)
+
+
+def _read(
+    content: Iterator[Any], context: Callable[[], AbstractContextManager[object]], ended: Callable[[], object]
+) -> Iterator[Any]:
+    try:
+        while True:
+            with context():
+                chunk = next(content, _END)
+            if chunk is _END:
+                return
+            yield chunk
+    finally:
+        ended()
+
+
+async def _aread(
+    content: AsyncIterator[Any], context: Callable[[], AbstractContextManager[object]], ended: Callable[[], object]
+) -> AsyncIterator[Any]:
+    try:
+        while True:
+            with context():
+                chunk = await anext(content, _END)
+            if chunk is _END:
+                return
+            yield chunk
+    finally:
+        ended()
+
+
+class RequestCostMiddleware(Middleware):
     """Log the cost of each HTTP request to the logger ``dynamo_single.requests``. Put it first in ``MIDDLEWARE``.
 
     It logs one line at INFO, or at WARNING above the thresholds of ``DYNAMO_SINGLE_COSTS``. Further warnings name items
@@ -97,39 +139,13 @@ class RequestCostMiddleware(_Middleware):
             watch.report()
 
     def _streamed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        # A file has nothing to do with DynamoDB, and a wrapped file could not be sent by the server's file wrapper.
-        if isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse):
+        if is_stream(response):
             watch = _Watch(request, self.settings, response.status_code, is_streaming=True)
-            content: Any = response.streaming_content
-            response.streaming_content = _alisten(watch, content) if response.is_async else _listen(watch, content)
+            read_within(response, partial(listening, watch), watch.report)
         return response
 
 
-def _listen(watch: _Watch, content: Iterator[object]) -> Iterator[object]:
-    try:
-        while True:
-            with listening(watch):
-                chunk = next(content, _END)
-            if chunk is _END:
-                return
-            yield chunk
-    finally:
-        watch.report()
-
-
-async def _alisten(watch: _Watch, content: AsyncIterator[object]) -> AsyncIterator[object]:
-    try:
-        while True:
-            with listening(watch):
-                chunk = await anext(content, _END)
-            if chunk is _END:
-                return
-            yield chunk
-    finally:
-        watch.report()
-
-
-class UnavailableMiddleware(_Middleware):
+class UnavailableMiddleware(Middleware):
     """Respond with status 503 and ``Retry-After`` while DynamoDB is unavailable. Put it first in ``MIDDLEWARE``.
 
     It covers errors of later middleware, such as that for sessions and logins, of views and templates, and of a
@@ -175,7 +191,7 @@ class UnavailableMiddleware(_Middleware):
 
 def _begun(response: HttpResponseBase) -> HttpResponseBase:
     """Return the response, with the first part of a stream read: servers do not send the head before it either."""
-    if isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse) and not response.is_async:
+    if is_stream(response) and not response.is_async:
         content: Any = response.streaming_content
         response.streaming_content = _from(_first(response, content), content)
     return response
@@ -197,7 +213,7 @@ def _from(first: Any, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 async def _abegun(response: HttpResponseBase) -> HttpResponseBase:
     """Do the same as ``_begun()``, with a short wait for an asynchronous stream, whose first part may be an event."""
-    if not isinstance(response, StreamingHttpResponse) or isinstance(response, FileResponse):
+    if not is_stream(response):
         return response
     content: Any = response.streaming_content
     if not response.is_async:
