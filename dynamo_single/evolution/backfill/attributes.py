@@ -56,7 +56,7 @@ def _fill_computed(after: Snapshot, name: str) -> Task:
     def rewritten(item: Item) -> NewItem:
         value = attribute.followed(source.value(item.get(source.stored)))
         wanted = with_value(item, attribute.stored, attribute.stored_value(value))
-        return with_index_keys(after, indexes, wanted) if indexes else wanted
+        return with_index_keys(after, indexes, wanted)
 
     if any(name in rule.names for rule in after.unique):
         return rewrite_items(after, after, rewritten, reads={source.stored})
@@ -85,7 +85,7 @@ def copy_value(before: Snapshot, after: Snapshot, old: str, new: str, convert: C
             f"{old} and {new} have the same physical name {one.stored!r}: nothing is to be copied."
         )
     rules = [rule for rule in after.unique if other.stored in claim_sources(after, (rule,))]
-    reads = {one.stored, other.stored, *(claim_sources(after, rules) if rules else ())}
+    reads = {one.stored, other.stored, *claim_sources(after, rules)}
 
     def copied(item: Item) -> NewItem:
         value = item.get(one.stored)
@@ -95,26 +95,13 @@ def copy_value(before: Snapshot, after: Snapshot, old: str, new: str, convert: C
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         wanted = copied(item)
-        along = (
-            claim_actions(required_claims(after, rules, item), required_claims(after, rules, wanted), wanted, others)
-            if rules
-            else []
-        )
-        return rewrite_actions(item, wanted, reads, along)
+        old, new = required_claims(after, rules, item), required_claims(after, rules, wanted)
+        return rewrite_actions(item, wanted, reads, claim_actions(old, new, wanted, others))
 
     def claims(item: Item) -> Iterable[ItemKey]:
-        return _claims(after, rules, item, copied)
+        return required_claims(after, rules, item) | required_claims(after, rules, copied(item)) if rules else ()
 
     return Task(of_type(before.item_type), change, wanted=claims)
-
-
-def _claims(snapshot: Snapshot, rules: Any, item: Item, changed: Callable[[Item], Item]) -> Iterable[ItemKey]:
-    if not rules:
-        return ()
-    try:
-        return required_claims(snapshot, rules, item) | required_claims(snapshot, rules, changed(item))
-    except InvalidValue:
-        return ()  # the change reports it
 
 
 def _convert_value(value: object, convert: Convert | None, store: Convert) -> Any:
@@ -129,8 +116,7 @@ def drop_attribute(before: Snapshot, after: Snapshot, name: str) -> Task:
     attribute = before.attributes[name]
     kept = any(each.stored == attribute.stored for each in after.attributes.values())
     rules = [rule for rule in before.unique if name in rule.names]
-    reads = claim_sources(before, rules) if rules else frozenset[str]()
-    reads |= claim_sources(after, after.unique) if rules else frozenset[str]()
+    reads = claim_sources(before, rules) | claim_sources(after, after.unique if rules else ())
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         if kept or attribute.stored not in item:
@@ -141,7 +127,7 @@ def drop_attribute(before: Snapshot, after: Snapshot, name: str) -> Task:
         return rewrite_actions(item, wanted, reads, along)
 
     def claims(item: Item) -> Iterable[ItemKey]:
-        return _claims(before, rules, item, lambda given: given) if attribute.stored in item else ()
+        return required_claims(before, rules, item) if attribute.stored in item else ()
 
     return Task(of_type(before.item_type), change, wanted=claims)
 
@@ -209,27 +195,17 @@ def rewrite_items(
 ) -> Task:
     """Return a task that replaces each item; its keys and claims are those of ``after``."""
     rules = after.unique
-    follows = {*reads, *index_key_sources(after, indexes_of(after))}
-    follows |= claim_sources(after, rules) if rules else set()
+    follows = {*reads, *index_key_sources(after, indexes_of(after)), *claim_sources(after, rules)}
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         wanted = rewritten(item)
         if not rewrite_actions(item, wanted, ()):
             return ()
-        along = (
-            claim_actions(_former_claims(before, item), required_claims(after, rules, wanted), wanted, others)
-            if rules
-            else []
-        )
-        return rewrite_actions(item, wanted, follows, along)
+        old, new = _former_claims(before, item), required_claims(after, rules, wanted)
+        return rewrite_actions(item, wanted, follows, claim_actions(old, new, wanted, others))
 
     def claims(item: Item) -> Iterable[ItemKey]:
-        if not rules:
-            return ()
-        try:
-            return _former_claims(before, item) | required_claims(after, rules, rewritten(item))
-        except InvalidValue:
-            return ()  # the change reports it
+        return _former_claims(before, item) | required_claims(after, rules, rewritten(item)) if rules else ()
 
     return Task(of_type(before.item_type), change, wanted=claims)
 

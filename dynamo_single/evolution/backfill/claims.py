@@ -39,10 +39,10 @@ _OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)
 
 
 def claim_sources(snapshot: Snapshot, rules: Iterable[UniqueRule]) -> frozenset[str]:
-    """Return the physical names of all attributes that the claims of some rules depend on."""
-    found = {names.DELETED_AT, names.EXPIRES_AT}
+    """Return the physical names of all attributes that the claims of some rules depend on; none without rules."""
+    found: set[str] = set()
     for rule in rules:
-        found |= {snapshot.attributes[name].stored for name in rule.names}
+        found |= {names.DELETED_AT, names.EXPIRES_AT, *(snapshot.attributes[name].stored for name in rule.names)}
         found |= set() if rule.condition is None else set(names_in(condition_of(rule.condition)))
     return frozenset(found)
 
@@ -95,15 +95,7 @@ def take_claims(after: Snapshot, rules: Iterable[UniqueRule]) -> Task:
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         return rewrite_actions(item, item, reads, claim_actions((), required_claims(after, chosen, item), item, others))
 
-    return Task(of_type(after.item_type), change, wanted=lambda item: _readable_claims(after, chosen, item))
-
-
-def _readable_claims(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item) -> Iterable[ItemKey]:
-    """Return the claims to read. If a value fits no claim, the change reports it."""
-    try:
-        return required_claims(snapshot, rules, item)
-    except InvalidValue:
-        return ()
+    return Task(of_type(after.item_type), change, wanted=lambda item: required_claims(after, chosen, item))
 
 
 def release_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
@@ -115,7 +107,7 @@ def release_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
     attributes = [before.attributes[name].stored for name in rule.attributes]
     low, high, fits = claims_between(before.item_type, attributes, rule.name)
     kept = tuple(each for each in after.unique if _names(after, each) == (attributes, rule.name))
-    reads = {names.ITEM_TYPE, *(claim_sources(after, kept) if kept else ())}
+    reads = {names.ITEM_TYPE, *claim_sources(after, kept)}
     claims = And(
         (
             of_type(names.CLAIM_ITEM_TYPE),
@@ -163,13 +155,14 @@ def move_items(before: Snapshot, after: Snapshot) -> Task:
     new key that belongs to another item.
     """
     known = {each.stored for snapshot in (before, after) for each in snapshot.attributes.values()}
-    known |= {name for index in indexes_of(before) | indexes_of(after) for name in _index_pair(index)}
+    former = {name for index in indexes_of(before) for name in _index_pair(index)}
+    known |= {*former, *(name for index in indexes_of(after) for name in _index_pair(index))}
 
     def moved(item: Item) -> NewItem:
         values = after.values_of(item)
         key = item_key(after.primary_key(values, near=key_of(item)))
         typed = {**item, **key, names.ITEM_TYPE: {"S": after.item_type}}
-        bare = {name: value for name, value in typed.items() if name not in _index_pairs(before)}
+        bare = {name: value for name, value in typed.items() if name not in former}
         return with_index_keys(after, indexes_of(after), bare)
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
@@ -188,11 +181,8 @@ def move_items(before: Snapshot, after: Snapshot) -> Task:
         return (Put(wanted, ITEM_MISSING), Delete(key, condition), *along)
 
     def wanted(item: Item) -> Iterable[ItemKey]:
-        try:
-            target = moved(item)
-            claims = required_claims(before, before.unique, item) | required_claims(after, after.unique, target)
-        except InvalidValue:
-            return ()  # the change reports it
+        target = moved(item)
+        claims = required_claims(before, before.unique, item) | required_claims(after, after.unique, target)
         return claims | ({key_of(target)} - {key_of(item)})
 
     return Task(of_type(before.item_type), change, wanted=wanted)
@@ -200,10 +190,6 @@ def move_items(before: Snapshot, after: Snapshot) -> Task:
 
 def _index_pair(index: str) -> tuple[str, str]:
     return names.index_partition(index), names.index_sort(index)
-
-
-def _index_pairs(snapshot: Snapshot) -> set[str]:
-    return {name for index in indexes_of(snapshot) for name in _index_pair(index)}
 
 
 def rename_parent_marks(old: str, new: str) -> Task:

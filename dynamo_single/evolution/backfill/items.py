@@ -129,14 +129,14 @@ def _try_once(sender: Sender, work: Work, item: Item, others: Others) -> Outcome
 
 def _reread(sender: Sender, work: Work, key: ItemKey, item: Item) -> tuple[Item, Mapping[ItemKey, Item]] | None:
     """Return the current item and the other items it depends on, read at the same time; ``None`` if it is gone."""
-    further = dict.fromkeys((key, *work.task.wanted(item)))
+    further = dict.fromkeys((key, *work.task.keys_wanted(item)))
     for _ in range(ATTEMPTS):
         wanted = further
         found = sender.at_once(list(wanted))
         if key not in found or not matches(work.task.items, found[key]):
             return None
         item = found[key]
-        further = dict.fromkeys((key, *work.task.wanted(item)))
+        further = dict.fromkeys((key, *work.task.keys_wanted(item)))
         if further.keys() <= wanted.keys():
             work.task.ahead([item], sender.write)
             return item, found

@@ -101,7 +101,7 @@ class _TaskRehearsal:
 
     def page(self, items: Sequence[Item]) -> None:
         """Rehearse the items of a page."""
-        wanted = [frozenset(self.task.wanted(item)) for item in items]
+        wanted = [self.task.keys_wanted(item) for item in items]
         others = read(self.sender, frozenset[ItemKey]().union(*wanted))
         for item, keys in zip(items, wanted, strict=True):
             self.found.matched += 1

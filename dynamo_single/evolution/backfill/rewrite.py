@@ -95,23 +95,16 @@ def rewrite_index_keys(after: Snapshot, indexes: Iterable[str]) -> Task:
     """
     chosen = frozenset(indexes)
     reads = index_key_sources(after, chosen)
-    made_of = {name for key, each in after.keys.items() if each.index in chosen for name in _variables(after, key)}
-    waits = not after.pending_names.isdisjoint(made_of)
+    on_them = (key for key, each in after.keys.items() if each.index in chosen)
+    made_of = {name for key in on_them for name in after.access_keys[key].made_of}
+    waits, earlier = not after.pending_names.isdisjoint(made_of), below_version(EVERYTHING, after.schema_version)
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
-        if waits and names.DELETED_AT not in item and _is_earlier(after, item):
+        if waits and names.DELETED_AT not in item and matches(earlier, item):
             return ()
         return rewrite_actions(item, with_index_keys(after, chosen, item), reads)
 
     return Task(of_type(after.item_type), change)
-
-
-def _variables(after: Snapshot, key: str) -> tuple[str, ...]:
-    return after.access_keys[key].made_of
-
-
-def _is_earlier(after: Snapshot, item: Item) -> bool:
-    return matches(below_version(EVERYTHING, after.schema_version), item)
 
 
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
@@ -172,14 +165,11 @@ def fill_copy(after: Snapshot, name: str) -> Task:
         if key is None or source is None:
             return ()
         wanted = with_value(item, attribute.stored, source.get(copied))
-        wanted = with_index_keys(after, indexes, wanted) if indexes else wanted
+        wanted = with_index_keys(after, indexes, wanted)
         return rewrite_actions(item, wanted, reads, (Check(key, as_read(source, (copied,))),))
 
     def sources(item: Item) -> Iterable[ItemKey]:
-        try:
-            key = source_of(item)
-        except InvalidValue:
-            return ()  # the change reports it
+        key = source_of(item)
         return () if key is None else (key,)
 
     return Task(of_type(after.item_type), change, wanted=sources)

@@ -116,7 +116,7 @@ class Walk:
 def read_others(sender: Sender, task: Task, items: Sequence[Item]) -> dict[ItemKey, Item]:
     """Return the other items that a page depends on, by key: a BatchGetItem for each hundred."""
     task.ahead(items, sender.write)
-    return read(sender, {key for item in items for key in task.wanted(item)})
+    return read(sender, {key for item in items for key in task.keys_wanted(item)})
 
 
 def read(sender: Sender, keys: Collection[ItemKey]) -> dict[ItemKey, Item]:

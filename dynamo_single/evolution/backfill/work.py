@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.conditions.terms import And, Condition, Or, Stored
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey
 from dynamo_single.table import names
@@ -49,7 +49,8 @@ class Task:
     - ``change`` returns the actions that bring an item up to date, the item's own first. They are sent as one request,
       or as one transaction if there are several, and each must be conditional on what was read. No actions: the item is
       up to date. It raises ``InvalidValue`` with a sentence for the operator if an item cannot be changed.
-    - ``wanted`` returns the keys of other items to read with each item; ``change`` gets those that are stored.
+    - ``wanted`` returns the keys of other items to read with each item; ``change`` gets those that are stored. It may
+      raise ``InvalidValue`` as ``change`` does: call it by ``keys_wanted()``.
     - ``ahead`` is called with the items of a page, or with an item that was read again, in the same thread. It may
       write. A rehearsal does not call it.
 
@@ -61,6 +62,13 @@ class Task:
     change: Callable[[Item, Others], Sequence[Action]]
     wanted: Callable[[Item], Iterable[ItemKey]] = no_other_items
     ahead: Callable[[Sequence[Item], Write], object] = no_early_writes
+
+    def keys_wanted(self, item: Item) -> frozenset[ItemKey]:
+        """Return the keys of other items to read with an item; none if a value fits none, which ``change`` reports."""
+        try:
+            return frozenset(self.wanted(item))
+        except InvalidValue:
+            return frozenset()
 
 
 def digest_of(*parts: object) -> str:

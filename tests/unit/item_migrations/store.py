@@ -47,7 +47,7 @@ class Store:
                 continue
             item = self.items[key]
             try:
-                self.carry_out(task.change(item, self.others(task.wanted(item))))
+                self.carry_out(task.change(item, self.others(task.keys_wanted(item))))
             except InvalidValue as error:
                 failed[key] = str(error)
         return failed

@@ -145,7 +145,7 @@ class Histories(RuleBasedStateMachine):
             item = self.store.items.get(key)
             if item is not None and matches(task.items, item):
                 try:
-                    self.store.carry_out(task.change(item, self.store.others(task.wanted(item))))
+                    self.store.carry_out(task.change(item, self.store.others(task.keys_wanted(item))))
                 except InvalidValue:
                     continue
 
