@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from dynamo_single.evolution.backfill import Task, of_type
@@ -39,13 +40,10 @@ class ItemSample:
 def sample_items(table: Table, snapshot: Snapshot) -> ItemSample:
     """Return a sample of a model's items: at most 20 Scans of 1,000 items each."""
     task = Task(of_type(snapshot.item_type), lambda item, others: ())
-    segment = Segment(0)
-    for _ in range(MAX_PAGES):
-        answer = table.send(scan(task, segment, 1, MAX_SAMPLES))
-        last = answer.get("LastEvaluatedKey")
-        if answer["Items"] or last is None:
-            return ItemSample(tuple(answer["Items"]), complete=last is None)
-        segment = Segment(0, position=key_of(last))
+    for answer in islice(table.pages(scan(task, Segment(0), 1, MAX_SAMPLES)), MAX_PAGES):
+        complete = "LastEvaluatedKey" not in answer
+        if answer["Items"] or complete:
+            return ItemSample(tuple(answer["Items"]), complete)
     return ItemSample((), complete=False)
 
 

@@ -9,7 +9,7 @@ import logging
 import random
 import time
 from asyncio import CancelledError, _get_running_loop
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, partial
@@ -73,14 +73,13 @@ class Table:
         """
         return flow.run(self.ask_patiently(request))
 
-    def pages(self, request: Request, *, patient: bool = False) -> Iterator[dict[str, Any]]:
-        """The answers to a Query or a Scan, one request for each page to its end; ``patient`` as ``send_patiently()``.
+    def pages(self, request: Request, *, send: Callable[[Request], Response] | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the responses to a Query or a Scan, one request for each page to its end, sent by ``send``.
 
         For the app's own items and for commands: what models read goes by ``orm/reading``.
         """
-        send = self.send_patiently if patient else self.send
         while True:
-            answer = send(request)
+            answer = self.send(request) if send is None else send(request)
             yield answer
             if not (start := answer.get("LastEvaluatedKey")):
                 return

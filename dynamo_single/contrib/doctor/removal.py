@@ -34,7 +34,7 @@ from dynamo_single.table import names
 from dynamo_single.table.batches import Rate
 from dynamo_single.table.flow import run
 from dynamo_single.table.redirects import SentRequest, listening
-from dynamo_single.table.request import Request
+from dynamo_single.table.request import Request, Response
 from dynamo_single.table.table import Table
 
 
@@ -61,6 +61,10 @@ class PacedRequests(Struct):
         if pause := self.rate.pause():
             time.sleep(pause)
         return result
+
+    def pages(self, request: Request) -> Iterator[Response]:
+        """Yield the responses to a Scan, page by page."""
+        return self.table.pages(request, send=partial(self.paced, self.table.send))
 
 
 #: How many objects are deleted after each Scan for moving objects.
@@ -122,14 +126,10 @@ class _OrphanDeletion(PacedRequests):
                 "Select": "COUNT",
             },
         )
-        start = None
-        while True:
-            params = request.params if start is None else {**request.params, "ExclusiveStartKey": start}
-            answer = self.paced(self.table.send, Request("Scan", params))
+        for answer in self.pages(request):
             if answer["Count"]:
                 return "an object has moved, and not all that refers to it has followed: see its finding first."
-            if not (start := answer.get("LastEvaluatedKey")):
-                return ""
+        return ""
 
 
 _CHANGED_TEXT: Final = "it was changed meanwhile."

@@ -13,7 +13,6 @@ from typing import Any, Final, Literal
 from django.core.exceptions import ObjectDoesNotExist
 from django.utils.translation import gettext_noop as _
 from msgspec import Struct
-from msgspec.structs import replace
 
 from dynamo_single.contrib.doctor.checks import (
     cascades,
@@ -90,7 +89,8 @@ def verify(
             # During an open migration, the table's state determines what an item must contain.
             run(knowledge.ask(registry.layout_of(each)))
     read = 0
-    for page in walk.pages():
+    for answer in walk.pages(Request("Scan", {"ConsistentRead": True})):
+        page = answer["Items"]
         subjects = [Subject.of(walk.alias, item) for item in unexpired_items(page).values()]
         chosen = [each for each in subjects if model is None or _is_selected(model, each)]
         for subject in chosen:
@@ -169,16 +169,6 @@ def _is_selected(model: Any, subject: Subject) -> bool:
 
 class _Walk(PacedRequests):
     """The requests of one walk, at its rate."""
-
-    def pages(self) -> Iterator[list[Item]]:
-        """Yield all items, page by page."""
-        request = Request("Scan", {"ConsistentRead": True})
-        while True:
-            answer = self.paced(self.table.send, request)
-            yield answer["Items"]
-            if not (start := answer.get("LastEvaluatedKey")):
-                return
-            request = replace(request, params={**request.params, "ExclusiveStartKey": start})
 
     def examine(self, subjects: Sequence[Subject]) -> Iterator[Finding]:
         """Yield the errors of the items of one page."""

@@ -24,7 +24,7 @@ from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.table import id_tables, names
 from dynamo_single.table.redirects import SentRequest
-from dynamo_single.table.request import Parameters, Request
+from dynamo_single.table.request import Parameters, Request, Response
 from dynamo_single.table.table import Table
 
 #: The items of a partition on one page.
@@ -88,7 +88,7 @@ def partition(table: Table, index: str | None, value: str, *, after: str = "", n
         "Limit": PAGE,
         "ScanIndexForward": not newest,
     }
-    return _page(table, "Query", _located(params, index, after, asked), asked)
+    return _page(table.send(Request("Query", _located(params, index, after, asked))), asked)
 
 
 def beginning_with(table: Table, index: str | None, text: str, *, after: str = "") -> Page:
@@ -98,17 +98,15 @@ def beginning_with(table: Table, index: str | None, text: str, *, after: str = "
     """
     asked = ("beginning", table.settings.alias, index or "", text)
     name = names.PARTITION_KEY if index is None else names.index_partition(index)
-    params: dict[str, Any] = {
-        "Limit": _STEP,
-    }
     items: list[Item] = []
-    read, units = 0, 0.0
-    while True:
-        page = _page(table, "Scan", _located(params, index, after, asked), asked)
+    read, units, place = 0, 0.0, None
+    for answer in table.pages(Request("Scan", _located({"Limit": _STEP}, index, after, asked))):
+        page = _page(answer, asked)
         items += [item for item in page.items if item[name].get("S", "").startswith(text)]
-        read, units, after = read + page.read, units + page.units, page.after or ""
-        if page.after is None or read >= BUDGET:
-            return Page(tuple(items), read, units, page.after)
+        read, units, place = read + page.read, units + page.units, page.after
+        if read >= BUDGET:
+            break
+    return Page(tuple(items), read, units, place)
 
 
 def _located(params: dict[str, object], index: str | None, after: str, asked: Sequence[str]) -> dict[str, object]:
@@ -116,8 +114,7 @@ def _located(params: dict[str, object], index: str | None, after: str, asked: Se
     return {**located, "ExclusiveStartKey": Place.of(after, asked).key} if after else located
 
 
-def _page(table: Table, operation: str, params: dict[str, object], asked: tuple[str, ...]) -> Page:
-    answer = table.send(Request(operation, params))
+def _page(answer: Response, asked: tuple[str, ...]) -> Page:
     last = answer.get("LastEvaluatedKey")
     return Page(
         tuple(answer.get("Items", ())),

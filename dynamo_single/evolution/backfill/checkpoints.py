@@ -332,7 +332,7 @@ def _items(table: Table, prefix: str) -> Iterator[dict[str, Any]]:
         "ExpressionAttributeValues": {":p": {"S": names.MIGRATIONS}, ":s": {"S": prefix}},
         "ConsistentRead": True,
     }
-    for answer in table.pages(Request("Query", params), patient=True):
+    for answer in table.pages(Request("Query", params), send=table.send_patiently):
         # In Dynoxide 1.2.1, begins_with() on a key ignores the case of ASCII letters.
         yield from (item for item in answer["Items"] if item[names.SORT_KEY]["S"].startswith(prefix))
 

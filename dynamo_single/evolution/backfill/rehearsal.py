@@ -76,15 +76,14 @@ def rehearse(
     pace = Pace(reads=max_rcu)
     trial = _TaskRehearsal(found, task, Sender(table, pace), sample, sample if refused is None else refused)
     trial.imagined = {} if imagined is None else imagined
-    segment: Segment = Segment(0)
+    first = scan(task, Segment(0), 1, min(Options().page, most or Options().page))
     with patience(), pace.counting():
-        while not segment.done and (most is None or found.scanned < most):
-            answer = trial.sender.send(scan(task, segment, 1, min(Options().page, most or Options().page)))
+        for answer in table.pages(first, send=trial.sender.send):
             found.scanned += answer["ScannedCount"]
             trial.page(answer["Items"])
-            end = answer.get("LastEvaluatedKey")
-            segment = Segment(0, position=None if end is None else key_of(end), done=end is None)
-    found.complete = segment.done
+            found.complete = "LastEvaluatedKey" not in answer
+            if most is not None and found.scanned >= most:
+                break
     return found
 
 
