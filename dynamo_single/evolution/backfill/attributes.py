@@ -21,6 +21,7 @@ from dynamo_single.orm.requests.actions import Action, Item, ItemKey, of_type
 from dynamo_single.table.request import NewItem
 
 Convert = Callable[[Any], Any]
+#: Returns an attribute's value for the other values of an item, by the historical names of the attributes.
 Compute = Callable[[Mapping[str, Any]], Any]
 
 

@@ -10,9 +10,8 @@ from django.db.migrations.operations.base import Operation, OperationCategory
 from django.db.models import NOT_PROVIDED
 
 from dynamo_single.evolution.backfill import Task
-from dynamo_single.evolution.backfill.attributes import convert_attribute, copy_value, drop_attribute
+from dynamo_single.evolution.backfill.attributes import Compute, convert_attribute, copy_value, drop_attribute
 from dynamo_single.evolution.operations.base import (
-    Compute,
     ItemsOperation,
     computed_source,
     counting_note,
@@ -108,12 +107,10 @@ class AddAttribute(_AttributeOperation):
         return AddAttribute(model_name=self.model_name, name=name, attribute=attribute, **named)
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Add attribute {self.name} to {self.model_name}{counting_note(self.attribute)}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"{self.model_name_lower}_{self.name}"
 
 
@@ -142,13 +139,11 @@ class RemoveAttribute(_AttributeOperation):
         return True
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         kept = "" if self.drop else "; its values stay in the items"
         return f"Remove attribute {self.name} from {self.model_name}{kept}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"remove_{self.model_name_lower}_{self.name}"
 
 
@@ -231,13 +226,11 @@ class RenameAttribute(_AttributeOperation):
         return None
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         moved = f", stored as {self.stored}" if self.stored else ""
         return f"Rename attribute {self.old_name} of {self.model_name} to {self.new_name}{moved}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"rename_{self.old_name}_{self.model_name_lower}_{self.new_name}"
 
 
@@ -347,12 +340,10 @@ class AlterAttribute(_AttributeOperation):
         return [operation] if later and self.declares_only else None
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Alter attribute {self.name} of {self.model_name}{counting_note(self.attribute)}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"alter_{self.model_name_lower}_{self.name}"
 
 

@@ -6,8 +6,8 @@ An operation changes the snapshot of one model, and lists the tasks for its item
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
@@ -15,7 +15,7 @@ from django.db.models import NOT_PROVIDED
 
 from dynamo_single.evolution import apply
 from dynamo_single.evolution.backfill import Task
-from dynamo_single.evolution.backfill.attributes import drop_attribute, fill_attribute
+from dynamo_single.evolution.backfill.attributes import Compute, drop_attribute, fill_attribute
 from dynamo_single.evolution.backfill.claims import delete_unused_claims, release_claims
 from dynamo_single.evolution.backfill.rewrite import fill_copy
 from dynamo_single.evolution.snapshots import Snapshot
@@ -180,10 +180,6 @@ def is_independent(one: ItemsOperation, other: ItemsOperation) -> bool:
     """Return whether the order of two operations on one model does not matter."""
     touched = one.touched(), other.touched()
     return EVERYTHING not in touched and touched[0].isdisjoint(touched[1])
-
-
-#: Returns an attribute's value for the other values of an item, by the historical names of the attributes.
-Compute = Callable[[Mapping[str, Any]], Any]
 
 
 def computed_source(stored: StoredAttribute) -> frozenset[str]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from django.db.migrations.operations.base import OperationCategory
 
 from dynamo_single.evolution.backfill import Task
-from dynamo_single.evolution.backfill.project_functions import change_items
+from dynamo_single.evolution.backfill.project_functions import Function, change_items
 from dynamo_single.evolution.operations.base import ItemsOperation, public
 from dynamo_single.evolution.snapshots import Snapshot
-
-#: Accepts an item's historical values by attribute, and returns the values to change or ``None``.
-Function = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 
 
 @public
@@ -72,5 +68,4 @@ class ChangeItems(ItemsOperation):
         return self.to_rebuild(app_label)
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Change items of {self.model_name} by {getattr(self.function, '__name__', 'a function')}"

@@ -25,30 +25,32 @@ class _KeyOperation(ItemsOperation):
         return frozenset({f"key:{self.name}"})
 
 
-def _index_key_tasks(wanted: Snapshot, key: IndexKey) -> tuple[Task, ...]:
-    """Return the task that gives every item the keys of the snapshot on the key's index."""
-    return (rewrite_index_keys(wanted, (key.index,)),)
-
-
-def _needs(name: str, key: IndexKey) -> frozenset[str]:
-    variables = (*Template.parse(key.partition).variables, *Template.parse(key.sort).variables)
-    if isinstance(key.condition, tuple):
-        variables = (*variables, *names_in(condition_of(key.condition)))
-    return frozenset({f"key:{name}", f"index:{key.index}", *(f"attribute:{each}" for each in variables)})
-
-
-@public
-class AddKey(_KeyOperation):
-    """Add a key on an index. It is written into every item, and serves queries once it is complete."""
-
-    category = OperationCategory.ADDITION
-
+class _KeyChange(_KeyOperation):
     def __init__(self, model_name: str, name: str, key: IndexKey) -> None:
         self.model_name, self.name, self.key = model_name, name, key
 
     def changed(self, before: Snapshot) -> Snapshot:
         """Return the snapshot with the key."""
         return replace(before, keys={**before.keys, self.name: self.key})
+
+    def touched(self) -> frozenset[str]:
+        """Return the key, its index, and the attributes that it names."""
+        variables = (*Template.parse(self.key.partition).variables, *Template.parse(self.key.sort).variables)
+        if isinstance(self.key.condition, tuple):
+            variables = (*variables, *names_in(condition_of(self.key.condition)))
+        return super().touched() | {f"index:{self.key.index}", *(f"attribute:{each}" for each in variables)}
+
+
+def _index_key_tasks(wanted: Snapshot, key: IndexKey) -> tuple[Task, ...]:
+    """Return the task that gives every item the keys of the snapshot on the key's index."""
+    return (rewrite_index_keys(wanted, (key.index,)),)
+
+
+@public
+class AddKey(_KeyChange):
+    """Add a key on an index. It is written into every item, and serves queries once it is complete."""
+
+    category = OperationCategory.ADDITION
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Write the key into the items."""
@@ -66,10 +68,6 @@ class AddKey(_KeyOperation):
         """Return the index of the key."""
         return (self.key.index,)
 
-    def touched(self) -> frozenset[str]:
-        """Return the key, its index, and the attributes that it names."""
-        return _needs(self.name, self.key)
-
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """Merge with a removal, alteration or rename of the key."""
         if isinstance(operation, RemoveKey) and operation.name == self.name:
@@ -81,27 +79,18 @@ class AddKey(_KeyOperation):
         return None
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Add key {self.name} to {self.model_name} on {self.key.index}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"{self.model_name_lower}_{self.name}"
 
 
 @public
-class AlterKey(_KeyOperation):
+class AlterKey(_KeyChange):
     """Change the templates of a key on the same index. ``migrate --finish`` rewrites the key of every item."""
 
     category = OperationCategory.ALTERATION
-
-    def __init__(self, model_name: str, name: str, key: IndexKey) -> None:
-        self.model_name, self.name, self.key = model_name, name, key
-
-    def changed(self, before: Snapshot) -> Snapshot:
-        """Return the snapshot with the altered key."""
-        return replace(before, keys={**before.keys, self.name: self.key})
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Write the new key into every item. Old code reads the old key until now."""
@@ -111,22 +100,16 @@ class AlterKey(_KeyOperation):
         """Write the old key into every item."""
         return _index_key_tasks(before, self.key)
 
-    def touched(self) -> frozenset[str]:
-        """Return the key, its index, and the attributes that it names."""
-        return _needs(self.name, self.key)
-
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """Merge with a later alteration or removal of the key, which replaces this one."""
         later = isinstance(operation, AlterKey | RemoveKey) and operation.name == self.name
         return [operation] if later else None
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Alter key {self.name} of {self.model_name} on {self.key.index}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"alter_{self.model_name_lower}_{self.name}"
 
 
@@ -157,12 +140,10 @@ class RenameKey(_KeyOperation):
         return None
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Rename key {self.old_name} of {self.model_name} to {self.new_name}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"rename_{self.model_name_lower}_{self.old_name}_{self.new_name}"
 
 
@@ -188,10 +169,8 @@ class RemoveKey(_KeyOperation):
         return _index_key_tasks(before, before.keys[self.name])
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Remove key {self.name} from {self.model_name}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"remove_{self.model_name_lower}_{self.name}"

@@ -103,12 +103,10 @@ class AddModel(ItemsOperation):
         return [AddModel.of(self.name, operation.changed(self.snapshot))]
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Add model {self.name}, stored as {self.snapshot.item_type}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return self.model_name_lower
 
 
@@ -144,12 +142,10 @@ class RemoveModel(ItemsOperation):
         apply.create_model(apply.Step(self, app_label, before, before), schema_editor, adopt=True)
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Remove model {self.name}; its items stay in the table"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"remove_{self.model_name_lower}"
 
 
@@ -187,12 +183,10 @@ class RenameModel(ItemsOperation):
         return None
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Rename model {self.old_name} to {self.new_name}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"rename_{self.old_name.lower()}_{self.new_name.lower()}"
 
 
@@ -229,14 +223,12 @@ class MoveKeys(ItemsOperation):
         return [MoveKeys(model_name=self.model_name, **named)]
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         parts = [] if self.primary is None else [f"({self.primary.partition}, {self.primary.sort})"]
         parts += [f"itemType {self.item_type}"] if self.item_type else []
         return f"Move items of {self.model_name} to {' and '.join(parts)}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"move_{self.model_name_lower}"
 
 
@@ -281,12 +273,10 @@ class AlterTrashIndex(ItemsOperation):
         return [operation] if isinstance(operation, AlterTrashIndex) else None
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Read the trash of {self.model_name} by {self.index or 'no index'}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"{self.model_name_lower}_trash_{self.index or 'none'}"
 
 

@@ -61,11 +61,9 @@ class ChangeShards(ItemsOperation):
         return [operation] if isinstance(operation, ChangeShards) else None
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         since = "" if self.since is None else f", not before {self.since.isoformat()}"
         return f"Divide {self.model_name} into {self.shards} shards{since}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"{self.model_name_lower}_{self.shards}_shards"

@@ -16,7 +16,8 @@ from dynamo_single.exceptions import ConfigurationError
 
 
 class _UniqueOperation(ItemsOperation):
-    rule: UniqueRule
+    def __init__(self, model_name: str, rule: UniqueRule) -> None:
+        self.model_name, self.rule = model_name, rule
 
     def touched(self) -> frozenset[str]:
         """Return the rule and its attributes. A condition may depend on any attribute."""
@@ -34,9 +35,6 @@ class AddUnique(_UniqueOperation):
     """Add a unique rule. Every live item claims its values; two items with the same values are both reported."""
 
     category = OperationCategory.ADDITION
-
-    def __init__(self, model_name: str, rule: UniqueRule) -> None:
-        self.model_name, self.rule = model_name, rule
 
     def changed(self, before: Snapshot) -> Snapshot:
         """Return the snapshot with the rule."""
@@ -59,12 +57,10 @@ class AddUnique(_UniqueOperation):
         return [] if isinstance(operation, RemoveUnique) and operation.rule == self.rule else None
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Make {' and '.join(self.rule.attributes)} of {self.model_name} unique"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"{self.model_name_lower}_{self._words}_unique"
 
 
@@ -73,9 +69,6 @@ class RemoveUnique(_UniqueOperation):
     """Remove a unique rule. ``migrate --finish`` deletes its claims."""
 
     category = OperationCategory.REMOVAL
-
-    def __init__(self, model_name: str, rule: UniqueRule) -> None:
-        self.model_name, self.rule = model_name, rule
 
     def changed(self, before: Snapshot) -> Snapshot:
         """Return the snapshot without the rule."""
@@ -92,10 +85,8 @@ class RemoveUnique(_UniqueOperation):
         return (take_claims(before, (self.rule,)),)
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Let {' and '.join(self.rule.attributes)} of {self.model_name} be the same"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"remove_{self.model_name_lower}_{self._words}_unique"

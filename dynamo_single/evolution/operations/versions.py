@@ -52,12 +52,10 @@ class RaiseSchemaVersion(ItemsOperation):
         )
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Raise schema version of {self.model_name} to {self.to}: items are upgraded when they are read"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"{self.model_name_lower}_version_{self.to}"
 
 
@@ -92,10 +90,8 @@ class UpgradeItems(ItemsOperation):
         return self.open_tasks(before, after)
 
     def describe(self) -> str:
-        """Return the description for ``migrate``."""
         return f"Upgrade items of {self.model_name} to schema version {self.to}"
 
     @property
     def migration_name_fragment(self) -> str:
-        """The fragment for the name of the migration file."""
         return f"upgrade_{self.model_name_lower}_{self.to}"
