@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from django.contrib.admin import ModelAdmin
 from django.contrib.admin.utils import flatten_fieldsets, quote, unquote
 from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -25,6 +24,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 
 from dynamo_single.admin.secrets import is_secret
+from dynamo_single.admin.types import AdminMixin
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.attributes.base import AlsoSecret
 from dynamo_single.orm.schema.fields.base import BinaryField, DocumentField, SetField
@@ -35,10 +35,6 @@ from dynamo_single.permission_fields import ShowsAllChosen
 if TYPE_CHECKING:
     from django.forms import Field as FormField
     from django.forms.renderers import BaseRenderer
-
-    _Base = ModelAdmin[Any]
-else:
-    _Base = object
 
 
 class _FindsRows:
@@ -253,7 +249,7 @@ class DownloadWidget(BinaryWidget):
         return "" if "-" in name else f"../binary/{name}/"
 
 
-class ShowsBinary(_Base):
+class ShowsBinary(AdminMixin):
     """Adds a download for each binary attribute on an object's page."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

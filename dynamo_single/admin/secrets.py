@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from django.contrib.admin import ModelAdmin, SimpleListFilter
+from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import F
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
 
+from dynamo_single.admin.types import AdminMixin
 from dynamo_single.cache import entries
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.attributes.base import AlsoSecret
@@ -22,11 +23,6 @@ from dynamo_single.orm.schema.fields.documents import document_text
 from dynamo_single.orm.schema.keys.secret_values import MASK, Path, hide
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.request import StoredValue
-
-if TYPE_CHECKING:
-    _Base = ModelAdmin[Any]
-else:
-    _Base = object
 
 #: The types of the cache's items. Their values may be anything.
 CACHE_TYPES: Final = frozenset({entries.ENTRY_TYPE, entries.PART_TYPE, entries.GENERATIONS_TYPE})
@@ -92,7 +88,7 @@ def replace_columns(options: MutableMapping[str, Any], instead: Mapping[str, obj
         options[option] = options[option] and [instead.get(name, name) for name in options[option]]
 
 
-class SecretsMixin(_Base):
+class SecretsMixin(AdminMixin):
     """An admin or an inline whose addresses and declared orders do not compare with secrets."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from django.contrib.admin import ModelAdmin, display
+from django.contrib.admin import display
 from django.contrib.admin.checks import ModelAdminChecks
 from django.core.checks import CheckMessage
 from django.core.exceptions import ObjectDoesNotExist
@@ -20,17 +20,12 @@ from msgspec import Struct
 
 from dynamo_single.admin import history, trash
 from dynamo_single.admin.lists.filters import TrashFilter, shows_trash
-from dynamo_single.admin.types import DynamoModelAdmin
+from dynamo_single.admin.types import AdminMixin, DynamoModelAdmin
 from dynamo_single.admin.viewing.rules import may_view
 from dynamo_single.orm.schema.registry import model_of_type
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write.trash import restorable_dependents
 from dynamo_single.table.flow import run
-
-if TYPE_CHECKING:
-    _Base = ModelAdmin[Any]
-else:
-    _Base = object
 
 #: The most children that the page of an object in the trash names.
 _NAMED = 100
@@ -53,7 +48,7 @@ class ListChecks(ModelAdminChecks):
         ]
 
 
-class TrashPageMixin(_Base):
+class TrashPageMixin(AdminMixin):
     """A ``ModelAdmin`` whose trash shows when objects were deleted, with which object, and until when they are kept."""
 
     checks_class = ListChecks

@@ -17,7 +17,7 @@ from msgspec import Struct
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.types import DynamoModel
 
-__all__ = ["DynamoModelAdmin", "KeyChangeList", "M", "MissingPart", "Rows"]
+__all__ = ["AdminMixin", "DynamoModelAdmin", "KeyChangeList", "M", "MissingPart", "Rows"]
 
 Rows = QuerySet[DynamoModel]
 
@@ -34,6 +34,9 @@ class MissingPart(Struct, frozen=True):
 
 
 if TYPE_CHECKING:
+    #: The base of mixins for a ``ModelAdmin`` or an inline: checkers know the methods that they call.
+    AdminMixin = ModelAdmin[Any]
+
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
 
     M = TypeVarWithDefault("M", bound=DynamoModel, default=Any)
@@ -52,5 +55,6 @@ if TYPE_CHECKING:
 
         def without_search(self) -> Any: ...
 else:
+    AdminMixin = object
     M = TypeVar("M")
     DynamoModelAdmin, KeyChangeList = ModelAdmin, ChangeList

@@ -9,12 +9,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
-from django.contrib.admin import ModelAdmin
 from django.contrib.admin.actions import delete_selected
 from django.http import HttpRequest, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin.trash import restore_selected
+from dynamo_single.admin.types import AdminMixin
 from dynamo_single.exceptions import InvalidValue, ItemTooLarge
 from dynamo_single.lazy_modules import LazyModule
 
@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from dynamo_single.admin.batch_actions import run as batch_actions_run
     from dynamo_single.admin.batch_actions import views
 
-    _Base = ModelAdmin[Any]
 else:
     # They have a model, and this module is imported before models can be imported.
     batch_actions_run = LazyModule("dynamo_single.admin.batch_actions.run")
     views = LazyModule("dynamo_single.admin.batch_actions.views")
-    _Base = object
 
 #: The most objects of an immediate action, and of a job.
 MAX_IMMEDIATE: Final = 50
@@ -36,7 +34,7 @@ MAX_JOB_OBJECTS: Final = 5000
 Action = Callable[[Any, HttpRequest, Any], Any]
 
 
-class BatchActionsMixin(_Base):
+class BatchActionsMixin(AdminMixin):
     """A ``ModelAdmin`` whose "delete selected" becomes a job for many objects. A custom action is not changed."""
 
     def get_actions(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.contrib.admin import ModelAdmin
 from django.forms import BaseModelForm
 from django.http import HttpRequest
 
 from dynamo_single.admin.editing import saving
 from dynamo_single.admin.references import ReferencesForm
+from dynamo_single.admin.types import AdminMixin
 from dynamo_single.forms import AS_SHOWN, MergingModelForm
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.schema.types import DynamoModel, ModelField
@@ -17,15 +17,12 @@ from dynamo_single.orm.schema.types import DynamoModel, ModelField
 if TYPE_CHECKING:
     from django.forms import Field as FormField
 
-    _Base = ModelAdmin[Any]
-else:
-    _Base = object
 
 #: The only place where the core reaches this folder, which is above the admin.
 document_forms = LazyModule("dynamo_single.contrib.document_forms")
 
 
-class MergingMixin(_Base):
+class MergingMixin(AdminMixin):
     """Adds the hidden field of ``MergingModelForm`` to each form of a stored object that the user may change."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -71,7 +68,7 @@ def _merging_form(form: object) -> Any:
     return type(form.__name__, bases, {"__module__": form.__module__, "__doc__": form.__doc__})
 
 
-class RowFieldsMixin(_Base):
+class RowFieldsMixin(AdminMixin):
     """Adds a row for each declared key of a map, and for each element of a list whose elements are declared."""
 
     def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> FormField | None:

@@ -14,10 +14,9 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.contrib import messages
-from django.contrib.admin import ModelAdmin
 from django.contrib.admin.utils import flatten_fieldsets, unquote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -37,6 +36,7 @@ from dynamo_single.admin.errors import (
 )
 from dynamo_single.admin.references import in_key_order
 from dynamo_single.admin.secrets import Masks, site_secrets
+from dynamo_single.admin.types import AdminMixin
 from dynamo_single.exceptions import NotSupported, PendingWrite, UnreadableItem
 from dynamo_single.forms import READ_VERSION, VersionedModelForm, version_name
 from dynamo_single.orm.items.form import form_of
@@ -45,15 +45,10 @@ from dynamo_single.orm.schema.keys import values
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 
-if TYPE_CHECKING:
-    _Base = ModelAdmin[Any]
-else:
-    _Base = object
-
 logger = logging.getLogger("dynamo_single.admin")
 
 
-class AtomicSaveMixin(_Base):
+class AtomicSaveMixin(AdminMixin):
     """A ``ModelAdmin`` whose form is saved in one transaction: up to 100 actions, 4 MB and one table.
 
     A larger form is saved in parts, one request or transaction for each object, and a message reports this. The same
@@ -209,7 +204,7 @@ def _with_refusal(form: Any, save: Callable[[], None]) -> None:
         raise RelatedRefused(form.instance, refusal) from refusal
 
 
-class RedirectMixin(_Base):
+class RedirectMixin(AdminMixin):
     """A ``ModelAdmin`` that redirects to the object, or to its app after a deletion, if no key lists the model.
 
     A user who came from a filtered list that a key supports returns to it. Sends no request, except for a GetItem for
@@ -247,7 +242,7 @@ class RedirectMixin(_Base):
         return is_list and not in_key_order(queryset)[1]
 
 
-class FormContextMixin(_Base):
+class FormContextMixin(AdminMixin):
     """Lets each base class extend the context of the form's page. A custom ``render_change_form()`` still works."""
 
     def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
