@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import warnings
 from decimal import Context, Inexact
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from django.conf import settings
 from django.utils import timezone
@@ -23,6 +23,7 @@ from dynamo_single.table import names
 from dynamo_single.table.request import MAX_DIGITS
 
 MILLISECOND = datetime.timedelta(milliseconds=1)
+DayOrTime = TypeVar("DayOrTime", datetime.date, datetime.time)
 _UNITS = {"ms": MILLISECOND, "s": datetime.timedelta(seconds=1)}
 _NAMES_OF_UNITS = {unit: name for name, unit in _UNITS.items()}
 #: Python's own context keeps 28 digits; a stored number has up to 38.
@@ -149,13 +150,10 @@ class TTLAttribute(TimestampAttribute[Absent]):
             raise ConfigurationError("A TTLAttribute is stored in seconds, as DynamoDB reads it: leave unit out.")
 
 
-class DateAttribute(Attribute[datetime.date, Null]):
-    """A calendar day, stored as ISO text. ``auto_now_add`` and ``auto_now`` as in Django."""
+class _IsoAttribute(Attribute[DayOrTime, Null]):
+    """A day or a time of day as ISO text, which ``auto_now_add`` and ``auto_now`` set as in Django."""
 
     attr_type = "S"
-    key_kind = "date"
-    expects = gettext_noop("a date")
-    field_class = base.DateField
 
     def __init__(
         self,
@@ -168,6 +166,18 @@ class DateAttribute(Attribute[datetime.date, Null]):
     ) -> None:
         super().__init__(verbose_name, **options | {"null": null})
         self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
+
+    def encode(self, value: DayOrTime) -> str:
+        """ISO text."""
+        return value.isoformat()
+
+
+class DateAttribute(_IsoAttribute[datetime.date, Null]):
+    """A calendar day, stored as ISO text. ``auto_now_add`` and ``auto_now`` as in Django."""
+
+    key_kind = "date"
+    expects = gettext_noop("a date")
+    field_class = base.DateField
 
     def clean(self, value: object) -> datetime.date:
         """A ``date``, ISO text, or the day of a ``datetime`` as Django takes it: with ``USE_TZ`` in ``TIME_ZONE``."""
@@ -178,37 +188,20 @@ class DateAttribute(Attribute[datetime.date, Null]):
             raise self.refuse(value)
         return day
 
-    def encode(self, value: datetime.date) -> str:
-        """ISO text."""
-        return value.isoformat()
-
     def decode(self, inner: str) -> datetime.date:
         """From ISO text."""
         return datetime.date.fromisoformat(inner)
 
 
-class TimeAttribute(Attribute[datetime.time, Null]):
+class TimeAttribute(_IsoAttribute[datetime.time, Null]):
     """A time of day without a zone, stored as ISO text, to the microsecond.
 
     ``auto_now_add`` and ``auto_now`` as in Django.
     """
 
-    attr_type = "S"
     key_kind = "time"
     expects = gettext_noop("a time of day without a zone")
     field_class = simple.TimeField
-
-    def __init__(
-        self,
-        verbose_name: Label | None = None,
-        *,
-        auto_now: bool = False,
-        auto_now_add: bool = False,
-        null: Null = False,  # type: ignore[assignment]  # see Attribute
-        **options: Any,
-    ) -> None:
-        super().__init__(verbose_name, **options | {"null": null})
-        self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
 
     def clean(self, value: object) -> datetime.time:
         """A ``time``, ISO text, or the time of a ``datetime`` as Django takes it; none has a zone."""
@@ -218,10 +211,6 @@ class TimeAttribute(Attribute[datetime.time, Null]):
         if not isinstance(time, datetime.time) or time.tzinfo is not None:
             raise self.refuse(value)
         return time.replace(fold=0)
-
-    def encode(self, value: datetime.time) -> str:
-        """ISO text."""
-        return value.isoformat()
 
     def decode(self, inner: str) -> datetime.time:
         """From ISO text."""

@@ -9,7 +9,7 @@ import secrets
 import string
 import uuid
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -24,6 +24,7 @@ from dynamo_single.orm.schema.keys.values import gettext_noop, words_at
 from dynamo_single.orm.schema.types import ModelField
 from dynamo_single.table import names
 
+Numeric = TypeVar("Numeric", int, float, Decimal)
 _NANOID = f"{string.ascii_letters}{string.digits}_-"
 _NANOID_LENGTH = 21
 
@@ -164,10 +165,19 @@ class UUIDAttribute(Attribute[uuid.UUID, Null]):
         return uuid.UUID(inner)
 
 
-class IntegerAttribute(Attribute[int, Null]):
-    """A whole number of up to 38 digits."""
+class _NumericAttribute(Attribute[Numeric, Null]):
+    """A number, stored as DynamoDB's number text."""
 
     attr_type = "N"
+
+    def encode(self, value: Numeric) -> str:
+        """DynamoDB's number text."""
+        return values.number_to_text(value, path=self.name)
+
+
+class IntegerAttribute(_NumericAttribute[int, Null]):
+    """A whole number of up to 38 digits."""
+
     key_kind: str | None = "number"
     expects = gettext_noop("a whole number")
     field_class = base.IntegerField
@@ -195,19 +205,14 @@ class IntegerAttribute(Attribute[int, Null]):
         number: int = math.floor(value)
         return number
 
-    def encode(self, value: int) -> str:
-        """DynamoDB's number text."""
-        return values.number_to_text(value, path=self.name)
-
     def decode(self, inner: str) -> int:
         """From DynamoDB's number text; a stored fraction is refused."""
         return self.clean(inner)
 
 
-class NumberAttribute(Attribute[float, Null]):
+class NumberAttribute(_NumericAttribute[float, Null]):
     """A number: ``int`` where it is whole, else ``float``. Where digits matter use ``DecimalAttribute``."""
 
-    attr_type = "N"
     key_kind = "number"
     expects = gettext_noop("a number")
     field_class = base.NumberField
@@ -219,16 +224,12 @@ class NumberAttribute(Attribute[float, Null]):
         number = exact_number(self, value)
         return int(number) if number == number.to_integral_value() else float(number)
 
-    def encode(self, value: float) -> str:
-        """DynamoDB's number text."""
-        return values.number_to_text(value, path=self.name)
-
     def decode(self, inner: str) -> float:
         """From DynamoDB's number text."""
         return self.clean(inner)
 
 
-class DecimalAttribute(Attribute[Decimal, Null]):
+class DecimalAttribute(_NumericAttribute[Decimal, Null]):
     """An exact decimal number of up to 38 digits.
 
     With ``decimal_places`` a value has that many wherever it is stored and read: it is rounded half to even, as Django
@@ -237,7 +238,6 @@ class DecimalAttribute(Attribute[Decimal, Null]):
     https://docs.djangoproject.com/en/stable/ref/models/fields/#decimalfield
     """
 
-    attr_type = "N"
     key_kind = "number"
     expects = gettext_noop("a decimal number")
     field_class = base.DecimalField
@@ -322,10 +322,6 @@ class DecimalAttribute(Attribute[Decimal, Null]):
         """The shortest text of the number, so that equal numbers have one ``pk``."""
         prepared: Any = self.prepare(value)
         return values.number_to_text(prepared, path=self.name)
-
-    def encode(self, value: Decimal) -> str:
-        """DynamoDB's number text."""
-        return values.number_to_text(value, path=self.name)
 
     def decode(self, inner: str) -> Decimal:
         """From DynamoDB's number text, with the declared places, which DynamoDB does not keep."""
