@@ -1,8 +1,8 @@
-"""What an HTTP answer to a request has to be before it is taken for DynamoDB's: its head, its checksum, its members.
+"""Validate and decode the HTTP responses of DynamoDB.
 
-Pure: an operation, its parameters and the bytes of an answer go in, and the answer's content comes out, or ``NoAnswer``
-with what does not fit. Every transport reads what it received by ``read()``. This module must not know botocore,
-connections or settings.
+``read()`` accepts a response only if its head and its members match the operation; both request paths use it. The file
+has three parts: shapes, which are the types of members; decoders that turn the items of a page into the caller's own
+types; and the members of each operation. The module is independent of botocore, connections, and settings.
 """
 
 from __future__ import annotations
@@ -20,28 +20,26 @@ from msgspec import Struct, field
 
 from dynamo_single.table.request import NewItem, Parameters
 
-# The types that members of an answer have, as values: what fits them, and how binary values in them are decoded.
-#
-# A type looks as far as the code that reads the answer relies on: that an item is an object, and not at each of its
-# values. This module must not know operations.
-
 
 class Shape:
-    """The type of a member."""
+    """The type of a member, checked as deeply as callers rely on it: an item is a map, its values are not checked."""
 
     __slots__ = ()
 
     def fits(self, value: object) -> bool:
-        """Whether a value that JSON gave is of this type."""
+        """Return whether a decoded JSON value is of this type."""
         raise NotImplementedError
 
     def decoded(self, value: object) -> object:
-        """A value that fits, with its binary values as bytes; ``ValueError`` or ``TypeError`` where they are none."""
+        """Return a value of this type with its binary values as bytes.
+
+        Raise ``ValueError`` or ``TypeError`` if a binary value is not base64.
+        """
         return value
 
 
 class Scalar(Struct, Shape, frozen=True):
-    """A text, or a number that is not negative."""
+    """A string, or a number that is not negative."""
 
     types: tuple[type, ...]
 
@@ -84,7 +82,7 @@ class MapOf(Struct, Shape, frozen=True):
 
 
 class Record(Struct, Shape, frozen=True):
-    """A map with members of known names, and perhaps more, which are left as they are."""
+    """A map with members of known names; other members are returned unchanged."""
 
     required: Mapping[str, Shape] = field(default_factory=dict)
     optional: Mapping[str, Shape] = field(default_factory=dict)
@@ -102,7 +100,7 @@ class Record(Struct, Shape, frozen=True):
 
 
 def _decoded(value: Any) -> Any:
-    """A typed value of DynamoDB with its bytes (AWS API reference, AttributeValue)."""
+    """Return an attribute value with its binary values as bytes (AWS API reference, AttributeValue)."""
     ((kind, content),) = value.items()
     if kind == "B":
         return {kind: b64decode(content, validate=True)}
@@ -120,32 +118,27 @@ COUNT = Scalar((int,))
 NUMBER = Scalar((int, float))
 ITEM = Item()
 RECORD = Record()
-#: What a request consumed (AWS API reference, ConsumedCapacity).
+#: The capacity units of a request (AWS API reference, ConsumedCapacity).
 CAPACITY = Record({"CapacityUnits": NUMBER})
 
 
-# Answers to Query, Scan and BatchGetItem whose items are decoded into what their reader wants, not dicts of dicts.
-#
-# A reader gives a ``PageForm`` along with its request. What it is given back is a ``TypedAnswer``; or the answer as a
-# plain dict, where the page is not as the form has it, or somebody else answered. This module must not know models.
-
-#: How an answer says that it holds binary values, which JSON has no form for, and how both begin.
+#: The JSON of the types of binary values, and its common beginning.
 _BINARY, _BEGINNING = (b'"B"', b'"BS"'), b'"B'
 
 _decode = msgspec.json.Decoder().decode
 
 
 class PageForm:
-    """What the items of a page are decoded into: a type as msgspec takes it; with ``batch`` those of a BatchGetItem.
+    """Decode the items of a Query or Scan, or with ``batch`` of a BatchGetItem, into a type that msgspec supports.
 
-    ``is_raw`` says that the type leaves binary values as they came, inside documents for instance: a page that holds
-    one is not decoded by this form.
+    ``is_raw`` means that the type does not decode binary values. A page that contains one is then returned as a plain
+    dict, as are pages that do not match the type.
     """
 
     __slots__ = ("_decode", "_is_raw", "_members", "member")
 
     def __init__(self, item: Any, *, is_raw: bool, batch: bool = False) -> None:
-        #: The member that holds the items.
+        #: The member that contains the items.
         self.member = "Responses" if batch else "Items"
         names = ("UnprocessedKeys",) if batch else ("Count", "ScannedCount", "LastEvaluatedKey")
         self._members = (self.member, *names, "ConsumedCapacity")
@@ -155,12 +148,12 @@ class PageForm:
         self._is_raw = is_raw
 
     def decoded(self, body: bytes) -> dict[str, object] | None:
-        """The members of an answer; ``None`` if the body is not of this form, or no whole JSON."""
+        """Return the members of a response; ``None`` if the body does not match the type, or is not valid JSON."""
         if self._is_raw and holds_binary(body):
             return None
         try:
             page: Any = self._decode(body)
-            # What no member is made of was passed over without a look at its characters.
+            # msgspec does not check the characters of the members that it skips.
             if not body.isascii():
                 body.decode()
         except (ValueError, RecursionError):
@@ -173,9 +166,9 @@ class PageForm:
 
 
 class TypedAnswer(dict[str, Any]):
-    """An answer of which the items are ``typed``, as a form has them: those of a page, or of a batch by table.
+    """A response with decoded items in ``typed``, a list or, for a batch, a list for each table.
 
-    The other members lie in the dict itself.
+    The dict itself contains the other members.
     """
 
     __slots__ = ("_member", "_untyped", "typed")
@@ -187,16 +180,16 @@ class TypedAnswer(dict[str, Any]):
         self._untyped = untyped
 
     def of_items(self, typed: Any, members: dict[str, Any], untyped: Callable[[], dict[str, Any]]) -> TypedAnswer:
-        """The same answer with its items, and its other members, as somebody else knows them."""
+        """Return a response with other items and members."""
         return TypedAnswer({**members, self._member: typed}, self._member, untyped)
 
     def as_plain(self) -> Mapping[str, object]:
-        """The answer as any other one is; its items are decoded again, when they are asked for."""
+        """Return the response as a plain mapping, which decodes the items again when they are read."""
         return _Plain(self, self._member, self._untyped)
 
 
 def untyped(answer: Mapping[str, object]) -> Mapping[str, Any]:
-    """An answer with its items as dicts of dicts, whichever way it was decoded."""
+    """Return a response with its items as dicts of attribute values, however it was decoded."""
     return answer.as_plain() if isinstance(answer, TypedAnswer) else answer
 
 
@@ -224,8 +217,8 @@ class _Plain(Mapping[str, Any]):
 
 
 def holds_binary(text: bytes) -> bool:
-    """Whether a JSON text may hold a binary value."""
-    # Of what ends in a quotation mark, which is every other character, a search is ten times slower.
+    """Return whether JSON may contain a binary value."""
+    # A search for bytes that end in a quotation mark takes ten times as long, because JSON is full of them.
     place = text.find(_BEGINNING)
     while place >= 0:
         if text.startswith(_BINARY, place):
@@ -235,39 +228,39 @@ def holds_binary(text: bytes) -> bool:
 
 
 def item_of(text: bytes) -> NewItem:
-    """The item that a JSON text says, binary values as bytes; ``ValueError`` or ``TypeError`` where they are none."""
+    """Return the item in a JSON text with its binary values as bytes.
+
+    Raise ``ValueError`` or ``TypeError`` if a binary value is not base64.
+    """
     item: NewItem = _decode(text)
     return ITEM.decoded(item) if holds_binary(text) else item
 
 
-#: What DynamoDB says of its answers (AWS: "DynamoDB low-level API"), without the version of the format.
+#: The content type of DynamoDB's responses (AWS: "DynamoDB low-level API"), without its version.
 CONTENT_TYPE = "application/x-amz-json-1."
 
 
-#: How much of an answer that does not fit a message shows, in bytes.
+#: The most bytes of an invalid response that a message shows.
 _SHOWN = 60
 
 
-#: The sign of a response whose body does not match its checksum, which the request paths check.
-DAMAGED = "its checksum does not fit"
+#: The reason of a request path that received a body which does not match its checksum.
+DAMAGED = "its checksum does not match"
 
 
 class NoAnswer(Exception):
-    """What came is no answer of DynamoDB to the request; the text says by what that is seen, as a sentence's end."""
+    """A response is not DynamoDB's response to the request; the text contains the reason, as the end of a sentence."""
 
 
 class Members(Struct, frozen=True):
-    """The members of an operation's answer: those that are always there, and the types of the others, if they are.
-
-    ``capacity`` is the type of what the request consumed, for operations that say so.
-    """
+    """The members of an operation's response. ``capacity`` is the type of ``ConsumedCapacity``, if there is one."""
 
     required: Mapping[str, Shape] = field(default_factory=dict)
     optional: Mapping[str, Shape] = field(default_factory=dict)
     capacity: Shape | None = None
 
     def all(self, *, capacity: bool) -> Iterator[tuple[str, Shape]]:
-        """Every member with its type; with ``capacity`` also what was consumed."""
+        """Yield each member with its type; ``ConsumedCapacity`` only with ``capacity``."""
         yield from self.required.items()
         yield from self.optional.items()
         if capacity and self.capacity is not None:
@@ -285,7 +278,7 @@ _CHANGED_TABLE = Members({"TableDescription": _TABLE})
 _KEYS = Record({"Keys": ListOf(ITEM)})
 _WRITE = Record(optional={"PutRequest": Record({"Item": ITEM}), "DeleteRequest": Record({"Key": ITEM})})
 
-#: Every operation that is sent, by the pages "Response Syntax" of the AWS API reference.
+#: The operations that the app sends, from the sections "Response Syntax" of the AWS API reference.
 OPERATIONS: Mapping[str, Members] = MappingProxyType(
     {
         "BatchGetItem": Members(
@@ -310,7 +303,7 @@ OPERATIONS: Mapping[str, Members] = MappingProxyType(
     }
 )
 
-#: The operations whose usual answer is looked at by itself, with the one member that it may have.
+#: The operations whose usual response has a fast check, each with its only other member.
 _USUAL = {"DeleteItem": "Attributes", "GetItem": "Item", "PutItem": "Attributes", "UpdateItem": "Attributes"}
 _NOTHING: dict[str, object] = {}
 _PAGED = frozenset({"Query", "Scan"})
@@ -324,35 +317,36 @@ def read(
     body: bytes,
     *,
     capacity: bool = True,
-    form: PageForm | None = None,
+    decoder: PageForm | None = None,
 ) -> dict[str, object]:
-    """The content of a successful answer, binary values as bytes; raises ``NoAnswer`` for what is none.
+    """Return the content of a successful response, with binary values as bytes; raise ``NoAnswer`` if it is
+    invalid.
 
-    ``headers`` are found by their names in lower case. With ``capacity`` the answer has to say what the request
-    consumed, which tells it from an empty one.
-    With a ``form`` it is a ``TypedAnswer``, if the page is of that form.
+    ``headers`` has names in lower case. With ``capacity``, the response must contain ``ConsumedCapacity``, which
+    distinguishes it from an empty response of another server. Return a ``TypedAnswer`` if there is
+    a ``decoder`` and the page matches it.
     """
     _check_head(status, headers, body)
-    if form is None:
+    if decoder is None:
         answer = _usual(operation, params, body) if capacity and operation in _USUAL else None
         return _content(operation, params, body, capacity=capacity) if answer is None else answer
-    found = form.decoded(body)
+    found = decoder.decoded(body)
     if found is None:
         return _content(operation, params, body, capacity=capacity)
-    if capacity and _is_usual_page(operation, found, form):
-        return TypedAnswer(found, form.member, partial(_content, operation, params, body, capacity=capacity))
-    typed = found.pop(form.member)
-    # Of the other members only keys could hold binary values, which are few.
-    _check_members(operation, found, body, capacity=capacity, binary=True, apart_from=form.member)
-    found[form.member] = typed
+    if capacity and _is_usual_page(operation, found, decoder):
+        return TypedAnswer(found, decoder.member, partial(_content, operation, params, body, capacity=capacity))
+    typed = found.pop(decoder.member)
+    # Among the other members, only keys can contain binary values.
+    _check_members(operation, found, body, capacity=capacity, binary=True, apart_from=decoder.member)
+    found[decoder.member] = typed
     _check_asked_for(operation, params, found, body)
-    return TypedAnswer(found, form.member, partial(_content, operation, params, body, capacity=capacity))
+    return TypedAnswer(found, decoder.member, partial(_content, operation, params, body, capacity=capacity))
 
 
 def _usual(operation: str, params: Parameters, body: bytes) -> dict[str, object] | None:
-    """The content of a usual answer: one member besides what it consumed, of the right type, without binary values.
+    """Return the content of a usual response: capacity and one member of the right type, without binary values.
 
-    ``None`` for every other answer, which ``_content()`` reads: it has the rules, and the words for what breaks them.
+    Return ``None`` for every other response. ``_content()`` then applies the rules and words the errors.
     """
     if _BEGINNING in body:
         return None
@@ -370,12 +364,12 @@ def _usual(operation: str, params: Parameters, body: bytes) -> dict[str, object]
     return None if member not in answer and params.get("ReturnValues") == "ALL_NEW" else answer
 
 
-def _is_usual_page(operation: str, found: Mapping[str, Any], form: PageForm) -> bool:
-    """Whether a page that was decoded has its items and its counts, and is the last one: no key goes on from there."""
+def _is_usual_page(operation: str, found: Mapping[str, Any], decoder: PageForm) -> bool:
+    """Return whether a decoded page has valid counts and is the last one, so that no other member needs a check."""
     if operation not in _PAGED or "LastEvaluatedKey" in found:
         return False
     count, scanned = found.get("Count"), found.get("ScannedCount")
-    if type(count) is not int or type(scanned) is not int or scanned < 0 or count != len(found[form.member]):
+    if type(count) is not int or type(scanned) is not int or scanned < 0 or count != len(found[decoder.member]):
         return False
     try:
         units = found["ConsumedCapacity"]["CapacityUnits"]
@@ -388,11 +382,11 @@ def _content(operation: str, params: Parameters, body: bytes, *, capacity: bool)
     try:
         answer = _decode(body)
     except (ValueError, RecursionError):
-        raise NoAnswer(f"{_shown(body)} is no whole JSON") from None
+        raise NoAnswer(f"{_shown(body)} is not complete JSON") from None
     if type(answer) is not dict:
-        raise NoAnswer(f"{_shown(body)} is no JSON object")
+        raise NoAnswer(f"{_shown(body)} is not a JSON object")
     if operation in OPERATIONS:
-        # Only an answer that holds one of the types of binary values is walked through.
+        # Decoding walks through the whole response, so it is skipped if there is no binary value.
         _check_members(operation, answer, body, capacity=capacity, binary=holds_binary(body))
         _check_asked_for(operation, params, answer, body)
     return answer
@@ -406,7 +400,7 @@ def _check_asked_for(operation: str, params: Mapping[str, object], answer: Mappi
 def _check_members(
     operation: str, answer: dict[str, object], body: bytes, *, capacity: bool, binary: bool, apart_from: str = ""
 ) -> None:
-    """Raise for a member that is missing or of another type; with ``binary`` decode the binary values of the others."""
+    """Raise ``NoAnswer`` if a member is missing or has a wrong type; with ``binary``, decode binary values."""
     members = OPERATIONS[operation]
     for name, shape in members.all(capacity=capacity):
         if name in answer:
@@ -428,15 +422,15 @@ def _check_head(status: int, headers: Mapping[str, str], body: bytes) -> None:
 
 def _member(operation: str, name: str, shape: Shape, value: object, *, binary: bool) -> object:
     if not shape.fits(value):
-        raise NoAnswer(f"{name} of an answer to {operation} cannot be {_shown(json.dumps(value).encode())}")
+        raise NoAnswer(f"{name} in a response to {operation} cannot be {_shown(json.dumps(value).encode())}")
     try:
         return shape.decoded(value) if binary else value
     except (AttributeError, TypeError, ValueError):
-        raise NoAnswer(f"{name} of its answer to {operation} holds a binary value that is none") from None
+        raise NoAnswer(f"{name} in its response to {operation} contains a binary value that is not base64") from None
 
 
 def _asked_for(operation: str, params: Parameters, answer: Mapping[str, Any]) -> str:
-    """The member that the request's own parameters ask for, and that is missing or incomplete; empty for none."""
+    """Return the member that the parameters request and that is missing or incomplete, or an empty string."""
     if operation in {"Query", "Scan"} and params.get("Select") != "COUNT":
         return "" if "Items" in answer and len(answer["Items"]) == answer["Count"] else "Items, as many as Count"
     if operation == "UpdateItem" and params.get("ReturnValues") == "ALL_NEW":
@@ -450,10 +444,10 @@ def _asked_for(operation: str, params: Parameters, answer: Mapping[str, Any]) ->
 
 
 def _lacking(operation: str, what: str, body: bytes) -> str:
-    way_out = ""
+    advice = ""
     if what == "ConsumedCapacity":
-        way_out = "; for an endpoint that never says what a request consumed, set CONSUMED_CAPACITY to False"
-    return f"an answer to {operation} has {what}, and {_shown(body)} has not{way_out}"
+        advice = "; if the endpoint never returns the consumed capacity, set CONSUMED_CAPACITY to False"
+    return f"a response to {operation} contains {what}, but {_shown(body)} does not{advice}"
 
 
 def _shown(body: bytes) -> str:

@@ -1,6 +1,7 @@
-"""BatchGetItem, several at once, and BatchWriteItem; each sent again for what DynamoDB left out.
+"""Send BatchGetItem and BatchWriteItem, retry the part that DynamoDB left out, and keep to a rate of capacity units.
 
-This module knows the table, and must not know plans or models.
+A response reports the consumed capacity of its request, so a rate is kept by waiting after a request that exceeded it.
+The module is independent of plans and models.
 """
 
 from __future__ import annotations
@@ -27,63 +28,63 @@ Item = NewItem
 #: One entry of a BatchWriteItem: a PutRequest or a DeleteRequest.
 Write = dict[str, Any]
 
-#: How often what DynamoDB left out of a batch is sent again, and the longest pause in seconds (AWS API reference,
+#: The most requests for one batch, and the longest pause between them in seconds (AWS API reference,
 #: BatchGetItem and BatchWriteItem: "we strongly recommend that you use an exponential backoff algorithm").
 BATCH_ATTEMPTS = 8
 LONGEST_PAUSE = 2.0
 
 
 class Wanted:
-    """How many items are still wanted, which bounds how many requests are sent before their answers are needed."""
+    """The number of items that a query still needs, which limits how many requests are sent in advance."""
 
     def __init__(self, number: int | None) -> None:
         self.left = number
 
     def took(self, number: int) -> None:
-        """So many of them were found."""
+        """Subtract items that were found."""
         if self.left is not None:
             self.left -= number
 
     @property
     def batches(self) -> int:
-        """How many batches it takes at the least."""
+        """The least number of batches."""
         return flow.MAX_THREADS if self.left is None else -(-self.left // MAX_BATCH_KEYS)
 
 
 def most_at_once(table: Table) -> int:
-    """How many reads of one query may be under way: ``PARALLEL_READS``, eight, and as many as there are connections."""
+    """Return how many reads of one query may run in parallel: at most ``PARALLEL_READS``, 8, and the connections."""
     return min(flow.MAX_THREADS, table.settings.max_pool_connections, table.settings.parallel_reads)
 
 
 def get_batches(table: Table, requests: Iterable[Request], wanted: Wanted) -> AsyncGenerator[list[Item], None]:
-    """The items of each request, request by request; those of one come in any order.
+    """Yield the items of each request, in the order of the requests; DynamoDB does not order the items of one.
 
-    As many requests are under way as ``most_at_once()`` says, and no more than what is wanted takes.
+    Up to ``most_at_once()`` requests run in parallel, fewer if the number of wanted items needs fewer.
     """
     most = most_at_once(table)
     return flow.in_order(partial(get_batch, table), requests, at_once=lambda: min(most, wanted.batches))
 
 
 async def get_batch(table: Table, request: Request) -> list[Item]:
-    """The items of one request: asked again for unprocessed keys, after pauses that grow and are random."""
+    """Return the items of one request, and retry unprocessed keys after random pauses that grow."""
     answers = await _answers(table, None, request)
     return [item for answer in answers for item in answer["Responses"].get(table.name, ())]
 
 
 def get_answers(
-    table: Table, requests: Iterable[Request], wanted: Wanted, form: PageForm | None
+    table: Table, requests: Iterable[Request], wanted: Wanted, decoder: PageForm | None
 ) -> AsyncGenerator[list[dict[str, Any]], None]:
-    """As ``get_batches()``, but the answers to each request; their items are decoded by a form if there is one."""
+    """Yield the responses of each request, with items decoded by ``decoder``; otherwise as ``get_batches()``."""
     most = most_at_once(table)
-    return flow.in_order(partial(_answers, table, form), requests, at_once=lambda: min(most, wanted.batches))
+    return flow.in_order(partial(_answers, table, decoder), requests, at_once=lambda: min(most, wanted.batches))
 
 
-async def _answers(table: Table, form: PageForm | None, request: Request) -> list[dict[str, Any]]:
+async def _answers(table: Table, decoder: PageForm | None, request: Request) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for attempt in range(BATCH_ATTEMPTS):
         if attempt:
             await flow.pause(_pause_before(attempt))
-        answer = await table.ask(request, form)
+        answer = await table.ask(request, decoder)
         found.append(answer)
         unprocessed = answer.get("UnprocessedKeys")
         if not unprocessed:
@@ -94,16 +95,17 @@ async def _answers(table: Table, form: PageForm | None, request: Request) -> lis
 
 
 class Rest(Struct, frozen=True):
-    """The writes of a batch that are not carried out as far as is known, and why."""
+    """The writes of a batch that may not have been executed, and the error."""
 
     writes: Sequence[Write]
     error: DynamoSingleError
 
 
 async def write_batch(table: Table, writes: Sequence[Write], *, patient: bool = False) -> Rest | None:
-    """Send up to 25 writes, without conditions, as one BatchWriteItem; again for what is left, after growing pauses.
+    """Send up to 25 writes without conditions as one BatchWriteItem, and retry unprocessed ones after growing pauses.
 
-    With ``patient`` also where DynamoDB asks to slow down before it carries out any, beyond botocore's own attempts.
+    With ``patient``, also retry if DynamoDB throttles the whole request, beyond the usual attempts. Return the writes
+    that are left.
     """
     slow_down: Throttled | None = None
     for attempt in range(BATCH_ATTEMPTS):
@@ -136,24 +138,19 @@ def _pause_before(attempt: int) -> float:
     return random.uniform(0, min(LONGEST_PAUSE, 0.025 * 2**attempt))  # noqa: S311 - jitter is no secret
 
 
-# Keeping to a rate of capacity units: how long the next request has to wait, of what earlier ones consumed.
-#
-# A request tells what it consumed only with its answer, so that a rate is kept by waiting after what was too much.
-# This module must not know what is asked for.
-
-#: How many seconds of a rate that were left unused may be made up for at once.
+#: The seconds of unused capacity that later requests may use.
 _SAVED: Final = 1.0
 
 
 def pause_for(consumed: float, seconds: float, rate: float | None) -> float:
-    """How many seconds to wait before the next request, to stay at ``rate`` units a second."""
+    """Return the seconds to wait before the next request to keep to ``rate`` units a second."""
     return 0.0 if rate is None else max(0.0, consumed / rate - seconds)
 
 
 class Rate:
-    """At most so many units a second on average, of all threads that use it; ``None`` for as many as they can.
+    """A limit of units a second, on average over all threads that share it; ``None`` sets no limit.
 
-    What one second left unused is not saved up for longer, so that a pause is followed by no burst.
+    Unused capacity expires after a second, so a pause is not followed by a burst.
     """
 
     def __init__(self, units: float | None, *, now: Callable[[], float] = time.monotonic) -> None:
@@ -165,16 +162,16 @@ class Rate:
 
     @property
     def consumed(self) -> float:
-        """All units so far."""
+        """The units consumed so far."""
         return self._consumed
 
     def count(self, units: float) -> None:
-        """Something has been consumed."""
+        """Add consumed units."""
         with self._lock:
             self._consumed += units
 
     def pause(self) -> float:
-        """How many seconds the next request has to wait."""
+        """Return the seconds that the next request has to wait."""
         if self._units is None:
             return 0.0
         with self._lock:
@@ -184,9 +181,9 @@ class Rate:
 
 
 class Pace:
-    """A rate for reading and one for writing.
+    """A rate for reads and one for writes.
 
-    ``wait`` is what waits for some seconds, such as an event's, which ends the waiting when it is set.
+    ``wait`` waits for some seconds; the ``wait`` method of an event allows another thread to end the pause.
     """
 
     def __init__(
@@ -196,12 +193,12 @@ class Pace:
         self._wait = wait
 
     def before(self, operation: str) -> None:
-        """Wait as long as a request of this operation has to."""
+        """Wait until a request of this operation may be sent."""
         if pause := (self.reads if operation in READS else self.writes).pause():
             self._wait(pause)
 
     def counting(self) -> AbstractContextManager[None]:
-        """Count what the requests of the block consume, and those of threads that have its context."""
+        """Count the capacity that the requests of a block consume, including requests of threads with its context."""
         return listening(self._count)
 
     def _count(self, request: SentRequest) -> None:

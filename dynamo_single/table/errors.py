@@ -1,7 +1,7 @@
-"""What each refusal of DynamoDB means, as an error of ours with a way out.
+"""Turn failed requests into errors of the app that contain a fix.
 
-Pure: works on DynamoDB's error codes and messages and on the request's parameters. It must not know botocore; the table
-catches, this module explains. Codes: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
+The module uses DynamoDB's error codes and messages and the parameters of the request, and is independent of botocore.
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html lists the codes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _THROTTLING = frozenset(
 )
 _CONFLICT = frozenset({"TransactionConflict", "TransactionConflictException"})
 _BUSY = frozenset({"ResourceInUseException", "ServiceUnavailable", "TableInUseException"})
-#: Beginnings of what DynamoDB says, with the code ValidationException, when the table is not the one we were built for.
+#: How the messages of a ValidationException begin if the keys or indexes of the table differ from the settings.
 _MISMATCH = (
     "The provided key element does not match the schema",
     "The number of conditions on the keys is invalid",
@@ -69,7 +69,7 @@ _MISMATCH = (
 
 
 class Refusal(Struct, frozen=True):
-    """DynamoDB's answer to a request that it did not carry out."""
+    """An error response of DynamoDB, with its request."""
 
     settings: TableSettings
     operation: str
@@ -79,7 +79,7 @@ class Refusal(Struct, frozen=True):
     answer: Mapping[str, Any]
 
     def error(self) -> DynamoSingleError:
-        """The error to raise."""
+        """Return the error to raise."""
         return self._of_request() or self._of_table() or self._plain()
 
     def _of_request(self) -> DynamoSingleError | None:
@@ -97,8 +97,8 @@ class Refusal(Struct, frozen=True):
         if self.code == "IdempotentParameterMismatchException":
             token = self.params.get("ClientRequestToken")
             return TokenReused(
-                f"A transaction with the token {token!r} was carried out within the last ten minutes, with other "
-                "contents; nothing was written. Give each block a token of its own.",
+                f"A transaction with the token {token!r} was executed within the last ten minutes with other "
+                "contents. Nothing was written. Use a different token for each block.",
                 code=self.code,
             )
         return None
@@ -130,7 +130,7 @@ class Refusal(Struct, frozen=True):
             # AWS: "Error handling with DynamoDB", HTTP status 500: a write may have succeeded or failed.
             return _without_outcome(
                 self.operation,
-                f"DynamoDB failed while it carried out {self.operation} on {table!r} ({self.code}: {self.message})",
+                f"DynamoDB failed while it executed {self.operation} on {table!r} ({self.code}: {self.message})",
                 code=self.code,
             )
         if self.code in _BUSY or self.code == "InternalServerError":
@@ -140,7 +140,7 @@ class Refusal(Struct, frozen=True):
                 code=self.code,
             )
         if self.code.isdigit() or self.code in {"", "Unknown"}:
-            # DynamoDB always names its errors; a bare HTTP status is some other server's answer.
+            # DynamoDB always names its errors; a bare HTTP status comes from another server.
             status = self.answer.get("ResponseMetadata", {}).get("HTTPStatusCode", self.code)
             return no_answer(self.settings, self.operation, f"its HTTP status is {status}")
         return None
@@ -157,7 +157,7 @@ class Refusal(Struct, frozen=True):
             item = self._item(action)
             return ItemTooLarge(
                 f"{item[0].upper()}{item[1:]} is larger than the {MAX_ITEM_SIZE // 1024} KB that DynamoDB stores in "
-                "one item; nothing was written. Split it into several items, or keep the large part elsewhere."
+                "one item; nothing was written. Split it into several items, or store the large part elsewhere."
             )
         if "does not have the specified index" in message:
             index = self.params.get("IndexName", "the requested one")
@@ -178,17 +178,17 @@ class Refusal(Struct, frozen=True):
             wanted = repr(ID) if self.settings.key == "id" else f"{PARTITION_KEY!r} and {SORT_KEY!r}"
             return TableMismatch(
                 f"The table {table!r} at {self.settings.place} has other keys than {wanted}: "
-                f"{message}. Keys cannot be changed later: name another table in {setting}, or say by {setting}['KEY'] "
-                f"whether its key is {ID!r} alone; `{self.settings.command('dynamo_setup --check')}` shows what "
-                "differs.",
+                f"{message}. Keys cannot be changed later: set another table in {setting}, or correct "
+                f"{setting}['KEY'], which is 'id' for a table with this key alone; "
+                f"`{self.settings.command('dynamo_setup --check')}` shows what differs.",
                 code=self.code,
             )
         return None
 
     def _cancelled(self) -> DynamoSingleError:
-        """A cancelled transaction; where one plain cause lies behind it, the error of that cause.
+        """Return the error of a cancelled transaction, or of its cause if there is only one kind.
 
-        Reasons that are not one for each action are of no action: they are counted, and not given.
+        If the number of reasons differs from the number of actions, the error does not assign reasons to actions.
         """
         reasons = tuple(
             None if reason.get("Code") in {None, "None"} else dict(reason)
@@ -233,66 +233,65 @@ class Refusal(Struct, frozen=True):
 
 
 def unreachable(settings: TableSettings, operation: str, cause: str) -> EndpointUnreachable:
-    """No connection was made: nothing was sent."""
-    way_out = (
+    """Return the error of a request without a connection, which was not sent."""
+    advice = (
         f"Start the local engine with `{settings.command('dynamo_local')}`"
         if settings.is_local
         else "Check the network and the region"
     )
     return EndpointUnreachable(
-        f"Nothing answers at {settings.place}, so {operation} was not sent. {way_out}, or correct the endpoint in "
+        f"No server answers at {settings.place}, so {operation} was not sent. {advice}, or correct the endpoint in "
         f"DYNAMO_SINGLE[{settings.alias!r}]. ({cause})"
     )
 
 
 def budget_spent(settings: TableSettings, operation: str, bound: str) -> EndpointUnreachable:
-    """The requests before this one have waited as long as all of them may: it was not sent."""
+    """Return the error of a request that was not sent, because earlier ones used up the budget."""
     return EndpointUnreachable(
-        f"{operation} on {settings.table_name!r} was not sent: the requests before it have waited for {settings.place} "
-        f"as long as all of them may ({bound}). It wrote nothing; try again, or raise the setting."
+        f"{operation} on {settings.table_name!r} was not sent: earlier requests have used up the time that all of them "
+        f"may wait for {settings.place} ({bound}). Nothing was written. Try again, or raise the setting."
     )
 
 
 def unanswered(settings: TableSettings, operation: str, cause: str) -> EndpointUnreachable:
-    """A connection was made, and the answer did not come."""
-    return _without_outcome(operation, f"{settings.place} took {operation} and did not answer ({cause})")
+    """Return the error of a request that was sent and got no response."""
+    return _without_outcome(operation, f"{settings.place} accepted {operation} and did not answer ({cause})")
 
 
 def no_answer(settings: TableSettings, operation: str, sign: str) -> EndpointUnreachable:
-    """What answered a request is not DynamoDB, or its answer did not arrive whole."""
+    """Return the error of a response that is damaged or not from DynamoDB."""
     return _without_outcome(
         operation,
-        f"What answers at {settings.place} is not DynamoDB, or its answer to {operation} was damaged on the way: "
-        f"{sign}",
-        f" If this goes on, correct the endpoint in DYNAMO_SINGLE[{settings.alias!r}], or start an engine there with "
-        f"`{settings.command('dynamo_local')}`.",
+        f"The server at {settings.place} is not DynamoDB, or its response to {operation} was damaged: {sign}",
+        f" If this happens again, correct the endpoint in DYNAMO_SINGLE[{settings.alias!r}], or start an engine there "
+        f"with `{settings.command('dynamo_local')}`.",
     )
 
 
 def cancelled(settings: TableSettings, operation: str) -> str:
-    """What is to be known of a write that was broken off while it was under way."""
+    """Return the note of a write that was cancelled after it was sent."""
     return (
-        f"{operation} on {settings.table_name!r} was cancelled while it was under way, so that it may have been "
-        "carried out. Read before you repeat it."
+        f"{operation} on {settings.table_name!r} was cancelled while it was running, so it may have been executed. "
+        "Read the item before you repeat it."
     )
 
 
-def _without_outcome(operation: str, what: str, way_out: str = "", *, code: str = "") -> EndpointUnreachable:
+def _without_outcome(operation: str, what: str, advice: str = "", *, code: str = "") -> EndpointUnreachable:
     if only_reads(operation):
-        return EndpointUnreachable(f"{what}. Nothing was read; try again.{way_out}")
+        return EndpointUnreachable(f"{what}. Nothing was read; try again.{advice}")
     return OutcomeUnknown(
-        f"{what}, so that it may have been carried out. Read before you repeat it.{way_out}", code=code
+        f"{what}, so it may have been executed. Read the item before you repeat it.{advice}", code=code
     )
 
 
 def without_credentials(settings: TableSettings, operation: str, cause: str) -> AccessDenied:
-    """No credentials were found, or those that the environment names are not there; nothing was sent."""
+    """Return the error of a request that was not sent, because botocore found no credentials."""
     if settings.endpoint_url is None:
-        local = f"If a local engine is meant, give its address in DYNAMO_SINGLE[{settings.alias!r}]['ENDPOINT_URL']."
+        local = f"To use a local engine, set its address in DYNAMO_SINGLE[{settings.alias!r}]['ENDPOINT_URL']."
     elif settings.is_local:
-        local = "An engine on this machine needs none as long as the environment names none."
+        local = "An engine on this machine does not need any, unless the environment sets some."
     else:
-        local = "An engine of your own that checks none takes any text for the last two."
+        local = "If your own engine does not check them, set the last two to any text."
     return AccessDenied(
         f"There are no credentials for {settings.place}, so {operation} on {settings.table_name!r} was not sent. Give "
         "the machine a role, or set the environment variable AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
@@ -301,15 +300,15 @@ def without_credentials(settings: TableSettings, operation: str, cause: str) -> 
 
 
 def unsendable_credentials(settings: TableSettings, operation: str, cause: str) -> InvalidCredentials:
-    """The credentials have a character that no header can hold: nothing was sent."""
+    """Return the error of a request that was not sent, because an HTTP header cannot contain its credentials."""
     return InvalidCredentials(
-        f"{cause}, which no HTTP header can hold, so {operation} on {settings.table_name!r} was not sent. Give it "
-        "again, without the line break that a copied or a mounted file ends with."
+        f"{cause}, which an HTTP header cannot contain, so {operation} on {settings.table_name!r} was not sent. "
+        "Set it again without the line break at the end of a copied or mounted file."
     )
 
 
 def access_denied(settings: TableSettings, operation: str, cause: str, *, code: str = "") -> AccessDenied:
-    """The credentials are wrong or too weak."""
+    """Return the error of credentials that are wrong or do not have the permission."""
     return AccessDenied(
         f"{operation} on {settings.table_name!r} at {settings.place} was not allowed. Credentials come from the AWS "
         f"environment variables, profile or role, and need permission for it. ({cause})",

@@ -1,8 +1,9 @@
-"""Coroutines that run in a thread as well as in an event loop: one path of code for both.
+"""Run the same coroutines in threads and in event loops.
 
-What sends requests is written as ``async def`` and awaits them. ``run()`` carries a coroutine out in this thread, where
-every step does its work at once and nothing is really awaited; in an event loop the coroutine is simply awaited. This
-module must not know requests or tables.
+All code that sends requests is a coroutine. An event loop awaits it. ``run()`` runs it in the current thread: every
+step finishes before it returns, so nothing is suspended. ``in_order()`` runs several calls in parallel, as tasks of the
+event loop or in threads. The process creates up to ``MAX_THREADS`` threads on first use. The module is independent of
+requests and tables.
 """
 
 from __future__ import annotations
@@ -23,24 +24,20 @@ from typing import Any, TypeVar
 from asgiref.sync import sync_to_async
 from django.utils.asyncio import async_unsafe
 
-# Several calls at once in threads, their results in order.
-#
-# The threads belong to the process and are made when they are first needed. This module must not know what is called.
-
 A = TypeVar("A")
 R = TypeVar("R")
 
-#: Threads of this process, whoever asks for them.
+#: The most threads of this process.
 MAX_THREADS = 8
 
 
-@async_unsafe("Waiting for a thread would hold up the event loop: use the method's asynchronous twin.")
+@async_unsafe("Waiting for a thread would block the event loop: use the method's asynchronous variant.")
 def each_in_order(work: Callable[[A], R], arguments: Iterable[A], *, at_once: Callable[[], int]) -> Generator[R]:
-    """``work`` of each argument, in their order; ``at_once()``, asked again for each, bounds how many are under way.
+    """Yield the result of ``work`` for each argument, in order, with up to ``at_once()`` calls in parallel.
 
-    A single call is made in the caller's own thread, and so is every call of a caller that is itself one of these
-    threads: all of them could be waiting for one another. The first error is raised; what was not begun by then is
-    dropped and what was is waited for, also if the caller takes no more. Each call sees the caller's context variables.
+    A single call runs in the caller's thread. All calls from one of the threads also run there, because the threads
+    could otherwise wait for each other. Raise the first error. After an error, or if the caller stops early, calls that
+    have not begun are dropped and the others are finished. Each call has a copy of the caller's context variables.
     """
     rest = iter(arguments)
     if _pool.is_own_thread():
@@ -69,13 +66,13 @@ class _Pool:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the threads, and the lock too: neither survives a fork."""
+        """Drop the threads and the lock, which do not survive a fork."""
         self._lock = threading.Lock()
         self._own = threading.local()
         self._executor: ThreadPoolExecutor | None = None
 
     def is_own_thread(self) -> bool:
-        """Whether the caller runs in one of the threads."""
+        """Return whether the caller runs in one of the threads."""
         return getattr(self._own, "known", False)
 
     def _mark(self) -> None:
@@ -86,36 +83,36 @@ class _Pool:
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(MAX_THREADS, "dynamo_single", self._mark)
             executor = self._executor
-        # A context can be entered once at a time: each call gets a copy of its own.
+        # A context cannot be entered twice at the same time, so each call has a copy.
         return executor.submit(copy_context().run, work, argument)
 
 
 _pool = _Pool()
 os.register_at_fork(after_in_child=_pool.reset)
 T = TypeVar("T")
-#: A coroutine of ours.
+#: A coroutine that ``run()`` supports.
 Flow = Coroutine[Any, Any, T]
-#: An asynchronous generator of ours: what it finds, some at a time. Who leaves it early has to close it.
+#: An asynchronous generator of pages. A caller that stops early has to close it.
 Pages = AsyncGenerator[Sequence[T], None]
 
 
 class _Mode(threading.local):
-    """How many ``run()`` are under way in this thread: within one, steps do their work at once."""
+    """The number of ``run()`` calls on the stack of this thread; inside one, a step works without suspending."""
 
     depth = 0
 
 
-#: The mode of this thread. Where requests are sent, its ``depth`` is looked at; others ask ``is_run()``.
+#: The mode of the current thread. Code on the path of every request reads ``depth``; other code calls ``is_run()``.
 mode = _Mode()
 
 
 def is_run() -> bool:
-    """Whether what asks is carried out by ``run()``, and not awaited in an event loop."""
+    """Return whether ``run()`` runs the caller, rather than an event loop."""
     return mode.depth > 0
 
 
 def run(flow: Flow[T]) -> T:
-    """Carry a coroutine of ours out in this thread, and give its result."""
+    """Run a coroutine in the current thread, and return its result."""
     mode.depth += 1
     try:
         flow.send(None)
@@ -125,24 +122,24 @@ def run(flow: Flow[T]) -> T:
     finally:
         mode.depth -= 1
     flow.close()
-    raise AssertionError("A coroutine that run() carries out has awaited something that is not of this module.")
+    raise AssertionError("A coroutine in run() has awaited something that is not in this module.")
 
 
 async def local(work: Callable[[], T]) -> T:
-    """Do what is no coroutine: what a project overrides, and what reads by itself; in an event loop in a thread.
+    """Call synchronous code, such as a method that a project overrides; in an event loop, call it in a thread.
 
-    What it calls may run coroutines of its own, or a loop.
+    The code may use ``run()`` or an event loop itself.
     """
     return apart(work) if mode.depth else await sync_to_async(work)()
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Do what waits and sends no request of ours; in an event loop in one of the loop's own threads."""
+    """Call code that waits and does not use ``run()``; in an event loop, call it in one of the loop's own threads."""
     return work() if mode.depth else await asyncio.to_thread(work)
 
 
 def apart(work: Callable[[], T]) -> T:
-    """Do, within a ``run()`` or not, what may run coroutines of its own, or a loop."""
+    """Call code that may use ``run()`` or an event loop itself."""
     depth, mode.depth = mode.depth, 0
     try:
         return work()
@@ -151,14 +148,14 @@ def apart(work: Callable[[], T]) -> T:
 
 
 async def twin(owner: object, name: str, /, *args: object, **options: object) -> Any:
-    """What a method that sends gives; in an event loop its twin, with an ``a`` before its name."""
+    """Call a method that sends requests; in an event loop, await its asynchronous variant, with the prefix ``a``."""
     if mode.depth:
         return apart(partial(getattr(owner, name), *args, **options))
     return await getattr(owner, f"a{name}")(*args, **options)
 
 
 async def pause(seconds: float) -> None:
-    """Wait."""
+    """Wait for some seconds."""
     if mode.depth:
         time.sleep(seconds)
     else:
@@ -166,7 +163,7 @@ async def pause(seconds: float) -> None:
 
 
 def each(stream: AsyncGenerator[T, None]) -> Iterator[T]:
-    """What a stream gives, one after the other in this thread: it goes on when its next one is needed."""
+    """Iterate over an asynchronous generator in the current thread."""
     try:
         while True:
             try:
@@ -179,18 +176,18 @@ def each(stream: AsyncGenerator[T, None]) -> Iterator[T]:
 
 
 def iterate(pages: AsyncGenerator[Iterable[T], None]) -> Iterator[T]:
-    """What is on the pages of a stream, one after the other: a page is asked for when its first one is needed."""
+    """Iterate over the objects on the pages of an asynchronous generator, and fetch each page when it is needed."""
     return chain.from_iterable(each(pages))
 
 
 async def streamed(found: Iterable[T]) -> AsyncGenerator[T, None]:
-    """What an iterable gives, as a stream."""
+    """Return an iterable as an asynchronous generator."""
     for each in found:
         yield each
 
 
 async def listed(pages: AsyncGenerator[Iterable[T], None]) -> list[T]:
-    """All that is on the pages of a stream."""
+    """Return the objects on all pages of an asynchronous generator."""
     found: list[T] = []
     async with aclosing(pages):
         async for page in pages:
@@ -199,7 +196,7 @@ async def listed(pages: AsyncGenerator[Iterable[T], None]) -> list[T]:
 
 
 async def each_of(pages: AsyncGenerator[Iterable[T], None]) -> AsyncGenerator[T, None]:
-    """What is on the pages of a stream, one after the other: ``iterate()`` for a coroutine."""
+    """Iterate over the objects on the pages of an asynchronous generator, in a coroutine."""
     async with aclosing(pages):
         async for page in pages:
             for one in page:
@@ -207,7 +204,7 @@ async def each_of(pages: AsyncGenerator[Iterable[T], None]) -> AsyncGenerator[T,
 
 
 async def some_of(stream: AsyncGenerator[T, None], most: int) -> list[T]:
-    """The next ones of a stream, as many as there are up to ``most``."""
+    """Return the next elements of an asynchronous generator, at most ``most``."""
     found: list[T] = []
     while len(found) < most:
         try:
@@ -224,10 +221,10 @@ async def in_order(
     at_once: Callable[[], int],
     finishes: bool = False,
 ) -> AsyncGenerator[T, None]:
-    """What ``work`` gives of each argument, in their order, several under way: ``threads.in_order()`` for coroutines.
+    """Yield the result of the coroutine ``work`` for each argument, in order, with up to ``at_once()`` in parallel.
 
-    In an event loop they are tasks, and what nobody waits for any more is cancelled; with ``finishes``, as writes need
-    it, it is waited for as in threads, unless what waits for it is cancelled itself.
+    In an event loop they are tasks. Tasks whose results are no longer needed are cancelled. With ``finishes``, which
+    writes need, they are finished as in threads, unless the caller itself is cancelled.
     """
     if mode.depth:
         given = each(arguments) if isinstance(arguments, AsyncGenerator) else arguments

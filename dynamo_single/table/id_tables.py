@@ -1,9 +1,9 @@
-"""Items of a table whose key is ``id`` alone: how a key of two parts is written as one, in requests and answers.
+"""Translate requests and responses of a table whose only key attribute is ``id``.
 
-Everything above the table knows items by ``pk`` and ``sk``. A record has its identifier for its ``pk``, and for its
-``sk`` what the prefix of the identifier says; in such a table the identifier alone is its ``id``. Any other item has
-both there, joined. Each pair has an ``id`` of its own, so that no item is taken for another. The mapping says by
-``tell_of()`` which prefixes records have. Pure: nothing is sent here.
+All code above the table uses ``pk`` and ``sk``. The ``pk`` of a record is its identifier, and the prefix of the
+identifier determines its ``sk``, so the ``id`` of a record is the identifier alone. The ``id`` of any other item is its
+``pk`` and ``sk``, joined. Each pair has a different ``id``. The mapping registers the prefixes of records with
+``tell_of()``. The module does not send requests.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _BETWEEN: Final = "|"
 _UUID: Final = re.compile(r"-[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\Z")
 
 _PAIR: Final = frozenset({PARTITION_KEY, SORT_KEY})
-#: The placeholder of the key, which no builder of expressions hands out.
+#: The placeholder of the key; no other code uses it.
 _KEY: Final = "#key"
 _EXPRESSIONS: Final = ("ConditionExpression", "FilterExpression", "UpdateExpression")
-#: A placeholder of an attribute's name, and not of a place inside one.
+#: A placeholder of an attribute's name rather than of a key inside a document.
 _NAME: Final = re.compile(r"(?<![.#\w])#\w+")
-#: A part of the key that no placeholder stands for.
+#: A key attribute in an expression without a placeholder.
 _BARE: Final = re.compile(rf"(?<![.#:\w])({PARTITION_KEY}|{SORT_KEY})(?!\w)")
 _PLACEHOLDER: Final = re.compile(r"#\w+")
 _EXISTS: Final = re.compile(r"attribute_(?:not_)?exists ?\($")
@@ -50,15 +50,15 @@ _declared: Callable[[], Sequence[tuple[str, str]]] = _none
 
 
 def tell_of(declared: Callable[[], Sequence[tuple[str, str]]]) -> None:
-    """Let this module know which records there are: the mapping calls it when it is imported."""
+    """Register a function that returns the prefixes of records; the mapping calls this when it is imported."""
     global _declared
     _declared = declared
 
 
 def joined(partition: str, sort: str) -> str:
-    """The ``id`` of an item: its ``pk`` if the rest follows from that, as it does of a record; else both, joined.
+    """Return the ``id`` of an item: the identifier of a record, or ``pk`` and ``sk``, joined.
 
-    ``InvalidValue`` if that is longer than a key may be.
+    Raise ``InvalidValue`` if it is longer than DynamoDB's limit.
     """
     identifier = unescape(partition)
     if sort == _sort_of(identifier) and not _is_joined(identifier) and escape(identifier) == partition:
@@ -73,7 +73,7 @@ def joined(partition: str, sort: str) -> str:
 
 
 def parted(identifier: str) -> tuple[str, str]:
-    """``pk`` and ``sk`` of an item by its ``id``; ``UnexpectedItem`` for one that ``joined()`` never makes."""
+    """Return ``pk`` and ``sk`` for an ``id``; raise ``UnexpectedItem`` if ``joined()`` cannot return it."""
     if not _is_joined(identifier):
         return record_key(identifier)
     beginning, _, sort = identifier[len(_MARK) :].partition(_BETWEEN)
@@ -100,13 +100,13 @@ def record_key(identifier: str) -> tuple[str, str]:
 
 
 def key_of(item: Mapping[str, Any]) -> tuple[str, str]:
-    """``pk`` and ``sk`` of an item, or a key, of either form of table; empty texts where it has neither."""
+    """Return ``pk`` and ``sk`` of an item or key, of either kind of table; empty strings if it has neither."""
     found = read(item) if PARTITION_KEY not in item else item
     return found.get(PARTITION_KEY, {}).get("S", ""), found.get(SORT_KEY, {}).get("S", "")
 
 
 def written_keys(operation: str, params: Parameters) -> Iterator[tuple[str, str, str]]:
-    """Yield table, ``pk`` and ``sk`` of each item that a request writes, of either form of table; none for a read."""
+    """Yield table, ``pk`` and ``sk`` of each item that a request writes, for either kind of table."""
     if operation in ("PutItem", "UpdateItem", "DeleteItem"):
         yield params["TableName"], *key_of(params.get("Key") or params["Item"])
     elif operation == "TransactWriteItems":
@@ -125,14 +125,14 @@ def _is_joined(text: str) -> bool:
 
 
 def _beginning(partition: str) -> str:
-    """What the ids of all items of a partition begin with, but for a record's."""
+    """Return the common prefix of the ids in a partition, which records do not have."""
     return _MARK + partition.replace("~", "~0").replace(_BETWEEN, "~1")
 
 
 def _sort_of(identifier: str) -> str:
-    """The sort key of the record of an identifier: that of the longest prefix of records that it begins with.
+    """Return the sort key of the record with an identifier, by the longest registered prefix.
 
-    A prefix that no model has is what stands before a UUID, or else before the last ``-``.
+    The prefix of an unknown model ends before a UUID, or else before the last ``-``.
     """
     for prefix, sort in _declared():
         if not prefix or identifier.startswith(f"{prefix}-"):
@@ -142,11 +142,8 @@ def _sort_of(identifier: str) -> str:
     return f"#{prefix.upper()}"
 
 
-# items and keys
-
-
 def stored(item: Item) -> Item:
-    """An item, or a key, as it lies in the table; one that has no ``pk`` is so already."""
+    """Return an item or a key as it is stored; without ``pk``, it already is."""
     if PARTITION_KEY not in item or SORT_KEY not in item:
         return item
     partition, sort = item[PARTITION_KEY]["S"], item[SORT_KEY]["S"]
@@ -161,23 +158,20 @@ def stored(item: Item) -> Item:
 
 
 def read(item: Item) -> Item:
-    """An item, or a key, as it is known by ``pk`` and ``sk``; one that was read without its key stays without."""
+    """Return a stored item or key with ``pk`` and ``sk``, unless it was read without its key."""
     if ID not in item:
         return item
     identifier = item[ID]["S"]
     partition, sort = parted(identifier)
-    # Of another system's item an attribute may be called as a part of the key is.
+    # An item of another system may have an attribute with the name of a key attribute.
     found: dict[str, StoredValue] = {**item, PARTITION_KEY: {"S": partition}, SORT_KEY: {"S": sort}}
     if _is_joined(identifier):
         del found[ID]
     return found
 
 
-# requests
-
-
 def asked(operation: str, params: Parameters) -> tuple[str, Parameters]:
-    """A request as such a table takes it; ``NotSupported`` for a Query of a partition, of which there are none."""
+    """Return a request for such a table; raise ``NotSupported`` for a Query of a partition, which it does not have."""
     if operation in ("BatchGetItem", "BatchWriteItem"):
         of_tables: Mapping[str, Any] = params["RequestItems"]
         each = _batch if operation == "BatchGetItem" else _writes
@@ -191,7 +185,7 @@ def asked(operation: str, params: Parameters) -> tuple[str, Parameters]:
 
 
 def _one(params: Parameters) -> dict[str, Any]:
-    """The parameters of a request, or of an action, that concern one table."""
+    """Return the translated parameters of a request or an action on one table."""
     found: dict[str, Any] = dict(params)
     for name in ("Key", "Item", "ExclusiveStartKey"):
         if name in found:
@@ -208,7 +202,7 @@ def _writes(entries: list[dict[str, Any]]) -> list[dict[str, object]]:
 
 
 def _named(params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters with the expressions that name the key."""
+    """Return the parameters with ``id`` instead of ``pk`` and ``sk`` in their expressions."""
     params = _without_bare_names(params)
     placeholders: Mapping[str, str] = params.get("ExpressionAttributeNames", {})
     pair = {placeholder for placeholder, name in placeholders.items() if name in _PAIR}
@@ -222,11 +216,11 @@ def _named(params: dict[str, Any]) -> dict[str, Any]:
     if "ProjectionExpression" in found:
         own = {ID, *pair, *(placeholder for placeholder, name in placeholders.items() if name == ID)}
         places = (place.strip() for place in found["ProjectionExpression"].split(","))
-        # A place that is named twice is refused by DynamoDB.
+        # DynamoDB rejects a path that occurs twice.
         found["ProjectionExpression"] = ", ".join(dict.fromkeys(_KEY if each in own else each for each in places))
     expressions = (found.get(name, "") for name in (*_EXPRESSIONS, "ProjectionExpression", "KeyConditionExpression"))
     used = {placeholder for text in expressions for placeholder in _PLACEHOLDER.findall(text)}
-    # Also a name that no expression uses is refused.
+    # DynamoDB rejects names that no expression uses.
     found["ExpressionAttributeNames"] = {each: name for each, name in placeholders.items() if each in used}
     if _KEY in used:
         found["ExpressionAttributeNames"][_KEY] = ID
@@ -234,7 +228,7 @@ def _named(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_bare_names(params: dict[str, Any]) -> dict[str, Any]:
-    """The same with a placeholder where ``pk`` or ``sk`` is written as it is, as a project's own request may do."""
+    """Return the parameters with placeholders for ``pk`` and ``sk``, which a project's own request may lack."""
     written = [name for name in (*_EXPRESSIONS, "ProjectionExpression") if name in params]
     bare: dict[str, Any] = {name: _BARE.sub(r"#own_\1", params[name]) for name in written}
     if all(text == params[name] for name, text in bare.items()):
@@ -244,7 +238,7 @@ def _without_bare_names(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compared(text: str, params: Parameters) -> Parameters:
-    """The values that the key is compared with, as they are compared; what is not known to be alike is refused."""
+    """Return the values that the key is compared with; raise ``NotSupported`` if a comparison has no equivalent."""
     values = dict(params.get("ExpressionAttributeValues", {}))
     for found in re.finditer(_KEY + r"\b", text):
         if _EXISTS.search(text, 0, found.start()):
@@ -258,10 +252,10 @@ def _compared(text: str, params: Parameters) -> Parameters:
 
 
 def _own_partition(params: Parameters) -> Parameters:
-    """A Query of the partition of migrations, as a Scan; any other partition has one item at the most."""
+    """Return a Query of the partition of migrations as a Scan; other partitions contain at most one item."""
     found = _PARTITION.fullmatch(params.get("KeyConditionExpression", ""))
     values = params.get("ExpressionAttributeValues", {})
-    # A Scan has no order, and one condition.
+    # A Scan has no order and no key condition.
     is_plain = not params.keys() & {"FilterExpression", "ScanIndexForward"}
     if found is None or values[found[2]] != {"S": MIGRATIONS} or not is_plain:
         raise NotSupported(
@@ -277,11 +271,8 @@ def _own_partition(params: Parameters) -> Parameters:
     }
 
 
-# answers
-
-
 def answered(operation: str, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer, or a refusal, with its items as they are known by ``pk`` and ``sk``."""
+    """Return a response or an error response with ``pk`` and ``sk`` in its items."""
     if isinstance(answer, TypedAnswer):
         return _typed(operation, answer)
     found = dict(answer)
@@ -314,15 +305,12 @@ def _responses(operation: str, responses: Any) -> Any:
 
 
 def _unwritten(entry: Mapping[str, Any]) -> Parameters:
-    """An entry of an answer that holds an item, or a key, if it does."""
+    """Return an entry of a response with ``pk`` and ``sk`` in its item or key."""
     return {name: read(value) if name in ("Item", "Key") and value else value for name, value in entry.items()}
 
 
-# items that come as bytes, or decoded into what their reader wants
-
-
 class _NoRecord(Exception):
-    """An item has its key for its ``id``, which its attributes do without."""
+    """A page contains an item that is not a record, whose ``id`` is not one of its attributes."""
 
 
 class _Identified(Struct, rename={"identifier": ID}):
@@ -333,7 +321,7 @@ _identified = msgspec.json.Decoder(_Identified).decode
 
 
 def _typed(operation: str, answer: TypedAnswer) -> dict[str, Any]:
-    """A page of typed items; as dicts, if an item is among them that is no record."""
+    """Return a page of decoded items; as dicts if one of them is not a record."""
     given = answer.typed
     try:
         typed = {each: _with_keys(given[each]) for each in given} if isinstance(given, dict) else _with_keys(given)
@@ -343,7 +331,7 @@ def _typed(operation: str, answer: TypedAnswer) -> dict[str, Any]:
 
 
 def _with_keys(items: list[object]) -> list[object]:
-    """Items as bytes with their keys; of those that are decoded already nobody wants them."""
+    """Add keys to items that are bytes; items that are already decoded do not need keys."""
     return [_with_key(item) if type(item) is msgspec.Raw else item for item in items]
 
 
@@ -355,5 +343,5 @@ def _with_key(item: msgspec.Raw) -> msgspec.Raw:
         raise _NoRecord
     partition, sort = parted(identifier["S"])
     key = msgspec.json.encode({PARTITION_KEY: {"S": partition}, SORT_KEY: {"S": sort}})
-    # Of two members with one name the last one counts.
+    # If two members have one name, the last one counts.
     return msgspec.Raw(bytes(item)[:-1] + b"," + key[1:])

@@ -1,4 +1,8 @@
-"""Show keys in messages and logs without the secrets in them, which the mapping knows and the table does not."""
+"""Mask secrets in keys for messages and logs, and escape strings inside keys.
+
+The mapping registers which values are secret. The codes of the escapes are a part of the stored layout and never
+change.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,19 @@ from typing import Final
 
 from dynamo_single.table.names import PARTITION_KEY, SORT_KEY
 
-#: Return a key as others may read it, of an alias, or of any for ``None``.
+#: Return a key of an alias with its secrets masked; with ``None``, of any alias.
 MaskKey = Callable[[str | None, str, str], tuple[str, str]]
 
 _MASKS: list[MaskKey] = []
 
 
 def mask_by(mask: MaskKey) -> None:
-    """Let keys in messages pass a function."""
+    """Register a function that masks the keys in messages."""
     _MASKS.append(mask)
 
 
 def shown_key(alias: str | None, partition: str, sort: str) -> tuple[str, str]:
-    """Return a partition key and a sort key, of a table or an index, as they are shown."""
+    """Return a partition key and a sort key of a table or an index with secrets masked."""
     for mask in _MASKS:
         partition, sort = mask(alias, partition, sort)
     return partition, sort
@@ -32,13 +36,9 @@ def key_text(alias: str | None, key: tuple[str, str]) -> str:
     return f"{PARTITION_KEY}={partition!r}, {SORT_KEY}={sort!r}"
 
 
-# How a text is written inside a key, so that it cannot hold a separator, and read back out of it.
-#
-# The codes are a part of the stored layout and never change. This module knows strings only.
-
-#: What stands for a character that may not stand in a key as it is; no literal of a template may contain it.
+#: The first character of an escape; the literals of a template cannot contain it.
 ESCAPE: Final = "$"
-#: What is written for each character that would be a separator, sort below one, or be taken for an escape.
+#: The escape of each character that is a separator, sorts below a separator, or begins an escape.
 CODES: Final[dict[int, str]] = {
     **{code: ESCAPE + chr(code + 0x30) for code in range(0x20)},
     **{ord(character): ESCAPE + code for character, code in zip(' !"#$', "_eqst", strict=True)},
@@ -52,12 +52,12 @@ _WRITTEN: Final = re.compile("|".join(re.escape(code) for code in _CHARACTERS))
 
 
 def escape(text: str) -> str:
-    """Return a text as a key holds it; each character is escaped by itself, so that prefixes stay prefixes."""
+    """Return a string as it is stored in a key. Each character has its own escape, so that prefixes remain prefixes."""
     return text.translate(CODES) if _UNSAFE.search(text) else text
 
 
 def unescape(written: str) -> str:
-    """Return the text that ``escape()`` writes so; what it never writes stays as it is."""
+    """Return the string of an escaped string; sequences that ``escape()`` never writes are unchanged."""
     if ESCAPE not in written and "\U0010fffe" not in written:
         return written
     return _WRITTEN.sub(lambda found: _CHARACTERS[found[0]], written)

@@ -1,6 +1,6 @@
-"""The physical names in a stored item, each defined once.
+"""The names of attributes and keys in stored items, each defined once.
 
-This module knows strings only. Changing one of them changes the stored layout, which is public API.
+Changing a name changes the stored layout, which is public API.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ CREATED_AT = "createdAt"
 UPDATED_AT = "updatedAt"
 DELETED_AT = "deletedAt"
 DELETED_WITH = "deletedWith"
-#: How many items that an index lists went to the trash with this one and are still there; see ``trash_counts``.
+#: How many items in an index moved to the trash with this item and are still there; see ``trash_counts``.
 DELETED_ALONG = "deletedAlong"
 CREATED_BY = "createdBy"
 EXPIRES_AT = "expiresAt"
 VERSION = "version"
 #: The version of the model's declaration that wrote the item; see ``Meta.schema_version``.
 SCHEMA_VERSION = "schemaVersion"
-#: Names the copies of an item's attributes that have not followed a change yet.
+#: The copies of an item's attributes that have not been updated after a change.
 COPIES_DUE = "copiesDue"
-#: The identity that an object had before it moved, until all that refers to it has followed.
+#: The identity of an object before it moved, until all references to it are updated.
 MOVED_FROM = "movedFrom"
-#: Set while a migration counts what refers to an item; whoever adds to one of the item's numbers takes it away.
+#: Set while a migration counts the references to an item, and removed by any update of the item's counters.
 COUNTING = "counting"
-#: Begins the names of an item's counts of the objects that refer to it by a reference that is checked.
+#: The prefix of the counters of references to an item, one for each checked reference.
 REFERRED_PREFIX = "refs:"
 
-#: What a unique claim carries besides its own key: the key of the item that holds the value.
+#: The attributes of a unique claim besides its key: the key of the item that has the value.
 CLAIM_ITEM_TYPE = "UniqueClaim"
 CLAIM_OWNER_PARTITION = "ownerPk"
 CLAIM_OWNER_SORT = "ownerSk"
 
-#: The partition of what migrations keep, and the type of how far work on items is.
+#: The partition of the items of migrations, and the type of the progress of a backfill.
 MIGRATIONS = "MIGRATIONS"
 CHECKPOINT_ITEM_TYPE = "MigrationCheckpoint"
-#: What says that a migration is applied, and since when.
+#: The type of the item of an applied migration, and the attribute with the time.
 MIGRATION_ITEM_TYPE = "Migration"
 APPLIED_AT = "appliedAt"
 
 TRASH_PREFIX = "TRASH"
 UNIQUE_PREFIX = "UNIQUE"
-#: The beginning of the partition with the history of one object in the admin: its model's label and its pk follow.
+#: The prefix of the partition with the admin's history of one object, followed by the model's label and the pk.
 LOG_OF_OBJECT = "LOG#OBJECT"
 
 
@@ -59,7 +59,7 @@ def _index_sort(index: str) -> str:
     return f"{index}sk"
 
 
-#: The attribute that holds an index's partition key: ``gs1`` gives ``gs1pk``.
+#: The attribute with an index's partition key: ``gs1pk`` for ``gs1``.
 index_partition: Callable[[str], str] = cache(_index_partition)
-#: The attribute that holds an index's sort key: ``gs1`` gives ``gs1sk``.
+#: The attribute with an index's sort key: ``gs1sk`` for ``gs1``.
 index_sort: Callable[[str], str] = cache(_index_sort)

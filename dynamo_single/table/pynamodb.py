@@ -1,6 +1,6 @@
-"""What PynamoDB takes for a connection: its own calls pass the table as ours do.
+"""The connection of PynamoDB's own calls, which sends their requests through the table.
 
-The only importer of PynamoDB's connections.
+No other module imports PynamoDB's connections.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import names
 from dynamo_single.table.request import READS, Item, Parameters, Response, with_names
 
-#: Sends an operation with its parameters, and gives the answer.
+#: Send an operation with its parameters, and return the response.
 Call = Callable[[str, Parameters], Response]
 
 
-#: Reads by whole keys, which take no filter: what is hidden is left out of the answer.
+#: Reads by complete keys, which do not support filters: hidden items are removed from the response.
 _WHOLE = frozenset({"GetItem", "BatchGetItem", "TransactGetItems"})
 
 
@@ -29,7 +29,7 @@ def _nothing(item: Item) -> bool:
 
 
 def _shown(operation: str, answer: Response, is_hidden: Callable[[Item], bool]) -> Response:
-    """An answer without the items that are hidden."""
+    """Return a response without hidden items."""
     if operation == "BatchGetItem":
         found = {name: [each for each in items if not is_hidden(each)] for name, items in answer["Responses"].items()}
         return {**answer, "Responses": found}
@@ -44,7 +44,7 @@ def _without(answer: Mapping[str, Any], is_hidden: Callable[[Item], bool]) -> di
 
 
 class _PynamodbClient:
-    """What PynamoDB takes for its botocore client."""
+    """The replacement of PynamoDB's botocore client."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -62,7 +62,7 @@ class _PynamodbClient:
 
 
 class _PynamodbConnection(Connection):
-    """PynamoDB's connection, sending through the table; it keeps turning errors into PynamoDB's own."""
+    """PynamoDB's connection, which turns errors into PynamoDB's own."""
 
     def __init__(self, settings: TableSettings, call: Call) -> None:
         super().__init__(region=settings.region, host=settings.endpoint_url)
@@ -77,7 +77,7 @@ class _PynamodbConnection(Connection):
 
 
 class PynamodbTable(TableConnection):
-    """PynamoDB's view of one table; knows its keys beforehand, so that no DescribeTable is sent."""
+    """PynamoDB's view of one table, with its keys, so that PynamoDB does not send DescribeTable."""
 
     def __init__(self, settings: TableSettings, call: Call) -> None:
         self.table_name = settings.table_name
@@ -87,14 +87,14 @@ class PynamodbTable(TableConnection):
         self._seam: _PynamodbClient = connection.client
 
     def hide(self, is_hidden: Callable[[Item], bool]) -> None:
-        """Leave the items that ``is_hidden()`` names out of what is read by whole keys."""
+        """Remove items for which ``is_hidden()`` returns ``True`` from reads by complete keys."""
         self._seam.is_hidden = is_hidden
 
 
 class RenamingPynamodbTable(PynamodbTable):
-    """The same during a rename: the expressions of each request have the names that ``names_in_use()`` gives then.
+    """The view during a rename: the expressions of each request use the current names from ``names_in_use()``.
 
-    Those of a transaction have the names of the moment in which it was put together.
+    The expressions of a transaction use the names at the time when it was built.
     """
 
     def __init__(self, settings: TableSettings, call: Call, names_in_use: Callable[[], Mapping[str, str]]) -> None:
@@ -102,7 +102,7 @@ class RenamingPynamodbTable(PynamodbTable):
         self._names_in_use = names_in_use
 
     def get_operation_kwargs(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """PynamoDB's parameters of one action."""
+        """Return PynamoDB's parameters of one action."""
         return {**with_names(super().get_operation_kwargs(*args, **kwargs), self._names_in_use())}
 
 

@@ -1,8 +1,8 @@
-"""Test tables that stand in for the tables of the settings, and the guard that each request passes in the meantime.
+"""Test tables that replace the tables of the settings, the guard of each request in tests, and its listeners.
 
-Both belong to the process rather than to a thread: nothing that a test starts may get past them. Child processes
-inherit the test tables, and the guard, by an environment variable. Outside of tests this module holds nothing. It does
-not depend on Django's tests.
+Test tables and guard belong to the process rather than to a thread, so that nothing in a test bypasses them. Child
+processes inherit both by an environment variable. Listeners, captures, and interceptors belong to a block. The module
+does not depend on Django's tests, botocore, or tables.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 else:
     engines = LazyModule("dynamo_single.engines")
 
-#: JSON: the test tables and engines of the process that started this one; or ``UNGUARDED``.
+#: The test tables and engines of the parent process as JSON, or ``UNGUARDED``.
 VARIABLE: Final = "DYNAMO_SINGLE_TEST_TABLES"
 #: The value with which a process of a test run reaches the tables of its settings.
 UNGUARDED: Final = "unguarded"
@@ -40,7 +40,7 @@ Guard = Callable[[TableSettings, str, Parameters], None]
 
 
 class Place(Struct, frozen=True):
-    """Which table: where it is, its name, and its key."""
+    """The location, name, and key of a table."""
 
     endpoint_url: str | None
     region: str
@@ -73,7 +73,7 @@ class _State(Struct):
     engines: Counter[str] = field(default_factory=Counter)
     #: Whether tests run in this process, so that its children are guarded even if there are no test tables.
     in_tests: bool = False
-    #: Whether a test run started this process. The variable itself does not tell: this process may have set it since.
+    #: Whether a test run started this process. The variable is not enough, because this process may have set it since.
     is_child: bool = False
 
 
@@ -171,17 +171,13 @@ def publish() -> None:
 inherit()
 
 
-# Who hears of requests, and who answers in DynamoDB's place: listeners, captures and interceptors of a block.
-#
-# This module must not know botocore, tables or settings.
-
 Interceptor = Callable[[str, Parameters], Response | None]
 
 
 class SentRequest(Struct, frozen=True):
     """One request as it was sent.
 
-    ``response`` is ``None`` and ``error`` DynamoDB's error code if it failed; botocore's own retries are not counted.
+    If it failed, ``response`` is ``None`` and ``error`` is DynamoDB's error code. Retries are not counted.
     """
 
     operation: str
@@ -194,16 +190,16 @@ class SentRequest(Struct, frozen=True):
 
 Listener = Callable[[SentRequest], object]
 
-#: Who listens, and who may answer; empty for nobody. The table looks before it asks.
+#: The listeners and the interceptors of the current context.
 HEARD: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
 INTERCEPTING: ContextVar[tuple[Interceptor, ...]] = ContextVar("interceptors", default=())
 
 
 @contextmanager
 def capture_requests() -> Iterator[list[SentRequest]]:
-    """Collect the requests that the block sends, in the order of their answers; blocks may be nested.
+    """Collect the requests that the block sends, in the order of their responses; blocks may be nested.
 
-    Requests of other threads are not seen, except of those that the block's own reads and ``sync_to_async`` use.
+    Requests of other threads are not collected, except in threads that reads in the block and ``sync_to_async`` use.
     """
     sent: list[SentRequest] = []
     with listening(sent.append):
@@ -212,7 +208,7 @@ def capture_requests() -> Iterator[list[SentRequest]]:
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Tell ``listener`` of each request of the block after its answer; several threads may call it at once."""
+    """Call ``listener`` with each request of the block after its response; several threads may call it in parallel."""
     token = HEARD.set((*HEARD.get(), listener))
     try:
         yield
@@ -221,21 +217,21 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def listen(listener: Listener) -> None:
-    """Tell ``listener`` of each request of this context, until ``unlisten``; for what begins and ends in two calls."""
+    """Call ``listener`` with each request of this context, until ``unlisten()``."""
     unlisten(listener)
     HEARD.set((*HEARD.get(), listener))
 
 
 def unlisten(listener: Listener) -> None:
-    """End what ``listen`` began; nothing if it did not."""
+    """Remove a listener of ``listen()``, if it is there."""
     HEARD.set(tuple(each for each in HEARD.get() if each != listener))
 
 
 @contextmanager
 def intercept(interceptor: Interceptor) -> Iterator[None]:
-    """Ask ``interceptor(operation, params)`` before each request of the block: it may raise, answer, or return None.
+    """Call ``interceptor(operation, params)`` before each request of the block: it may raise, or return a response.
 
-    The innermost is asked first; an answer or an error keeps the request from being sent.
+    The innermost interceptor is called first. If it returns ``None``, the next one is called, or the request is sent.
     """
     token = INTERCEPTING.set((*INTERCEPTING.get(), interceptor))
     try:
@@ -245,14 +241,14 @@ def intercept(interceptor: Interceptor) -> Iterator[None]:
 
 
 def tell(operation: str, params: Parameters, response: Mapping[str, object] | None, seconds: float, error: str) -> None:
-    """Tell each listener of a request that was answered, or failed."""
+    """Call each listener with a request that has a response or failed."""
     sent = SentRequest(operation, params, response, seconds, _consumed(response), error)
     for listener in HEARD.get():
         listener(sent)
 
 
 def intercepted(operation: str, params: Parameters) -> dict[str, object] | None:
-    """What an interceptor answers in DynamoDB's place, the innermost first; ``None`` if the request is to be sent."""
+    """Return the response of an interceptor, the innermost first; ``None`` if the request has to be sent."""
     for interceptor in reversed(INTERCEPTING.get()):
         if (answer := interceptor(operation, params)) is not None:
             return answer

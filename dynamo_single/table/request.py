@@ -1,4 +1,11 @@
-"""One request, as a value."""
+"""A request as a value, the types of items and parameters, and the limits of DynamoDB.
+
+DynamoDB's type next to a value determines its Python type (``{"S": "text"}``, ``{"L": [...]}``), and the operation
+determines parameters and responses. Type checkers can do neither, so ``Any`` stands in one place, here:
+https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValue.html
+
+Each limit names the AWS page that documents it.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +15,14 @@ from typing import Any
 
 from msgspec import Struct, field
 
-# What items and requests are to Python: the types of what the table takes and gives.
-#
-# What lies inside a value follows from DynamoDB's type beside it (``{"S": "text"}``, ``{"L": [...]}``), and what lies
-# in parameters and answers from the operation. No checker follows either, so that each is open in one place, here:
-# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValue.html
-
-#: One value with DynamoDB's type, as it is made; and as it is read, when nobody changes it.
+#: An attribute value while it is built; and as it is read, without changes.
 AttributeValue = dict[str, Any]
 StoredValue = Mapping[str, Any]
-#: An item by the physical names of its attributes, as it is read or written; and as it is made.
+#: An item by the stored names of its attributes; and while it is built.
 Item = Mapping[str, StoredValue]
 NewItem = dict[str, AttributeValue]
 
-#: The parameters of a request without its table, and what was answered.
+#: The parameters of a request without its table, and its response.
 Parameters = Mapping[str, Any]
 Response = dict[str, Any]
 #: The operations that only read.
@@ -36,19 +37,17 @@ class Request(Struct, frozen=True):
 
 
 def only_reads(operation: str) -> bool:
-    """Whether an operation changes nothing, neither an item nor a table."""
+    """Return whether an operation changes neither items nor tables."""
     return operation in READS or operation.startswith(("Describe", "List"))
 
 
-# Other names in the expressions of a request, whatever made it.
-
 _MARK = re.compile(r"#\w+")
-#: One that stands for an attribute, and not for a step into a document, which may have the same mark.
+#: A placeholder of an attribute rather than of a key inside a document, which may have the same placeholder.
 _OF_ATTRIBUTE = re.compile(r"(?<![.\w])#\w+")
 
 
 def with_names(params: Parameters, names: Mapping[str, str]) -> Parameters:
-    """The parameters with other names of attributes, by those that they have; a name inside a document stays."""
+    """Return the parameters with attributes renamed by ``names``; names inside a document are unchanged."""
     asked: Mapping[str, str] = params.get("ExpressionAttributeNames", {})
     marks = {mark: names[name] for mark, name in asked.items() if name in names}
     if not marks:
@@ -60,14 +59,12 @@ def with_names(params: Parameters, names: Mapping[str, str]) -> Parameters:
         if key.endswith("Expression")
     }
     if "ProjectionExpression" in texts:
-        # Two names may have become one, which DynamoDB takes once.
+        # Two names may have become one, which DynamoDB does not accept twice.
         read = (each.strip() for each in texts["ProjectionExpression"].split(","))
         texts["ProjectionExpression"] = ", ".join({known.get(each, each): each for each in read}.values())
     used = {mark for text in texts.values() for mark in _MARK.findall(text)}
     return {**params, **texts, "ExpressionAttributeNames": {mark: known[mark] for mark in known if mark in used}}
 
-
-# What DynamoDB takes at most; each limit names the AWS page that states it.
 
 #: The most keys of one BatchGetItem (AWS API reference, BatchGetItem).
 MAX_BATCH_KEYS = 100
@@ -83,8 +80,8 @@ MAX_TOKEN = 36
 
 #: The largest item that DynamoDB stores, in bytes (AWS: "Quotas in Amazon DynamoDB", item size).
 MAX_ITEM_SIZE = 409_600
-#: The most items that one page of a Query or Scan can hold: 1 MB (AWS API reference, Query) of items that are no more
-#: than the names and values of their two keys. A larger ``Limit`` reads no more, and past 2**31-1 it is refused.
+#: The most items of one page of a Query or Scan: 1 MB (AWS API reference, Query) of items that contain only two short
+#: keys. A larger ``Limit`` does not read more, and DynamoDB rejects one above 2**31-1.
 MAX_PAGE_ITEMS = 1024 * 1024 // 6
 #: How deep lists and maps may be nested (AWS: "Quotas in Amazon DynamoDB", nested attribute depth).
 MAX_DEPTH = 32

@@ -1,7 +1,7 @@
-"""Bringing a table up to what the settings say: the definition as a value, the differences, and their repair.
+"""Create a table, compare it with the settings, and repair the differences.
 
-``differences`` is pure over DynamoDB's own descriptions. ``apply`` sends DescribeTable, CreateTable, UpdateTable and
-UpdateTimeToLive; it adds, and never deletes anything. Must not know models or commands.
+``differences`` compares DynamoDB's descriptions and does not send requests. ``apply`` sends DescribeTable, CreateTable,
+UpdateTable, and UpdateTimeToLive; it does not delete anything. The module is independent of models and commands.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from dynamo_single.table.translated import Sentence, joined, sentence
 Description = Mapping[str, Any]
 Kind = Literal["table", "keys", "index", "extra index", "billing mode", "capacity", "time to live"]
 
-#: How long ``apply`` waits for the table, in seconds; a new index on a large table takes longer to be filled.
+#: How long ``apply`` waits for the table, in seconds. The backfill of a new index on a large table takes longer.
 PATIENCE = 900.0
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 5.0
 
 
 class TableDefinition(Struct, frozen=True):
-    """What a table has to look like: keys of type S, every index projecting ALL, and TTL on ``expiresAt``."""
+    """The required table: keys of type S, indexes with the projection ALL, and TTL on ``expiresAt``."""
 
     settings: TableSettings
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Partition key and sort key of the table, or its ``id`` alone."""
+        """The partition key and the sort key of the table, or only ``id``."""
         return (physical.ID,) if self.settings.key == "id" else (physical.PARTITION_KEY, physical.SORT_KEY)
 
     @property
     def indexes(self) -> dict[str, tuple[str, str]]:
-        """Partition key and sort key of each index."""
+        """The partition key and the sort key of each index."""
         return {name: (physical.index_partition(name), physical.index_sort(name)) for name in self.settings.indexes}
 
     def create(self) -> Request:
-        """The request that creates the table with all of its indexes."""
+        """Return the request that creates the table with all indexes."""
         params: dict[str, Any] = {
             "KeySchema": key_schema(self.keys),
             "AttributeDefinitions": _strings(*self.keys, *(name for pair in self.indexes.values() for name in pair)),
@@ -59,7 +59,7 @@ class TableDefinition(Struct, frozen=True):
         return Request("CreateTable", params)
 
     def add_index(self, name: str, described: Description) -> Request:
-        """The request that adds one index; DynamoDB takes one at a time."""
+        """Return the request that adds one index; DynamoDB accepts one at a time."""
         known = list(described.get("AttributeDefinitions", ()))
         names = {definition["AttributeName"] for definition in known}
         added = _strings(*(name for name in self.indexes[name] if name not in names))
@@ -72,7 +72,7 @@ class TableDefinition(Struct, frozen=True):
         )
 
     def change_billing(self, described: Description) -> Request:
-        """The request that changes the billing mode, of the indexes too."""
+        """Return the request that changes the billing mode of the table and its indexes."""
         params: dict[str, Any] = {"BillingMode": self.settings.billing_mode, **self.throughput()}
         names = [index["IndexName"] for index in described.get("GlobalSecondaryIndexes", ())]
         if params.get("ProvisionedThroughput") and names:
@@ -82,13 +82,13 @@ class TableDefinition(Struct, frozen=True):
         return Request("UpdateTable", params)
 
     def enable_ttl(self) -> Request:
-        """The request that lets DynamoDB delete items whose ``expiresAt`` has passed."""
+        """Return the request that lets DynamoDB delete items whose ``expiresAt`` has passed."""
         return Request(
             "UpdateTimeToLive", {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": physical.EXPIRES_AT}}
         )
 
     def index(self, name: str) -> dict[str, object]:
-        """One index as CreateTable and UpdateTable take it."""
+        """Return one index as a parameter of CreateTable and UpdateTable."""
         return {
             "IndexName": name,
             "KeySchema": key_schema(self.indexes[name]),
@@ -97,7 +97,7 @@ class TableDefinition(Struct, frozen=True):
         }
 
     def throughput(self) -> dict[str, dict[str, int | None]]:
-        """The capacity, where the billing mode has one."""
+        """Return the provisioned capacity, or an empty dict."""
         if self.settings.billing_mode != "PROVISIONED":
             return {}
         units = {
@@ -108,10 +108,10 @@ class TableDefinition(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """One way in which the table is not as the settings say.
+    """One difference between the table and the settings.
 
-    ``repair`` is ``"automatic"`` where ``apply`` does it, ``"impossible"`` where only the sentence's way out helps, and
-    ``"unneeded"`` where everything works all the same.
+    ``repair`` is ``"automatic"`` if ``apply`` repairs it, ``"impossible"`` if a person has to do what the sentence
+    says, and ``"unneeded"`` if the app works without a repair.
     """
 
     kind: Kind
@@ -121,19 +121,19 @@ class Difference(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What differs, in English."""
+        """The difference in English."""
         return str(self.said)
 
 
 class Observed(Struct, frozen=True):
-    """DynamoDB's descriptions of a table; ``table`` is ``None`` where there is none."""
+    """DynamoDB's descriptions of a table; ``table`` is ``None`` if it does not exist."""
 
     table: Description | None
     ttl: Description
 
 
 def observe(table: Table) -> Observed:
-    """Describe the table and its TTL: two requests, one if there is no table."""
+    """Describe the table and its TTL: two requests, or one if there is no table."""
     try:
         described = table.send(Request("DescribeTable"))["Table"]
         ttl = table.send(Request("DescribeTimeToLive")).get("TimeToLiveDescription", {})
@@ -143,14 +143,14 @@ def observe(table: Table) -> Observed:
 
 
 def differences(settings: TableSettings, observed: Observed) -> list[Difference]:
-    """What differs, in the order of repair; empty if nothing does. Pure."""
+    """Return the differences in the order of repair, without a request."""
     definition = TableDefinition(settings)
     if observed.table is None:
         text = _("The table %(name)s does not exist at %(place)s.")
         missing = Difference("table", sentence(text, name=repr(settings.table_name), place=settings.place))
         return [missing, *_ttl({})]
     found = _keys(definition, observed.table)
-    if not found:  # indexes of a table with other keys are nothing that we could use
+    if not found:  # with other keys, the app cannot use the indexes
         found += _billing(settings, observed.table)
         found += _indexes(definition, observed.table)
         found += _ttl(observed.ttl)
@@ -164,10 +164,10 @@ def apply(
     patience: float = PATIENCE,
     only: Callable[[Difference], bool] = lambda _: True,
 ) -> list[Difference]:
-    """Repair every difference, one at a time, and wait until the table is usable; returns what was repaired.
+    """Repair the differences sequentially, wait until the table is usable, and return the repaired differences.
 
-    Safe to repeat and to run in two processes at once. What cannot be repaired is a ``TableMismatch`` before anything
-    is changed. With ``only`` the other differences are left as they are.
+    The function can be repeated, and can run in two processes in parallel. Raise ``TableMismatch`` before any change if
+    a difference cannot be repaired. With ``only``, ignore the other differences.
     """
     definition = TableDefinition(table.settings)
     deadline = time.monotonic() + patience
@@ -181,7 +181,7 @@ def apply(
         busy = _busy(observed.table)
         if step is None and not busy:
             return repaired
-        # A description may lag behind the change: wait for what was already asked for.
+        # A description may lag behind the change, so a repair is requested once.
         if step is not None and not busy and step not in repaired:
             report(step)
             _repair(table, definition, step, observed.table or {})
@@ -199,7 +199,7 @@ def apply(
 
 
 def recreate(table: Table) -> Table:
-    """Delete the table with everything in it and create it again; refused unless the endpoint is on this machine."""
+    """Delete a table with all items and recreate it; raise ``NotSupported`` unless its endpoint is on this machine."""
     if not table.settings.is_local:
         raise NotSupported(
             f"The table {table.name!r} at {table.settings.place} is not deleted: only a table of a local engine, at a "
@@ -221,7 +221,7 @@ def refuse(settings: TableSettings, found: Sequence[Difference]) -> None:
 
 
 def key_schema(keys: Sequence[str]) -> list[dict[str, str]]:
-    """A partition key, and a sort key if there is one, as DynamoDB's API takes them."""
+    """Return a partition key and perhaps a sort key as a parameter of DynamoDB's API."""
     return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
 
 
@@ -352,7 +352,7 @@ def _strings(*names: str) -> list[dict[str, str]]:
 
 
 def _typed(schema: Sequence[Description], types: Sequence[Description]) -> list[tuple[str, str, str]]:
-    """Each key as (kind, name, type), the partition key first."""
+    """Return each key as (kind, name, type), the partition key first."""
     type_of = {definition["AttributeName"]: definition["AttributeType"] for definition in types}
     keys = [(key["KeyType"], key["AttributeName"], type_of.get(key["AttributeName"], "?")) for key in schema]
     return sorted(keys)

@@ -1,6 +1,7 @@
-"""The one seam: every request to DynamoDB, ours and PynamoDB's own, passes ``Table.call``.
+"""One table of the settings. Every request to DynamoDB passes through it, PynamoDB's own requests included.
 
-It sends what it is given and must not know botocore, models, queries or plans.
+Here requests are captured and counted, and tests inject faults. The module is independent of botocore, models, queries,
+and plans.
 """
 
 from __future__ import annotations
@@ -28,30 +29,30 @@ from dynamo_single.table.request import READS, Parameters, Request, Response
 
 logger = logging.getLogger("dynamo_single.requests")
 
-#: Operations on items; they say what they consumed. The second group names its tables inside its parameters.
+#: Operations on items, which report their capacity. The second group contains table names inside its parameters.
 ON_ONE_TABLE = frozenset({"DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"})
 ON_SEVERAL_TABLES = frozenset({"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"})
 _CONSUMING = ON_ONE_TABLE | ON_SEVERAL_TABLES
-#: Operations that do not take the name of the table.
+#: Operations without the parameter ``TableName``.
 _UNNAMED = ON_SEVERAL_TABLES | {"ListTables"}
 
-#: How often a request is sent that another transaction is in the way of, and the longest pause before it, in seconds.
+#: The most attempts of a request that conflicts with a transaction, and the longest pause between them in seconds.
 CONFLICT_ATTEMPTS = 12
 LONGEST_PAUSE = 2.0
-#: The same where it is another writer that was faster, and a web page may wait for this one.
+#: The longest pause after a concurrent change, in seconds; it is shorter because a web page may be waiting.
 LONGEST_AMONG_WRITERS = 0.4
 
 _waited_for: ContextVar[tuple[type[TableUnavailable], ...]] = ContextVar("waited_for", default=(Conflict,))
 
 
 class Table:
-    """One table, as the settings name it."""
+    """One table of the settings."""
 
     def __init__(self, settings: TableSettings) -> None:
         self.settings = settings
-        #: What PynamoDB's own calls pass.
+        #: The connection of PynamoDB's own calls.
         self.pynamodb = PynamodbTable(settings, self.call)
-        #: How often all that the table holds was replaced, as test tables are: what is remembered of it holds no more.
+        #: How often the contents of the table were replaced, as in tests; anything cached of them is then outdated.
         self.replaced = 0
 
     @property
@@ -59,24 +60,24 @@ class Table:
         """The table's name."""
         return self.settings.table_name
 
-    def send(self, request: Request, form: PageForm | None = None) -> dict[str, Any]:
-        """Send one request to this table; every failure is an error of ours, with botocore's as its cause.
+    def send(self, request: Request, decoder: PageForm | None = None) -> dict[str, Any]:
+        """Send one request and return its response; raise an error of the app for every failure.
 
-        With a ``form`` the items of a page are given as that has it, by a ``TypedAnswer``, if the page allows that.
+        With a ``decoder``, return a ``TypedResponse`` if the page matches it. The error's cause is botocore's error.
         """
-        return flow.run(self.ask(request, form))
+        return flow.run(self.ask(request, decoder))
 
     def send_patiently(self, request: Request) -> Response:
-        """Send, and again after a pause while another transaction is in the way; a token makes that harmless.
+        """Send one request, and retry it after a pause while it conflicts with another transaction.
 
-        Within ``patience()`` also while DynamoDB asks to slow down.
+        Within ``patience()``, also retry while DynamoDB throttles. The token of a transaction makes a retry harmless.
         """
         return flow.run(self.ask_patiently(request))
 
     def pages(self, request: Request, *, send: Callable[[Request], Response] | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the responses to a Query or a Scan, one request for each page to its end, sent by ``send``.
+        """Yield the response of each page of a Query or Scan, one request a page, sent by ``send()`` or ``send``.
 
-        For the app's own items and for commands: what models read goes by ``orm/reading``.
+        This is for the app's own items and for commands. Models are read by ``orm/reading``.
         """
         while True:
             answer = self.send(request) if send is None else send(request)
@@ -85,17 +86,17 @@ class Table:
                 return
             request = Request(request.operation, {**request.params, "ExclusiveStartKey": start})
 
-    async def ask(self, request: Request, form: PageForm | None = None) -> Response:
-        """``send()`` for a coroutine: at once within ``flow.run()``, and in an event loop while other work goes on.
+    async def ask(self, request: Request, decoder: PageForm | None = None) -> Response:
+        """Send one request from a coroutine, as ``send()`` does.
 
-        A request that is cancelled there is broken off, and nobody knows whether it is carried out: the
-        ``CancelledError`` of a write says so in a note, and the log in a warning.
+        If the task is cancelled, the outcome of a write is unknown. A note of its ``CancelledError`` and a warning in
+        the log report this.
         """
         operation, params = request.operation, dict(request.params)
         if operation not in _UNNAMED:
             params["TableName"] = self.settings.table_name
         try:
-            return await self._call(operation, params, form)
+            return await self._call(operation, params, decoder)
         except transport.FAILURES as error:
             raise transport.explained(self.settings, operation, params, error) from error
         except CancelledError as error:
@@ -106,7 +107,7 @@ class Table:
             raise
 
     async def ask_patiently(self, request: Request) -> Response:
-        """``send_patiently()`` for a coroutine."""
+        """Send one request from a coroutine, as ``send_patiently()`` does."""
         for attempt in range(CONFLICT_ATTEMPTS - 1):
             try:
                 return await self.ask(request)
@@ -116,35 +117,35 @@ class Table:
                 await pause_after(attempt)
         return await self.ask(request)
 
-    def call(self, operation: str, params: Parameters, form: PageForm | None = None) -> Response:
-        """Send one request; botocore's errors pass through. What it consumed is always asked for.
+    def call(self, operation: str, params: Parameters, decoder: PageForm | None = None) -> Response:
+        """Send one request, and raise botocore's errors unchanged.
 
-        By that an answer is known for DynamoDB's (``answers.read()``).
-        In a thread that runs an event loop it is Django's ``SynchronousOnlyOperation``: the loop would stand still.
+        Every request includes ``ReturnConsumedCapacity``, because ``answers.read()`` recognizes DynamoDB's responses by
+        it. Raise Django's ``SynchronousOnlyOperation`` in the thread of an event loop, which the request would block.
         """
-        return flow.run(self._call(operation, params, form))
+        return flow.run(self._call(operation, params, decoder))
 
-    async def _call(self, operation: str, params: Parameters, form: PageForm | None) -> Response:
+    async def _call(self, operation: str, params: Parameters, decoder: PageForm | None) -> Response:
         if flow.mode.depth and _get_running_loop() is not None:
             _refuse_in_event_loop()
         if operation in _CONSUMING and params.get("ReturnConsumedCapacity") not in {"TOTAL", "INDEXES"}:
             params = {**params, "ReturnConsumedCapacity": "TOTAL"}
         if HEARD.get() or INTERCEPTING.get() or redirects.state.guard is not None:
-            return await self._watched(operation, params, form)
-        return await transport.send(self.settings, operation, params, form)
+            return await self._watched(operation, params, decoder)
+        return await transport.send(self.settings, operation, params, decoder)
 
-    async def _watched(self, operation: str, params: Parameters, form: PageForm | None) -> Response:
-        """Send a request that listeners hear of, interceptors may answer, or a guard may refuse."""
+    async def _watched(self, operation: str, params: Parameters, decoder: PageForm | None) -> Response:
+        """Send a request with listeners, interceptors, or the guard of a test run."""
         started = time.perf_counter()
         response: dict[str, Any] | None = None
         failure = ""
         try:
             if INTERCEPTING.get() or redirects.state.guard is not None:
-                # What a test does there may send requests of its own, or wait.
+                # Interceptors may send requests themselves, or wait.
                 response = await flow.local(partial(self._tested, operation, params))
             if response is None:
-                response = await transport.send(self.settings, operation, params, form)
-        except (Exception, CancelledError) as error:  # also what an interceptor raises: listeners hear of it
+                response = await transport.send(self.settings, operation, params, decoder)
+        except (Exception, CancelledError) as error:  # an interceptor may raise any exception
             failure = transport.code_of(error)
             raise
         finally:
@@ -154,9 +155,9 @@ class Table:
         return response
 
     def _tested(self, operation: str, params: Parameters) -> dict[str, object] | None:
-        """What a test answers in DynamoDB's place; else ``None``, if the request may be sent."""
+        """Return the response of an interceptor, or ``None`` if the request may be sent."""
         answer = redirects.intercepted(operation, params) if INTERCEPTING.get() else None
-        # What stands in for AWS lets nothing out.
+        # A library that replaces AWS does not let any request leave the process.
         guard = None if transport.answers_for(self.settings.endpoint_url) else redirects.state.guard
         if answer is None and guard is not None:
             guard(self.settings, operation, params)
@@ -164,15 +165,15 @@ class Table:
 
 
 class SingleKeyTable(Table):
-    """A table whose key is ``id`` alone: its callers know items by ``pk`` and ``sk``, and it sends them by ``id``.
+    """A table whose only key attribute is ``id``: callers use ``pk`` and ``sk``, requests contain ``id``.
 
-    Listeners hear what is sent.
+    Listeners receive the request as it is sent.
     """
 
-    async def _call(self, operation: str, params: Parameters, form: PageForm | None) -> Response:
+    async def _call(self, operation: str, params: Parameters, decoder: PageForm | None) -> Response:
         sent, translated = id_tables.asked(operation, params)
         try:
-            answer = await super()._call(sent, translated, form)
+            answer = await super()._call(sent, translated, decoder)
         except transport.FAILURES as error:
             transport.translate(error, partial(id_tables.answered, operation))
             raise
@@ -180,17 +181,17 @@ class SingleKeyTable(Table):
 
 
 @async_unsafe(
-    "A request would hold up the event loop. Await the asynchronous twin, as aget(), asave() and async for, read "
-    "references along by select_related(), or call it by sync_to_async()."
+    "A request would block the event loop. Await the asynchronous variant, such as aget(), asave() or async for, fetch "
+    "references with select_related(), or call the method by sync_to_async()."
 )
 def _refuse_in_event_loop() -> None:
     """Raise Django's ``SynchronousOnlyOperation``, unless ``DJANGO_ALLOW_ASYNC_UNSAFE`` is set."""
 
 
 def get_table(alias: str = "default") -> Table:
-    """The table of an alias; one object for as long as the settings stay the same. Sends nothing.
+    """Return the table of an alias, the same object until the settings change. Do not send a request.
 
-    While tests run, it is the test table that stands in for the one which the settings name.
+    While tests run, return the test table that replaces the table in the settings.
     """
     found = _tables.get(alias)
     if found is None:
@@ -200,7 +201,7 @@ def get_table(alias: str = "default") -> Table:
 
 
 def use_test_tables(stand_ins: Mapping[TableSettings, TableSettings]) -> None:
-    """From now on ``get_table()`` gives the second table of each pair in the place of the first."""
+    """Make ``get_table()`` return the second table of each pair instead of the first."""
     redirects.put_in(stand_ins)
     _tables.clear()
 
@@ -210,7 +211,7 @@ _tables: dict[str, Table] = {}
 
 @lru_cache(maxsize=64)
 def table_at(settings: TableSettings) -> Table:
-    """The table of settings as they are, whatever stands in for it. Sends nothing."""
+    """Return the table of the settings, even if a test table replaces it. Do not send a request."""
     return SingleKeyTable(settings) if settings.key == "id" else Table(settings)
 
 
@@ -219,31 +220,34 @@ def _forget(*, setting: str, **kwargs: object) -> None:
         _tables.clear()
 
 
-# Tests override settings.
+# Tests override the settings.
 setting_changed.connect(_forget)
 
 
 async def pause_after(attempt: int, longest: float | None = None) -> None:
-    """Wait before something is tried again, the longer the more attempts there were, from 0, and up to ``longest``
-    seconds, ``LONGEST_PAUSE`` unless it is given. Nobody waits as long as the others, or longer than a budget has left.
+    """Wait for a random time after a failed attempt, numbered from 0, that doubles with each attempt.
+
+    The limits are ``longest`` seconds, by default ``LONGEST_PAUSE``, and the time that the current budget has left.
     """
-    # Looked up here: whoever lowers it, as tests do, would not be heard by a default.
+    # Tests lower the constant, which a default value would not follow.
     most = min(LONGEST_PAUSE if longest is None else longest, 0.05 * 2**attempt)
     await flow.pause(deadlines.charged(random.uniform(0, most)))  # noqa: S311 - jitter is no secret
 
 
 async def pause_before(attempt: int) -> None:
-    """Wait before an attempt, numbered from 0, at what other writers were faster with: not before the first two, and
-    up to ``LONGEST_AMONG_WRITERS`` seconds before the others."""
+    """Wait up to ``LONGEST_AMONG_WRITERS`` seconds before an attempt after a concurrent change.
+
+    Attempts are numbered from 0; the first two begin immediately.
+    """
     if attempt > 1:
         await pause_after(attempt - 2, LONGEST_AMONG_WRITERS)
 
 
 @contextmanager
 def patience() -> Iterator[None]:
-    """Within the block a write that DynamoDB puts off is sent again after pauses, beyond botocore's own attempts.
+    """Retry the throttled writes of a block after pauses, beyond the usual attempts.
 
-    For work on many items: it can wait, where a web page's one write rather fails.
+    This is for work on many items, which can wait longer than a web page.
     """
     token = _waited_for.set((Conflict, Throttled))
     try:

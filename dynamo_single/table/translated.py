@@ -1,6 +1,6 @@
-"""Sentences that are English in messages, logs and on a terminal, and in a reader's language on a page.
+"""Sentences that are English in messages, logs and on a terminal, and translated on a page.
 
-A template is marked by ``gettext_noop``, so that ``makemessages`` finds it.
+Templates are marked with ``gettext_noop``, so that ``makemessages`` finds them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from msgspec import Struct
 
 
 class Sentence(Struct, frozen=True):
-    """A template of ``%(name)s`` and the values in it, which may be sentences themselves.
+    """A template with placeholders such as ``%(name)s``, and its values, which may be sentences.
 
-    A template ``has_words`` unless it only puts other things together.
+    A template that only joins its values has no words to translate (``has_words``).
     """
 
     template: str
@@ -22,27 +22,27 @@ class Sentence(Struct, frozen=True):
     has_words: bool = True
 
     def __str__(self) -> str:
-        """In English."""
+        """Return the sentence in English."""
         return self.template % self.values if self.values else self.template
 
     def translated(self) -> str:
-        """In the language that is active."""
+        """Return the sentence in the active language."""
         values = {name: each.translated() if isinstance(each, Sentence) else each for name, each in self.values.items()}
         template = gettext(self.template) if self.has_words else self.template
         return template % values if values else template
 
 
 def sentence(template: str, **values: object) -> Sentence:
-    """A sentence; the template goes through ``gettext_noop`` where it is written."""
+    """Return a sentence, whose template the caller marks with ``gettext_noop``."""
     return Sentence(template, values)
 
 
 def literal(text: str) -> Sentence:
-    """A text in no language of ours, as an error's own message."""
+    """Return a string that is not translated, such as the message of an error."""
     return Sentence("%(text)s", {"text": text}, has_words=False)
 
 
 def joined(found: list[Sentence], between: str = ", ") -> Sentence:
-    """Several sentences, one after the other."""
+    """Return several sentences as one."""
     template = between.join(f"%(part{number})s" for number in range(len(found)))
     return Sentence(template, {f"part{number}": each for number, each in enumerate(found)}, has_words=False)

@@ -1,7 +1,8 @@
-"""Sending one request, by the request path that the settings name, and what its failures mean.
+"""Send one request over the request path in the settings, and turn its failures into the app's errors.
 
-There is one client for each endpoint and process, made on first use. This module must not know models, plans or what a
-request asks for.
+Each process creates one client per endpoint on first use. While a library replaces AWS inside botocore, as moto's
+``mock_aws`` does, botocore sends the requests: moto responds in botocore's event ``before-send``. Its handler is always
+registered, and its attribute ``enabled`` is ``True`` while a test uses it. The module does not import moto.
 """
 
 from __future__ import annotations
@@ -51,11 +52,6 @@ else:
     credentials = LazyModule("dynamo_single.table.http.credentials")
 
 
-# Detect a library that replaces AWS inside botocore, as moto's ``mock_aws`` does. botocore then sends the requests.
-#
-# moto responds in botocore's event ``before-send``. Its handler is always registered, and its attribute ``enabled``
-# is ``True`` while a test uses it. This module must not import moto, and is independent of clients.
-
 _EVENT = "before-send"
 _AWS = ".amazonaws.com"
 
@@ -86,7 +82,7 @@ def answers_for(endpoint_url: str | None) -> bool:
     return is_active() and (endpoint_url is None or (urlsplit(endpoint_url).hostname or "").endswith(_AWS))
 
 
-#: What sending raises; ``explained()`` makes an error of ours of each.
+#: The exceptions of a request; ``explained()`` turns each into an error of the app.
 FAILURES = (ClientError, BotoCoreError, ResponseParserError)
 _CREDENTIALS = (
     NoCredentialsError,
@@ -95,19 +91,19 @@ _CREDENTIALS = (
     ProfileNotFound,
     SSOError,
     TokenRetrievalError,
-    # Of "aws login", which older releases of botocore do not know.
+    # For "aws login", which older releases of botocore do not support.
     getattr(botocore_errors, "LoginError", NoCredentialsError),
 )
 
 
 async def send(
-    settings: TableSettings, operation: str, params: Parameters, form: PageForm | None = None
+    settings: TableSettings, operation: str, params: Parameters, decoder: PageForm | None = None
 ) -> dict[str, object]:
-    """Send one request as it is, in as many attempts as the settings allow; raises botocore's errors: ``FAILURES``.
+    """Send one request in as many attempts as the settings allow, and return the content of its response.
 
-    It ends after ``TOTAL_TIMEOUT``, or with the ``deadlines.budget()`` that it is sent in. What came and is no answer
-    of DynamoDB is an error of ours, as ``answers.read()`` says. In an event loop other work goes on; botocore sends in
-    a thread.
+    The request ends after ``TOTAL_TIMEOUT`` or with the current ``deadlines.budget()``. Raise botocore's errors
+    (``FAILURES``), or an error of the app if the response is invalid or the budget is used up. botocore never blocks an
+    event loop, since it sends in a thread.
     """
     spent, begun = BUDGET.get(), monotonic()
     client = _clients.get(settings)
@@ -118,15 +114,15 @@ async def send(
             deadline = deadline_of(settings, spent)
         sender = client.direct if client.direct is not None and operation in OPERATIONS else client
         received = await sender.send(operation, params, deadline)
-        # What stands in for AWS in tests does not say of every operation what it consumed.
+        # A library that replaces AWS in tests does not return the capacity of every operation.
         capacity = settings.consumed_capacity and not client.is_stand_in
         return answers.read(
-            operation, params, received.status, received.headers, received.body, capacity=capacity, form=form
+            operation, params, received.status, received.headers, received.body, capacity=capacity, decoder=decoder
         )
     except (BudgetSpent, answers.NoAnswer) as error:
         raise _own(settings, operation, error) from error
     except NoCredentialsError:
-        # botocore remembers for the client's lifetime that it found none; a role may deliver them a moment later.
+        # botocore caches for the life of a client that there are none, but a role may provide them later.
         _clients.forget(settings)
         raise
     finally:
@@ -135,44 +131,44 @@ async def send(
 
 
 def _own(settings: TableSettings, operation: str, error: BudgetSpent | answers.NoAnswer) -> DynamoSingleError:
-    """The error of ours for what is neither botocore's nor DynamoDB's."""
+    """Return the app's error for an exception that is neither botocore's nor DynamoDB's."""
     if isinstance(error, BudgetSpent):
         return errors.budget_spent(settings, operation, str(error))
     return errors.no_answer(settings, operation, str(error))
 
 
 def code_of(error: BaseException) -> str:
-    """DynamoDB's code for a failure, or the error's class where DynamoDB gave none."""
+    """Return DynamoDB's code for a failure, or the name of the exception's class if there is no code."""
     if isinstance(error, ClientError):
         return str(error.response.get("Error", {}).get("Code", ""))
     return type(error).__name__
 
 
 def translate(error: BaseException, read: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
-    """Let DynamoDB's refusal say its items as ``read`` has them; a failure of another kind says none."""
+    """Replace an error response of DynamoDB by the result of ``read``; other errors have no response."""
     if isinstance(error, ClientError):
         response: Any = error.response
         response.update(read(response))
 
 
 def refusal(operation: str, code: str, message: str = "Injected by a test.", **answer: object) -> Exception:
-    """The exception that an interceptor raises to stand for DynamoDB's refusal with an error code."""
+    """Return the exception that an interceptor raises to simulate an error code of DynamoDB."""
     response: Any = {"Error": {"Code": code, "Message": message}, **answer}
     return ClientError(response, operation)
 
 
 def unreachable(settings: TableSettings) -> Exception:
-    """The exception that an interceptor raises to stand for an endpoint where nothing listens."""
+    """Return the exception that an interceptor raises to simulate an endpoint that does not accept connections."""
     return EndpointConnectionError(endpoint_url=settings.place)
 
 
 def unanswered(settings: TableSettings) -> Exception:
-    """The exception that an interceptor raises to stand for a request that was sent, and whose answer never came."""
+    """Return the exception that an interceptor raises to simulate a request that was sent and got no response."""
     return ReadTimeoutError(endpoint_url=settings.place)
 
 
 def explained(settings: TableSettings, operation: str, params: Parameters, error: Exception) -> DynamoSingleError:
-    """The error of ours that says what a failure of sending means, and which later one ended a write in doubt."""
+    """Return the app's error for a failed request; if its outcome is unknown, the error names the last failure too."""
     found, later = _explained(settings, operation, params, error), error.__cause__
     if isinstance(found, OutcomeUnknown) and isinstance(later, FAILURES) and str(later) != str(error):
         return OutcomeUnknown(f"{found} The last attempt failed too: {later}", code=found.code)
@@ -191,7 +187,7 @@ def _explained(settings: TableSettings, operation: str, params: Parameters, erro
         return errors.unsendable_credentials(settings, operation, str(error))
     if isinstance(error, _CREDENTIALS):
         return errors.without_credentials(settings, operation, str(error))
-    # Of the errors of a connection that was made, all but ReadTimeoutError derive from HTTPClientError.
+    # All errors of an established connection except ReadTimeoutError derive from HTTPClientError.
     if isinstance(error, (HTTPClientError, NotConnectedError)):
         if isinstance(error, ReadTimeoutError) or not isinstance(error, NotConnectedError):
             return errors.unanswered(settings, operation, str(error))
@@ -200,21 +196,21 @@ def _explained(settings: TableSettings, operation: str, params: Parameters, erro
 
 
 class _Client:
-    """What sends requests to one endpoint: the direct request path or botocore, each made when it is first needed."""
+    """The two request paths to one endpoint, direct and botocore's, each created on first use."""
 
     def __init__(self, settings: TableSettings, *, is_stand_in: bool) -> None:
         self._settings = settings
-        #: Whether it was made while a library stood in for AWS: then it sends by botocore, where that library answers.
+        #: Whether a library replaces AWS inside botocore, which then sends all requests.
         self.is_stand_in = is_stand_in
         self._lock = threading.Lock()
         self._session = credentials.new_session()
-        #: The client of the direct request path, once it is made.
+        #: The client of the direct request path; ``None`` until its first request.
         self.direct: DirectClient | None = None
         self._botocore: botocore_client.BotocoreClient | None = None
         self._is_direct = settings.transport == "direct" and not is_stand_in
 
     async def send(self, operation: str, params: Parameters, deadline: Deadline) -> HTTPResponse:
-        # Making a client reads files, and may ask for credentials.
+        # Creating a client reads files, and may request credentials.
         if self._is_direct and operation in OPERATIONS and (client := await flow.in_thread(self._make_direct)):
             return await client.send(operation, params, deadline)
         return await flow.in_thread(lambda: self._make_botocore().send(operation, params, deadline))
@@ -227,7 +223,7 @@ class _Client:
             return self.direct
 
     def _make_botocore(self) -> botocore_client.BotocoreClient:
-        with self._lock:  # making a client is slow and not thread safe
+        with self._lock:  # creating a client is slow and not thread-safe
             if self._botocore is None:
                 self._botocore = botocore_client.BotocoreClient(
                     self._settings, self._session, is_stand_in=self.is_stand_in
@@ -236,19 +232,19 @@ class _Client:
 
 
 class _Clients:
-    """The clients of this process: tables that are reached in the same way share one."""
+    """The clients of this process. Tables with the same endpoint and the same timeouts share one."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything, the lock too: a fork may have happened while another thread held it."""
+        """Drop the clients and the lock, which another thread may have held when the process forked."""
         self._lock = threading.Lock()
         self._clients: dict[TableSettings, _Client] = {}
         self._of_stand_ins: dict[TableSettings, _Client] = {}
 
     def get(self, settings: TableSettings) -> _Client:
-        # Without a library that could stand in for AWS, a comparison shows that there still is none.
+        # If no library can replace AWS, comparing the number of handlers is enough.
         is_stand_in = (len(BUILTIN_HANDLERS) != _known.of or bool(_known.found)) and is_active()
         way = _way(settings)
         clients = self._of_stand_ins if is_stand_in else self._clients
@@ -265,7 +261,7 @@ class _Clients:
 
 @lru_cache(maxsize=64)
 def _way(settings: TableSettings) -> TableSettings:
-    """What of the settings a client depends on: everything but the table itself."""
+    """Return the settings that a client depends on, without the table."""
     return TableSettings(
         alias="",
         table_name="",
@@ -280,5 +276,5 @@ def _way(settings: TableSettings) -> TableSettings:
 
 
 _clients = _Clients()
-# Sockets and locks do not survive a fork: two processes would read each other's answers.
+# Two processes that share a socket would read each other's responses.
 os.register_at_fork(after_in_child=_clients.reset)

@@ -72,10 +72,10 @@ def test_the_page_in_the_place_of_others_is_shown(
 ) -> None:
     """While DynamoDB cannot be reached."""
 
-    def fail(*args: object, **kwargs: object) -> Any:
+    async def fail(*args: object, **kwargs: object) -> Any:
         raise unreachable(get_table().settings)
 
-    monkeypatch.setattr(Table, "call", fail)
+    monkeypatch.setattr(Table, "_call", fail)
     answer = signed_in.goto("/admin/directory/company/")
     monkeypatch.undo()
     assert answer is not None

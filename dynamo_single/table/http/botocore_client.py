@@ -1,7 +1,7 @@
-"""Sending one request by botocore: whatever the direct request path does not send, or everything if a project says so.
+"""Send one request by botocore, if the direct request path does not support it or the settings choose botocore.
 
-Its answers are given as they came, since ``answers`` reads them; its retries are botocore's own. Refusals are read as
-the direct request path reads them.
+botocore retries the requests. Its responses are returned as they were received, since ``answers`` decodes them. Errors
+are decoded as on the direct request path.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from dynamo_single.table.http.credentials import ENVIRONMENT_CREDENTIALS, botoco
 from dynamo_single.table.http.retries import Doubt
 from dynamo_single.table.request import Parameters
 
-#: The key of an answer's status, headers and body in what botocore takes for its content.
+#: The key of the received response in the content that botocore sees.
 _RECEIVED = "dynamo_single"
 
 
 class _Parser:
-    """What botocore takes for a parser: refusals as it wants them, and answers as they came, for ``answers``."""
+    """A parser for botocore, which decodes error responses and keeps other responses as they were received."""
 
     def parse(self, response: Mapping[str, Any], shape: Any) -> dict[str, Any]:
         status, headers, body = response["status_code"], response["headers"], response["body"]
-        # botocore adds the number of its attempts, and what wraps its methods looks for all of this.
+        # botocore adds the number of its attempts. Libraries that wrap its methods read these members.
         received = HTTPResponse(status, headers, body)
         parsed = retries.response_of(received)
         if status >= HTTPStatus.MULTIPLE_CHOICES:
@@ -55,14 +55,14 @@ class _Parser:
 
 
 class _ParserFactory(ResponseParserFactory):
-    """Makes the parser of a client (botocore's component ``response_parser_factory``)."""
+    """Create the parser of a client (botocore's component ``response_parser_factory``)."""
 
     def create_parser(self, protocol_name: str) -> Any:
         return _Parser()
 
 
 class _Call:
-    """One request under way: by when it has to be answered, and whether it may have been carried out."""
+    """One running request: its deadline, and whether it may have been executed."""
 
     def __init__(self, operation: str, deadline: Deadline) -> None:
         self.deadline = deadline
@@ -71,23 +71,23 @@ class _Call:
 
 
 class _Current(local):
-    """The request that this thread sends."""
+    """The request that the current thread sends."""
 
     call: _Call | None = None
 
 
 class BotocoreClient:
-    """A botocore client, called by DynamoDB's own operation names.
+    """A botocore client whose operations have DynamoDB's names.
 
-    botocore bounds each piece of an answer and not the whole. So each request has a thread of its own, which is left to
-    itself at the deadline: it then begins no further attempt. At most ``MAX_POOL_CONNECTIONS`` are there at a time.
+    botocore limits the time of each read instead of the whole response. Each request therefore has a thread, which is
+    abandoned at the deadline and then begins no further attempt. There are at most ``MAX_POOL_CONNECTIONS`` threads.
     """
 
     def __init__(self, settings: TableSettings, session: Session, *, is_stand_in: bool = False) -> None:
-        # What stands in for AWS answers at AWS's own addresses alone. (The stubs do not know the option.)
+        # A library that replaces AWS responds at AWS's own addresses only. (The type stubs do not contain the option.)
         also: Any = {"ignore_configured_endpoint_urls": is_stand_in}
         config = Config(
-            parameter_validation=False,  # costs more than the rest of a request's preparation; the compiler is tested
+            parameter_validation=False,  # it takes longer than all other preparation
             connect_timeout=settings.connect_timeout,
             read_timeout=settings.read_timeout,
             max_pool_connections=settings.max_pool_connections,
@@ -116,8 +116,8 @@ class BotocoreClient:
         }
 
     def send(self, operation: str, params: Parameters, deadline: Deadline) -> HTTPResponse:
-        """Send a request; what it gives and raises is as of the direct request path."""
-        # botocore puts them into headers as they are; this raises for those that no header can hold.
+        """Send a request; return and raise as the direct request path does."""
+        # This raises an error for credentials that a header cannot contain, which botocore would send.
         self._credentials.current()
         call, answer = _Call(operation, deadline), Future[HTTPResponse]()
         try:
@@ -140,7 +140,7 @@ class BotocoreClient:
     def _send(
         self, place: Place, answer: Future[HTTPResponse], call: _Call, operation: str, params: Parameters
     ) -> None:
-        """Send a request in this thread, which is for it alone."""
+        """Send a request in its thread."""
         self._current.call = call
         try:
             with call.doubt:
@@ -153,7 +153,7 @@ class BotocoreClient:
             answer.set_result(received)
 
     def _before_attempt(self, **_: object) -> None:
-        """Begin no attempt after the deadline: nobody waits for it, and a write would come as a surprise."""
+        """Prevent an attempt after the deadline, when the caller has received an error."""
         if (call := self._current.call) is not None:
             call.deadline.within(0)
             call.is_sent = True

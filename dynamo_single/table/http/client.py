@@ -1,7 +1,7 @@
-"""A client for DynamoDB's operations: signs, sends, and sends again what may succeed then.
+"""A client for DynamoDB's operations: it signs requests, sends them, and retries failures that may be temporary.
 
-It does what a botocore client does for these operations and raises botocore's exceptions. Several threads and event
-loops may use one: what is sent, and sent again, is decided by the same code for both, and only the waiting differs.
+It replaces a botocore client for these operations and raises botocore's exceptions. Threads and event loops can share
+one.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from dynamo_single.table.http.retries import Doubt, Failure, RetryQuota, pause_a
 from dynamo_single.table.request import Parameters
 
 _TARGETS = {name: f"DynamoDB_20120810.{name}" for name in OPERATIONS}
-#: Codes by which AWS refuses a signature; where the clocks differ, their messages say so.
+#: The error codes for a rejected signature; it may be rejected because the clocks differ.
 _SKEWED = frozenset({"InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed"})
-#: Seconds between the clocks below which a signature is not refused for its time: AWS allows five minutes.
+#: AWS accepts signatures up to five minutes off; below this difference in seconds, the clock is not the reason.
 _SKEW = 240.0
-#: The errors of a connection before and after it carried the request, which botocore retries too.
+#: The errors of an attempt without a response, which botocore retries too.
 _UNANSWERED = (NotConnectedError, HTTPClientError)
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 
-#: Bytes are written as base64, as DynamoDB takes them.
+#: msgspec writes bytes as base64, as DynamoDB requires.
 _encode = msgspec.json.Encoder().encode
 
 
@@ -118,30 +118,27 @@ def _canonical(target: str) -> str:
     if target == "/":
         return "/\n"
     path, _, query = target.partition("?")
-    # As botocore signs it: the path is quoted once more, and the query is sorted.
+    # As botocore signs it: the path is quoted again, and the query is sorted.
     pairs = sorted(tuple(pair.partition("=")[::2]) for pair in query.split("&")) if query else []
     return f"{quote(normalize_url_path(path), safe='/~')}\n{'&'.join(map('='.join, pairs))}"
 
 
 class CredentialSource(Protocol):
-    """What gives the credentials of the moment."""
+    """The source of the current credentials."""
 
-    #: Has botocore renew those that are due; the object that it gives is another one once they are others. ``None`` if
-    #: they never change.
+    #: Let botocore renew credentials that are due, and return an object that changes with them. ``None`` if the
+    #: credentials never change.
     renewed: Callable[[], object] | None
 
     def current(self) -> Credentials | None:
-        """Those to sign with; ``None`` if there are none."""
+        """Return the credentials, or ``None`` if there are none."""
 
     def may_wait(self) -> bool:
-        """Whether ``current()`` may have to ask somebody first."""
+        """Return whether ``current()`` may send a request or start a process first."""
 
 
 class DirectClient:
-    """Sends operations to one endpoint.
-
-    ``credentials`` is asked for those to sign with, which are kept until botocore has others, as of a role.
-    """
+    """Send operations to one endpoint, with credentials that are kept until botocore renews them."""
 
     def __init__(
         self,
@@ -158,21 +155,22 @@ class DirectClient:
         self._signer = Signer(endpoint.authority, region, target=endpoint.target)
         self._first_line = f"POST {endpoint.target} HTTP/1.1\r\n"
         self._credentials = credentials
-        #: What botocore had when credentials were asked for, and the credentials.
+        #: The object of ``renewed()`` for which the credentials were read, and the credentials.
         self._held: tuple[object, Credentials | None] = (None, None)
         self._unchanging: Credentials | None = None
         self.max_attempts = max_attempts
         self.quota = RetryQuota()
         self._headers = {"content-type": "application/x-amz-json-1.0"}
         self._unsigned = f"user-agent: {user_agent}\r\naccept-encoding: identity\r\n"
-        #: Seconds by which the server's clock is ahead of ours, once a signature was refused for its time.
+        #: The seconds by which the server's clock is ahead, known after it rejected a signature.
         self._ahead = 0.0
 
     async def send(self, operation: str, params: Parameters, deadline: Deadline) -> HTTPResponse:
         """Send a request in at most ``max_attempts`` attempts, and return the response as it was received.
 
-        The deadline ends the current attempt, and no further one begins. Raise ``ClientError`` if DynamoDB rejects the
-        request, botocore's connection errors if there is no response, and ``NoAnswer`` if the last one is damaged.
+        The deadline ends the current attempt and prevents further ones. Raise ``ClientError`` if DynamoDB rejects the
+        request, botocore's connection errors if there is no response, and ``NoAnswer`` if the last one is
+        damaged.
         """
         body = _encode(params)
         pool = self._pool if flow.mode.depth else self._loop_pools.current()
@@ -216,15 +214,15 @@ class DirectClient:
         return held[1]
 
     def close(self) -> None:
-        """Close the connections that wait."""
+        """Close the idle connections."""
         self._pool.close()
         self._loop_pools.close()
 
     def request(self, operation: str, body: bytes, credentials: Credentials | None) -> bytes:
-        """A request as it is sent, signed for this moment."""
+        """Return the bytes of a signed request."""
         if credentials is None:
             raise NoCredentialsError
-        # The server compares with its own clock, which nobody moves for a test.
+        # The server compares the time with its own clock, which tests do not move.
         now = time.time() + self._ahead
         headers = self._signer.signed(body, {**self._headers, "x-amz-target": _TARGETS[operation]}, credentials, now)
         lines = "".join(starmap("{}: {}\r\n".format, headers.items()))
@@ -232,7 +230,7 @@ class DirectClient:
         return head.encode("latin-1") + body
 
     def sets_the_clock(self, failure: Failure, response: HTTPResponse) -> bool:
-        """Whether a signature was refused for its time, and the next one will be dated by the server's clock."""
+        """Return whether the signature was rejected because the clocks differ, and adopt the server's clock."""
         if failure.code not in _SKEWED:
             return False
         try:
@@ -253,7 +251,7 @@ class _Attempts:
     def __init__(self, client: DirectClient, operation: str, deadline: Deadline) -> None:
         self._sender, self._operation, self._deadline = client, operation, deadline
         self._number = 0
-        #: The units of the quota that the current attempt costs.
+        #: The units of the retry quota that the current attempt costs.
         self.spent = 0
         self.doubt = Doubt(operation)
 

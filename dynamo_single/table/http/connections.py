@@ -82,7 +82,7 @@ class ResponseParser:
 
     def __init__(self) -> None:
         self._headers: dict[bytes, bytes] = {}
-        #: Of several headers with one name, the last one counts.
+        #: If several headers have one name, the last one counts.
         self.on_header = self._headers.__setitem__
         self._body: list[bytes] = []
         self.on_body = self._body.append
@@ -99,16 +99,16 @@ class ResponseParser:
         Raise ``ValueError`` if it is not HTTP, is too long, ends early, or is followed by further bytes.
         """
         if not data:
-            raise ValueError("the answer ends before its end")
+            raise ValueError("the response is incomplete")
         self._size += len(data)
         if self._size > MAX_RESPONSE:
-            raise ValueError(f"the answer is longer than {MAX_RESPONSE} bytes")
+            raise ValueError(f"the response is longer than {MAX_RESPONSE} bytes")
         try:
             self._parser.feed_data(data)
         except HttpParserUpgrade as error:
-            raise ValueError("the answer changes the protocol") from error
+            raise ValueError("the response changes the protocol") from error
         except HttpParserError as error:
-            raise ValueError(f"the answer is not HTTP: {error}") from error
+            raise ValueError(f"the response is not HTTP: {error}") from error
         response, self._response = self._response, None
         return response
 
@@ -119,7 +119,7 @@ class ResponseParser:
     def on_message_begin(self) -> None:
         """Start a response; an interim response such as ``100 Continue`` may precede it."""
         if self._response is not None:
-            raise ValueError("bytes after the end of the answer")
+            raise ValueError("bytes after the end of the response")
         self._headers.clear()
         self._body.clear()
 
@@ -128,7 +128,7 @@ class ResponseParser:
         status = self._parser.get_status_code()
         if status == HTTPStatus.SWITCHING_PROTOCOLS:
             # httptools accepts it if the response does not name another protocol.
-            raise ValueError("the answer changes the protocol")
+            raise ValueError("the response changes the protocol")
         if status >= HTTPStatus.OK:
             headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in self._headers.items()}
             self._response = HTTPResponse(status, headers, b"".join(self._body))
@@ -219,7 +219,7 @@ class Connection:
             phase = EXCHANGING
             await stream.send(request, seconds)
             while response is None:
-                # Each read asks the deadline again, because a response may arrive byte by byte.
+                # Each read checks the deadline again, because a response may arrive byte by byte.
                 seconds = timeout if monotonic() < ample else deadline.within(timeout)
                 response = parser.feed(await stream.receive(seconds))
             return response, parser.keep_alive
@@ -259,7 +259,7 @@ class Places(SimpleQueue[Place]):
 class Pool:
     """At most ``size`` connections of this process's threads to one endpoint; the last one used is taken first.
 
-    If all are in use, a request waits for at most the read timeout, and not beyond its deadline.
+    If all are in use, a request waits for at most the read timeout, or until its deadline.
     """
 
     stream: ClassVar[type[Stream]] = Stream
@@ -307,7 +307,7 @@ class Pool:
                 connection = self._idle.pop()
             except IndexError:
                 return None
-            # The server sends nothing before it receives a request, except that it closes the connection.
+            # A server does not send anything before it receives a request, unless it closes the connection.
             if not connection.stream.is_readable:
                 return connection
             connection.close()

@@ -1,7 +1,8 @@
-"""Where a table's requests go and whose they are, as botocore finds it out: endpoint, certificates and credentials.
+"""Find the endpoint, certificates, and credentials of a table's requests, as botocore does.
 
-What this request path does not know how to do is botocore's: ``endpoint_of()`` then gives ``None``. Nothing here sends
-a request to DynamoDB; credentials may be asked of the machine's metadata service, and are renewed before they expire.
+``endpoint_of()`` returns ``None`` for endpoints that only botocore supports, such as one behind a proxy. The module
+does not send requests to DynamoDB. botocore may request credentials from the machine's metadata service, and renews
+them before they expire. All sessions of botocore share what is expensive to create.
 """
 
 from __future__ import annotations
@@ -35,19 +36,20 @@ if TYPE_CHECKING:
 #: With any of these a local endpoint gets the caller's credentials too, because it may check them.
 ENVIRONMENT_CREDENTIALS = {"AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"}
 
-#: Regions of the commercial partition, whose endpoints have one form: https://docs.aws.amazon.com/general/latest/gr/ddb.html
+#: Regions of the commercial partition, whose endpoints follow one pattern:
+#: https://docs.aws.amazon.com/general/latest/gr/ddb.html
 _REGION = re.compile(r"(?:af|ap|ca|eu|il|me|mx|sa|us)-[a-z]+-\d")
-#: What no header of HTTP can hold: control characters, such as line breaks, and letters beyond Latin-1.
+#: Characters that an HTTP header cannot contain: control characters, such as line breaks, and others beyond Latin-1.
 _UNSENDABLE = re.compile("[^\x20-\x7e\xa0-\xff]")
-#: The ports that a header leaves out.
+#: The ports that the header ``Host`` omits.
 _PORTS = {"http": 80, "https": 443}
 _PERCENT = re.compile("%[0-9A-Fa-f]{2}")
-#: Set in the environment or a profile, these make the endpoint another one than the region's own.
+#: Options of the environment or a profile that replace the endpoint of the region.
 _OTHER_ENDPOINTS = ("use_fips_endpoint", "use_dualstack_endpoint")
 
 
 def endpoint_of(settings: TableSettings, session: Session) -> Endpoint | None:
-    """The endpoint, or ``None`` where only botocore knows the way: a proxy, or an endpoint of its account's own."""
+    """Return the endpoint, or ``None`` if only botocore supports it: behind a proxy, or for one AWS account."""
     url = settings.endpoint_url or _regional(settings, session)
     if url is None:
         return None
@@ -69,7 +71,7 @@ def endpoint_of(settings: TableSettings, session: Session) -> Endpoint | None:
 
 
 def _parts(url: str) -> ParseResult:
-    """The parts of an address; raises ``ConfigurationError``, which does not repeat it, for one of no HTTP server."""
+    """Return the parts of a URL; raise ``ConfigurationError``, without the URL, if it is not one of an HTTP server."""
     try:
         parts = urlparse(url)
         _ = parts.port
@@ -84,13 +86,13 @@ def _parts(url: str) -> ParseResult:
 
 
 def shown_url(url: str) -> str:
-    """An address without what may be a secret: user, password and query."""
+    """Return a URL without user, password and query, which may be secret."""
     parts = urlparse(url)
     return urlunparse((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "", ""))
 
 
 def _authority(parts: ParseResult) -> str:
-    """What the header ``Host`` says, and what is signed: the host, and the port unless it is the scheme's own."""
+    """Return the header ``Host``, which is signed: the host, and the port unless it is the default of the scheme."""
     host = (parts.hostname or "").rstrip(".")
     if ":" in host:
         host = f"[{host.partition('%')[0]}]"
@@ -98,9 +100,9 @@ def _authority(parts: ParseResult) -> str:
 
 
 def _target(parts: ParseResult) -> str:
-    """The path and the query, with what HTTP does not allow there written as ``%``: by the rules of urllib3.
+    """Return the path and the query, percent-encoded by the rules of urllib3.
 
-    What follows a ``;`` in the last part of the path is left out, as botocore does.
+    As in botocore, parameters after a ``;`` in the last part of the path are omitted.
     """
     query = f"?{_quoted(parts.query, '?')}" if parts.query else ""
     return (_quoted(parts.path, "") or "/") + query
@@ -122,9 +124,9 @@ def _regional(settings: TableSettings, session: Session) -> str | None:
 
 
 def botocore_client(settings: TableSettings, session: Session, **options: Any) -> BaseClient:
-    """A client of botocore for the settings' endpoint, which knows no user of the address.
+    """Return a client of botocore for the endpoint, whose URL does not contain a user.
 
-    Raises ``ConfigurationError`` where the environment or the profile names an endpoint, or certificates, of no use.
+    Raise ``ConfigurationError`` if the environment or the profile contains an invalid endpoint or invalid certificates.
     """
     options["region_name"] = settings.region
     try:
@@ -142,7 +144,7 @@ def botocore_client(settings: TableSettings, session: Session, **options: Any) -
 
 
 def _is_plain(session: Session) -> bool:
-    """Whether nothing in the environment or the profile names another endpoint than the region's own."""
+    """Return whether neither the environment nor the profile replaces the endpoint of the region."""
     if any(session.get_config_variable(name) for name in _OTHER_ENDPOINTS):
         return False
     if any(name.startswith("AWS_ENDPOINT_URL") for name in os.environ):
@@ -153,23 +155,23 @@ def _is_plain(session: Session) -> bool:
 
 
 def _tls(session: Session) -> ssl.SSLContext:
-    """A context with the certificates that botocore would trust, and none older than TLS 1.2."""
+    """Return a context that trusts botocore's certificates and requires TLS 1.2."""
     context = ssl.create_default_context(cafile=bundle_of(session) or get_cert_path(True))
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 
 
 def bundle_of(session: Session) -> str | None:
-    """The file of certificates that the environment or the profile names, as botocore finds it.
+    """Return the file of certificates that the environment or the profile sets, in botocore's order.
 
-    Raises ``ConfigurationError`` for one that is missing, or holds none.
+    Raise ``ConfigurationError`` if the file is missing or does not contain certificates.
     """
     bundle = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")
     if not bundle:
         return None
     try:
         ssl.create_default_context(cafile=bundle)
-    except OSError as error:  # an SSLError is one
+    except OSError as error:  # also an SSLError
         raise ConfigurationError(
             f"The certificates {bundle!r} cannot be read: {error.strerror or error}. Correct the path in "
             "AWS_CA_BUNDLE, in ca_bundle of the AWS profile, or in REQUESTS_CA_BUNDLE."
@@ -178,7 +180,7 @@ def bundle_of(session: Session) -> str | None:
 
 
 class _Unchanging:
-    """Credentials that mean nothing."""
+    """Invented credentials for a local engine."""
 
     renewed: Callable[[], object] | None = None
 
@@ -190,11 +192,11 @@ class _Unchanging:
 
 
 class _Found:
-    """Credentials as botocore's chain has found them; ``None`` if it found none."""
+    """The credentials that botocore's chain has found, or ``None``."""
 
     def __init__(self, found: Any) -> None:
         self._found = found
-        # Those of a role, a process or a login expire; botocore renews them as they are asked for.
+        # Credentials of a role, a process or a login expire; botocore renews them when they are read.
         self._due: Callable[[], bool] | None = getattr(found, "refresh_needed", None)
         self.renewed: Callable[[], object] | None = None if self._due is None else found.get_frozen_credentials
 
@@ -212,7 +214,7 @@ class _Found:
 
 
 def unsendable(found: Credentials, method: str) -> UnsendableCredentials:
-    """The error of credentials that no header can hold: which of them, and where botocore found them."""
+    """Return the error of credentials that a header cannot contain, with their names and source."""
     names = ("access key", "secret access key", "session token")
     wrong = [name for name, part in zip(names, found, strict=True) if part and _UNSENDABLE.search(part)]
     variables = [f"AWS_{name.upper().replace(' ', '_')}" for name in wrong]
@@ -222,9 +224,9 @@ def unsendable(found: Credentials, method: str) -> UnsendableCredentials:
 
 
 def credentials_of(settings: TableSettings, session: Session) -> CredentialSource:
-    """What gives the credentials of the moment: the environment's, a profile's or a role's, by botocore's chain.
+    """Return the source of the credentials: botocore's chain, with the environment, a profile, or a role.
 
-    A local engine without any in the environment gets ones that mean nothing.
+    A local engine gets invented credentials if the environment does not set any.
     """
     if settings.is_local and not ENVIRONMENT_CREDENTIALS & os.environ.keys():
         return _Unchanging()
@@ -232,7 +234,7 @@ def credentials_of(settings: TableSettings, session: Session) -> CredentialSourc
 
 
 def direct_client(settings: TableSettings, session: Session) -> DirectClient | None:
-    """A client for the settings' endpoint, or ``None`` where only botocore knows the way."""
+    """Return a client for the endpoint, or ``None`` if only botocore supports it."""
     endpoint = endpoint_of(settings, session)
     if endpoint is None:
         return None
@@ -242,28 +244,28 @@ def direct_client(settings: TableSettings, session: Session) -> DirectClient | N
         credentials_of(settings, session),
         max_attempts=settings.max_attempts,
         pool_size=settings.max_pool_connections,
-        # It may have what the environment says of where this runs.
+        # The environment may add characters that a header cannot contain.
         user_agent=_UNSENDABLE.sub("-", session.user_agent()),
     )
 
 
 def new_session() -> Session:
-    """A session that has found nothing out yet, with botocore's handlers of its events.
+    """Return a new session with botocore's event handlers.
 
-    To register them takes far longer than the rest, so that every session has a copy of those of the first one.
+    Each session has a copy of one set of handlers, because registering them takes longer than everything else.
     """
     return Session(event_hooks=copy.copy(_handlers(len(BUILTIN_HANDLERS))), include_builtin_handlers=False)
 
 
 def new_client(session: Session, **options: Any) -> BaseClient:
-    """A botocore client for DynamoDB; what describes the service is read from its files once in a process."""
+    """Return a botocore client for DynamoDB; a process reads the description of the service once."""
     session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
     return session.create_client("dynamodb", **options)
 
 
 @lru_cache(maxsize=1)
 def _handlers(number: int) -> HierarchicalEmitter:
-    """All that there are: a library that stands in for AWS in tests adds one when it is imported."""
+    """Return botocore's handlers; a library that replaces AWS in tests changes their ``number`` when it is imported."""
     handlers = HierarchicalEmitter()
     Session(event_hooks=handlers)
     return handlers
@@ -271,5 +273,5 @@ def _handlers(number: int) -> HierarchicalEmitter:
 
 @lru_cache(maxsize=8)
 def _loader(data_path: str | None) -> Loader:
-    """What reads the files that describe services, and remembers them; ``AWS_DATA_PATH`` can name further folders."""
+    """Return the loader of service descriptions, with the additional folders in ``AWS_DATA_PATH``."""
     return create_loader(data_path)

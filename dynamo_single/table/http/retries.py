@@ -1,8 +1,12 @@
-"""Whether a request is sent again, and after which pause: the rules of the AWS SDKs' standard mode.
+"""Decide when a failed attempt is retried, and which error ends a request.
 
-https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html, with the figures of botocore for DynamoDB.
-A request is sent at most ``max_attempts`` times, and all requests of a client share a quota, so that a table in trouble
-is not sent a multiple of what it was sent before. Nothing here sends or waits.
+The rules follow the standard mode of the AWS SDKs, with botocore's numbers for DynamoDB: a request has at most
+``max_attempts`` attempts, and all requests of a client share a quota, which limits the load on a table in trouble.
+https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
+
+``Doubt`` decides for both request paths whether a failed request may have executed its write: after an HTTP status 500
+a write may have succeeded or failed, and so it may if a connection breaks after the request was sent.
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from dynamo_single.table.answers import ITEM
 from dynamo_single.table.http.connections import HTTPResponse
 from dynamo_single.table.request import only_reads
 
-#: Codes with which DynamoDB asks to slow down.
+#: The error codes for throttling.
 THROTTLING = frozenset(
     {
         "BandwidthLimitExceeded",
@@ -42,22 +46,22 @@ THROTTLING = frozenset(
     }
 )
 _TRANSIENT = frozenset({"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"})
-#: What a proxy, or DynamoDB itself, answers while something is wrong that may pass.
+#: The HTTP status codes of temporary failures of DynamoDB or a proxy.
 TRANSIENT_STATUS = frozenset({500, 502, 503, 504})
 _THROTTLING_STATUS = 429
 
-#: Seconds: the first pause is up to this long, each further one up to twice as long, none longer than the last.
+#: The longest first pause in seconds; the limit doubles with each attempt, up to ``_LONGEST_PAUSE``.
 _FIRST_PAUSE = 0.025
 _FIRST_PAUSE_THROTTLED = 1.0
 _LONGEST_PAUSE = 20.0
-#: Seconds that a server's ``x-amz-retry-after`` may add to the pause.
+#: The most seconds that the header ``x-amz-retry-after`` may add to a pause.
 _LONGEST_WISH = 5.0
 
 
 class Failure(Struct, frozen=True):
-    """What went wrong with one attempt: DynamoDB's code and the HTTP status, or 0 where no answer came.
+    """A failed attempt: DynamoDB's code and the HTTP status, which is 0 without a response.
 
-    ``retry_after`` is the pause that the server asks for, in seconds.
+    ``retry_after`` is the pause in seconds that the server requests.
     """
 
     code: str = ""
@@ -66,29 +70,29 @@ class Failure(Struct, frozen=True):
 
     @property
     def throttled(self) -> bool:
-        """Whether DynamoDB asks to slow down."""
+        """Return whether DynamoDB throttled the request."""
         return self.code in THROTTLING or self.status == _THROTTLING_STATUS
 
     @property
     def passing(self) -> bool:
-        """Whether another attempt may succeed."""
+        """Return whether another attempt may succeed."""
         return not self.status or self.throttled or self.code in _TRANSIENT or self.status in TRANSIENT_STATUS
 
 
 class RetryQuota:
-    """What all requests of one client may spend on further attempts: 500 units, earned back by what succeeds."""
+    """The units that all requests of one client share for retries: 500, regained by successful requests."""
 
     CAPACITY = 500
     COST = 14
     COST_THROTTLED = 5
 
     def __init__(self) -> None:
-        #: The units that are left.
+        #: The remaining units.
         self.left = self.CAPACITY
         self._lock = threading.Lock()
 
     def spend(self, failure: Failure) -> int:
-        """The units that another attempt costs, taken now; 0 if there are not enough left."""
+        """Subtract the units of another attempt, and return them; return 0 if too few are left."""
         cost = self.COST_THROTTLED if failure.throttled else self.COST
         with self._lock:
             if cost > self.left:
@@ -97,23 +101,19 @@ class RetryQuota:
             return cost
 
     def earn(self, spent: int) -> None:
-        """Give back what a request that succeeded had spent last, or one unit if it had spent nothing."""
+        """Add the units of the last retry of a successful request, or one unit if it had no retry."""
         with self._lock:
             self.left = min(self.CAPACITY, self.left + (spent or 1))
 
 
 def pause_after(failure: Failure, attempt: int) -> float:
-    """The seconds to wait after a failed attempt, of which the first is 1."""
+    """Return the seconds to wait after a failed attempt; the first attempt has the number 1."""
     first = _FIRST_PAUSE_THROTTLED if failure.throttled else _FIRST_PAUSE
     pause: float = random.random() * min(first * 2 ** (attempt - 1), _LONGEST_PAUSE)  # noqa: S311 - jitter is no secret
     if failure.retry_after is None:
         return pause
     return max(pause, min(failure.retry_after, _LONGEST_WISH + pause))
 
-
-# Turn a response by which DynamoDB rejects a request into botocore's ``ClientError`` or a failure to retry.
-#
-# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
 
 #: Milliseconds in a second, the unit of ``x-amz-retry-after``.
 _MILLISECONDS = 1000
@@ -193,18 +193,12 @@ def _code(answer: HTTPResponse, content: Mapping[str, object]) -> str:
     return code.split(":", 1)[0].rsplit("#", 1)[-1] if isinstance(code, str) else str(answer.status)
 
 
-# Decide whether a failed request may have executed its write: one rule for both request paths.
-#
-# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html: after an HTTP status 500 a
-# write may have succeeded or failed. The same holds if a connection breaks after the request was sent.
-
-
 class Doubt:
     """Record the first attempt of a request that may have executed the write; later failures do not undo it.
 
     All attempts run inside this context manager. It replaces an error that leaves the block with the error of the
-    recorded attempt, unless the write's own condition failed: the ``retried`` of that error tells the caller that an
-    earlier attempt may be the reason. Every transaction of the app has a token, so DynamoDB executes it once.
+    recorded attempt, unless the write's own condition failed: its ``retried`` indicates that an earlier attempt
+    may be the reason. Every transaction of the app has a token, so DynamoDB executes it once.
     """
 
     __slots__ = ("_error", "_operation")
@@ -238,7 +232,7 @@ class Doubt:
             self.settle(error)
 
     def settle(self, error: Exception) -> None:
-        """Raise the error of the recorded attempt in the place of the one that the request ended with, if it counts."""
+        """Raise the error of the recorded attempt instead of the last one, unless the write's condition failed."""
         doubt = self._error
         if doubt is not None and doubt is not error and not _is_of_condition(error):
             raise doubt from error

@@ -295,7 +295,7 @@ def test_requests_in_the_event_loop_are_refused() -> None:
     """A synchronous call in asynchronous code is Django's error; nothing is sent, and the loop is not held up."""
 
     async def ask(call: Callable[[], Any]) -> None:
-        with pytest.raises(SynchronousOnlyOperation, match="asynchronous twin"):
+        with pytest.raises(SynchronousOnlyOperation, match="asynchronous variant"):
             call()
 
     mike = person()

@@ -192,7 +192,7 @@ def test_a_cancelled_save_says_that_its_outcome_is_unknown() -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError) as caught:
                 await task
-        assert "may have been carried out" in caught.value.__notes__[0]
+        assert "may have been executed" in caught.value.__notes__[0]
         return made
 
     assert asyncio.run(ask())._state.adding

@@ -299,21 +299,21 @@ def test_no_more_shards_are_read_at_once_than_the_setting_says(
     declared = dict(settings.DYNAMO_SINGLE)
     settings.DYNAMO_SINGLE = {**declared, "default": {**declared["default"], "PARALLEL_READS": 4}}
     knowledge.schedule(LAYOUT)
-    original, four, lock = Table.send, threading.Barrier(4), threading.Lock()
+    original, four, lock = Table.ask, threading.Barrier(4), threading.Lock()
     under_way: set[int] = set()
     counts: list[int] = []
 
-    def send(self: Table, request: Any, form: Any = None) -> Any:
+    async def ask(self: Table, request: Any, decoder: Any = None) -> Any:
         with lock:
             under_way.add(threading.get_ident())
             counts.append(len(under_way))
         four.wait(timeout=30)
         try:
-            return original(self, request, form)
+            return await original(self, request, decoder)
         finally:
             with lock:
                 under_way.discard(threading.get_ident())
 
-    monkeypatch.setattr(Table, "send", send)
+    monkeypatch.setattr(Table, "ask", ask)
     assert len(Visit.objects.order_by("at")) == 40
     assert (len(counts), max(counts)) == (8, 4)

@@ -365,7 +365,7 @@ def test_an_update_whose_answer_was_lost_can_be_repeated(table: Table) -> None:
     """The second save finds its own values and is content."""
     company = Company.objects.create(company_id="c1", name="Acme")
     company.name = "Beta"
-    with lose_answer(table, "UpdateItem"), pytest.raises(EndpointUnreachable, match="it may have been carried out"):
+    with lose_answer(table, "UpdateItem"), pytest.raises(EndpointUnreachable, match="it may have been executed"):
         company.save(update_fields=["name"])
     company.save()
     assert Company.objects.get(pk="c1").name == "Beta"

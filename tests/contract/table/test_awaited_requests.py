@@ -123,7 +123,7 @@ def test_a_cancelled_write_says_that_its_outcome_is_unknown(caplog: pytest.LogCa
             error = asyncio.run(cancelled(PUT, came))
         released.set()
     (told,) = error.__notes__
-    assert "PutItem on 'single-table' was cancelled while it was under way" in told
+    assert "PutItem on 'single-table' was cancelled while it was running" in told
     assert [record.getMessage() for record in caplog.records] == [told]
     assert [(request.operation, request.error) for request in sent] == [("PutItem", "CancelledError")]
 

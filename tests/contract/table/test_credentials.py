@@ -57,16 +57,16 @@ def test_what_lacks_is_said_with_the_ways_to_give_it(transport: Transport) -> No
     """It is no refusal of AWS, which was not asked."""
     assert refused(transport, AWS) == (
         "There are no credentials for AWS eu-west-1, so GetItem on 'orders' was not sent. Give the machine a role, or "
-        "set the environment variable AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. If a local engine "
-        "is meant, give its address in DYNAMO_SINGLE['default']['ENDPOINT_URL']. (Unable to locate credentials)"
+        "set the environment variable AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. To use a local "
+        "engine, set its address in DYNAMO_SINGLE['default']['ENDPOINT_URL']. (Unable to locate credentials)"
     )
 
 
 @pytest.mark.parametrize(
     ("settings", "way_out"),
     [
-        (ELSEWHERE, "An engine of your own that checks none takes any text for the last two."),
-        (HERE, "An engine on this machine needs none as long as the environment names none."),
+        (ELSEWHERE, "If your own engine does not check them, set the last two to any text."),
+        (HERE, "An engine on this machine does not need any, unless the environment sets some."),
     ],
     ids=["elsewhere", "here"],
 )

@@ -70,7 +70,7 @@ def assert_reported(request: Request, error: object) -> None:
     """A write is in doubt, and a read has a plain error."""
     assert isinstance(error, DynamoSingleError), error
     assert isinstance(error, OutcomeUnknown) == (request is PUT), error
-    assert ("may have been carried out" in str(error)) == (request is PUT)
+    assert ("may have been executed" in str(error)) == (request is PUT)
 
 
 @lost

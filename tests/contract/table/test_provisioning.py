@@ -221,7 +221,7 @@ def test_without_an_engine_the_commands_say_so(command: str) -> None:
     settings = {"default": f"dynamodb://127.0.0.1:{free_port()}/single-table?max_attempts=1"}
     with (
         override_settings(DYNAMO_SINGLE=settings),
-        pytest.raises(CommandError, match=r"Nothing answers at .*`manage\.py dynamo_local`"),
+        pytest.raises(CommandError, match=r"No server answers at .*`manage\.py dynamo_local`"),
     ):
         run(command)
 

@@ -254,7 +254,7 @@ def test_nothing_listening_names_the_endpoint_and_the_command(engine: object) ->
         error = refused(get_table(), "GetItem", Key=KEY)
     assert isinstance(error, exceptions.EndpointUnreachable)
     assert str(error).startswith(
-        f"Nothing answers at http://127.0.0.1:{port}, so GetItem was not sent. Start the local engine with "
+        f"No server answers at http://127.0.0.1:{port}, so GetItem was not sent. Start the local engine with "
         "`manage.py dynamo_local`, or correct the endpoint in DYNAMO_SINGLE['default']."
     )
 
@@ -277,7 +277,7 @@ def test_another_kind_of_server_is_recognised(web_server: int, capfd: pytest.Cap
     with override_settings(DYNAMO_SINGLE={"default": url}):
         error = refused(get_table(), "GetItem", Key=KEY)
     assert isinstance(error, exceptions.EndpointUnreachable)
-    assert f"What answers at http://127.0.0.1:{web_server} is not DynamoDB" in str(error)
+    assert f"The server at http://127.0.0.1:{web_server} is not DynamoDB" in str(error)
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_an_event_loop_is_not_held_up() -> None:
     async def ask() -> None:
         list(each_in_order(str, range(3), at_once=lambda: 2))
 
-    with pytest.raises(SynchronousOnlyOperation, match="asynchronous twin"):
+    with pytest.raises(SynchronousOnlyOperation, match="asynchronous variant"):
         asyncio.run(ask())
 
 

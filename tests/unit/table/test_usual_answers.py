@@ -78,7 +78,7 @@ def page_of(params: dict[str, str], operation: str, body: bytes) -> object:
     """What a page is read as by a form: its items, and its other members."""
     head = {"content-type": answers.CONTENT_TYPE + "0"}
     form = PageForm(dict[str, dict[str, str]], is_raw=False)
-    answer = answers.read(operation, params, 200, head, body, form=form)
+    answer = answers.read(operation, params, 200, head, body, decoder=form)
     return (answer.typed, answer) if isinstance(answer, TypedAnswer) else answer
 
 
