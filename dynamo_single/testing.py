@@ -193,7 +193,7 @@ def expire_items() -> int:
 
 
 def _is_of_tests(table: Table) -> bool:
-    return redirects.is_stand_in(table.settings) or redirects.is_own(table.settings)
+    return redirects.is_stand_in(table.settings) or redirects.is_test_engine(table.settings)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from dynamo_single.backend.compiler import WRITES
 from dynamo_single.conf import sql_transactions
 from dynamo_single.exceptions import NotRolledBack
-from dynamo_single.table.redirects import INTERCEPTING
+from dynamo_single.table.redirects import INTERCEPTORS
 from dynamo_single.table.request import Parameters
 
 logger = logging.getLogger("dynamo_single.sql")
@@ -58,10 +58,10 @@ def install() -> None:
 
 def _watch(connection: Any, *, begins: bool) -> None:
     watching = connection.__dict__.get("_dynamodb_watch")
-    INTERCEPTING.set(tuple(each for each in INTERCEPTING.get() if each is not watching))
+    INTERCEPTORS.set(tuple(each for each in INTERCEPTORS.get() if each is not watching))
     if begins:
         connection._dynamodb_watch = partial(_note, connection, get_ident())
-        INTERCEPTING.set((*INTERCEPTING.get(), connection._dynamodb_watch))
+        INTERCEPTORS.set((*INTERCEPTORS.get(), connection._dynamodb_watch))
 
 
 def _note(connection: Any, thread: int, operation: str, params: Parameters) -> None:

@@ -272,7 +272,7 @@ class Store(Struct, frozen=True):
         chunks = ([*keys[start : start + size], *beside] for start in range(0, len(keys), size))
         asked = ({"Keys": list(map(item_key, chunk)), "ConsistentRead": True} for chunk in chunks)
         requests = (Request("BatchGetItem", {"RequestItems": {table.name: each}}) for each in asked)
-        async with aclosing(batches.get_batches(table, requests, batches.Wanted(None))) as answers:
+        async with aclosing(batches.get_batches(table, requests, batches.RemainingItems(None))) as answers:
             async for items in answers:
                 yield {key_of(item): item for item in items}
 

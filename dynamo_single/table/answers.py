@@ -128,7 +128,7 @@ _BINARY, _BEGINNING = (b'"B"', b'"BS"'), b'"B'
 _decode = msgspec.json.Decoder().decode
 
 
-class PageForm:
+class ResponseDecoder:
     """Decode the items of a Query or Scan, or with ``batch`` of a BatchGetItem, into a type that msgspec supports.
 
     ``is_raw`` means that the type does not decode binary values. A page that contains one is then returned as a plain
@@ -165,7 +165,7 @@ class PageForm:
         return members
 
 
-class TypedAnswer(dict[str, Any]):
+class TypedResponse(dict[str, Any]):
     """A response with decoded items in ``typed``, a list or, for a batch, a list for each table.
 
     The dict itself contains the other members.
@@ -179,22 +179,22 @@ class TypedAnswer(dict[str, Any]):
         self._member = member
         self._untyped = untyped
 
-    def of_items(self, typed: Any, members: dict[str, Any], untyped: Callable[[], dict[str, Any]]) -> TypedAnswer:
+    def of_items(self, typed: Any, members: dict[str, Any], untyped: Callable[[], dict[str, Any]]) -> TypedResponse:
         """Return a response with other items and members."""
-        return TypedAnswer({**members, self._member: typed}, self._member, untyped)
+        return TypedResponse({**members, self._member: typed}, self._member, untyped)
 
     def as_plain(self) -> Mapping[str, object]:
         """Return the response as a plain mapping, which decodes the items again when they are read."""
         return _Plain(self, self._member, self._untyped)
 
 
-def untyped(answer: Mapping[str, object]) -> Mapping[str, Any]:
+def plain_response(answer: Mapping[str, object]) -> Mapping[str, Any]:
     """Return a response with its items as dicts of attribute values, however it was decoded."""
-    return answer.as_plain() if isinstance(answer, TypedAnswer) else answer
+    return answer.as_plain() if isinstance(answer, TypedResponse) else answer
 
 
 class _Plain(Mapping[str, Any]):
-    def __init__(self, answer: TypedAnswer, member: str, untyped: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, answer: TypedResponse, member: str, untyped: Callable[[], dict[str, Any]]) -> None:
         self._answer, self._member, self._untyped = answer, member, untyped
         self._items: Any = None
 
@@ -248,11 +248,11 @@ _SHOWN = 60
 DAMAGED = "its checksum does not match"
 
 
-class NoAnswer(Exception):
+class InvalidResponse(Exception):
     """A response is not DynamoDB's response to the request; the text contains the reason, as the end of a sentence."""
 
 
-class Members(Struct, frozen=True):
+class ResponseShape(Struct, frozen=True):
     """The members of an operation's response. ``capacity`` is the type of ``ConsumedCapacity``, if there is one."""
 
     required: Mapping[str, Shape] = field(default_factory=dict)
@@ -267,39 +267,41 @@ class Members(Struct, frozen=True):
             yield "ConsumedCapacity", self.capacity
 
 
-_WRITTEN = Members(optional={"Attributes": ITEM}, capacity=CAPACITY)
-_FOUND = Members(
+_WRITTEN = ResponseShape(optional={"Attributes": ITEM}, capacity=CAPACITY)
+_FOUND = ResponseShape(
     required={"Count": COUNT, "ScannedCount": COUNT},
     optional={"Items": ListOf(ITEM), "LastEvaluatedKey": ITEM},
     capacity=CAPACITY,
 )
 _TABLE = Record({"TableName": TEXT, "TableStatus": TEXT})
-_CHANGED_TABLE = Members({"TableDescription": _TABLE})
+_CHANGED_TABLE = ResponseShape({"TableDescription": _TABLE})
 _KEYS = Record({"Keys": ListOf(ITEM)})
 _WRITE = Record(optional={"PutRequest": Record({"Item": ITEM}), "DeleteRequest": Record({"Key": ITEM})})
 
 #: The operations that the app sends, from the sections "Response Syntax" of the AWS API reference.
-OPERATIONS: Mapping[str, Members] = MappingProxyType(
+OPERATIONS: Mapping[str, ResponseShape] = MappingProxyType(
     {
-        "BatchGetItem": Members(
+        "BatchGetItem": ResponseShape(
             {"Responses": MapOf(ListOf(ITEM)), "UnprocessedKeys": MapOf(_KEYS)}, capacity=ListOf(CAPACITY)
         ),
-        "BatchWriteItem": Members({"UnprocessedItems": MapOf(ListOf(_WRITE))}, capacity=ListOf(CAPACITY)),
+        "BatchWriteItem": ResponseShape({"UnprocessedItems": MapOf(ListOf(_WRITE))}, capacity=ListOf(CAPACITY)),
         "CreateTable": _CHANGED_TABLE,
         "DeleteItem": _WRITTEN,
         "DeleteTable": _CHANGED_TABLE,
-        "DescribeTable": Members({"Table": _TABLE}),
-        "DescribeTimeToLive": Members({"TimeToLiveDescription": Record({"TimeToLiveStatus": TEXT})}),
-        "GetItem": Members(optional={"Item": ITEM}, capacity=CAPACITY),
-        "ListTables": Members({"TableNames": ListOf(TEXT)}, optional={"LastEvaluatedTableName": TEXT}),
+        "DescribeTable": ResponseShape({"Table": _TABLE}),
+        "DescribeTimeToLive": ResponseShape({"TimeToLiveDescription": Record({"TimeToLiveStatus": TEXT})}),
+        "GetItem": ResponseShape(optional={"Item": ITEM}, capacity=CAPACITY),
+        "ListTables": ResponseShape({"TableNames": ListOf(TEXT)}, optional={"LastEvaluatedTableName": TEXT}),
         "PutItem": _WRITTEN,
         "Query": _FOUND,
         "Scan": _FOUND,
-        "TransactGetItems": Members({"Responses": ListOf(Record(optional={"Item": ITEM}))}, capacity=ListOf(CAPACITY)),
-        "TransactWriteItems": Members(capacity=ListOf(CAPACITY)),
+        "TransactGetItems": ResponseShape(
+            {"Responses": ListOf(Record(optional={"Item": ITEM}))}, capacity=ListOf(CAPACITY)
+        ),
+        "TransactWriteItems": ResponseShape(capacity=ListOf(CAPACITY)),
         "UpdateItem": _WRITTEN,
         "UpdateTable": _CHANGED_TABLE,
-        "UpdateTimeToLive": Members({"TimeToLiveSpecification": RECORD}),
+        "UpdateTimeToLive": ResponseShape({"TimeToLiveSpecification": RECORD}),
     }
 )
 
@@ -317,33 +319,33 @@ def read(
     body: bytes,
     *,
     capacity: bool = True,
-    decoder: PageForm | None = None,
+    decoder: ResponseDecoder | None = None,
 ) -> dict[str, object]:
-    """Return the content of a successful response, with binary values as bytes; raise ``NoAnswer`` if it is
+    """Return the content of a successful response, with binary values as bytes; raise ``InvalidResponse`` if it is
     invalid.
 
     ``headers`` has names in lower case. With ``capacity``, the response must contain ``ConsumedCapacity``, which
-    distinguishes it from an empty response of another server. Return a ``TypedAnswer`` if there is
+    distinguishes it from an empty response of another server. Return a ``TypedResponse`` if there is
     a ``decoder`` and the page matches it.
     """
     _check_head(status, headers, body)
     if decoder is None:
-        answer = _usual(operation, params, body) if capacity and operation in _USUAL else None
+        answer = _usual_response(operation, params, body) if capacity and operation in _USUAL else None
         return _content(operation, params, body, capacity=capacity) if answer is None else answer
     found = decoder.decoded(body)
     if found is None:
         return _content(operation, params, body, capacity=capacity)
     if capacity and _is_usual_page(operation, found, decoder):
-        return TypedAnswer(found, decoder.member, partial(_content, operation, params, body, capacity=capacity))
+        return TypedResponse(found, decoder.member, partial(_content, operation, params, body, capacity=capacity))
     typed = found.pop(decoder.member)
     # Among the other members, only keys can contain binary values.
     _check_members(operation, found, body, capacity=capacity, binary=True, apart_from=decoder.member)
     found[decoder.member] = typed
     _check_asked_for(operation, params, found, body)
-    return TypedAnswer(found, decoder.member, partial(_content, operation, params, body, capacity=capacity))
+    return TypedResponse(found, decoder.member, partial(_content, operation, params, body, capacity=capacity))
 
 
-def _usual(operation: str, params: Parameters, body: bytes) -> dict[str, object] | None:
+def _usual_response(operation: str, params: Parameters, body: bytes) -> dict[str, object] | None:
     """Return the content of a usual response: capacity and one member of the right type, without binary values.
 
     Return ``None`` for every other response. ``_content()`` then applies the rules and words the errors.
@@ -364,7 +366,7 @@ def _usual(operation: str, params: Parameters, body: bytes) -> dict[str, object]
     return None if member not in answer and params.get("ReturnValues") == "ALL_NEW" else answer
 
 
-def _is_usual_page(operation: str, found: Mapping[str, Any], decoder: PageForm) -> bool:
+def _is_usual_page(operation: str, found: Mapping[str, Any], decoder: ResponseDecoder) -> bool:
     """Return whether a decoded page has valid counts and is the last one, so that no other member needs a check."""
     if operation not in _PAGED or "LastEvaluatedKey" in found:
         return False
@@ -382,9 +384,9 @@ def _content(operation: str, params: Parameters, body: bytes, *, capacity: bool)
     try:
         answer = _decode(body)
     except (ValueError, RecursionError):
-        raise NoAnswer(f"{_shown(body)} is not complete JSON") from None
+        raise InvalidResponse(f"{_shown(body)} is not complete JSON") from None
     if type(answer) is not dict:
-        raise NoAnswer(f"{_shown(body)} is not a JSON object")
+        raise InvalidResponse(f"{_shown(body)} is not a JSON object")
     if operation in OPERATIONS:
         # Decoding walks through the whole response, so it is skipped if there is no binary value.
         _check_members(operation, answer, body, capacity=capacity, binary=holds_binary(body))
@@ -393,43 +395,45 @@ def _content(operation: str, params: Parameters, body: bytes, *, capacity: bool)
 
 
 def _check_asked_for(operation: str, params: Mapping[str, object], answer: Mapping[str, object], body: bytes) -> None:
-    if name := _asked_for(operation, params, answer):
-        raise NoAnswer(_lacking(operation, name, body))
+    if name := _missing_member(operation, params, answer):
+        raise InvalidResponse(_missing_sentence(operation, name, body))
 
 
 def _check_members(
     operation: str, answer: dict[str, object], body: bytes, *, capacity: bool, binary: bool, apart_from: str = ""
 ) -> None:
-    """Raise ``NoAnswer`` if a member is missing or has a wrong type; with ``binary``, decode binary values."""
+    """Raise ``InvalidResponse`` if a member is missing or has a wrong type; with ``binary``, decode binary values."""
     members = OPERATIONS[operation]
     for name, shape in members.all(capacity=capacity):
         if name in answer:
             answer[name] = _member(operation, name, shape, answer[name], binary=binary)
         elif name != apart_from and (name in members.required or name == "ConsumedCapacity"):
-            raise NoAnswer(_lacking(operation, name, body))
+            raise InvalidResponse(_missing_sentence(operation, name, body))
 
 
 def _check_head(status: int, headers: Mapping[str, str], body: bytes) -> None:
     if status != HTTPStatus.OK:
-        raise NoAnswer(f"its HTTP status is {status}")
+        raise InvalidResponse(f"its HTTP status is {status}")
     kind = headers.get("content-type")
     if kind is None or not kind.lower().startswith(CONTENT_TYPE):
-        raise NoAnswer(f"its content type is {kind!r}, and DynamoDB's is {CONTENT_TYPE + '0'!r}")
+        raise InvalidResponse(f"its content type is {kind!r}, and DynamoDB's is {CONTENT_TYPE + '0'!r}")
     length = headers.get("content-length")
     if length is not None and length.isdecimal() and int(length) != len(body):
-        raise NoAnswer(f"{len(body)} of its {length} bytes arrived")
+        raise InvalidResponse(f"{len(body)} of its {length} bytes arrived")
 
 
 def _member(operation: str, name: str, shape: Shape, value: object, *, binary: bool) -> object:
     if not shape.fits(value):
-        raise NoAnswer(f"{name} in a response to {operation} cannot be {_shown(json.dumps(value).encode())}")
+        raise InvalidResponse(f"{name} in a response to {operation} cannot be {_shown(json.dumps(value).encode())}")
     try:
         return shape.decoded(value) if binary else value
     except (AttributeError, TypeError, ValueError):
-        raise NoAnswer(f"{name} in its response to {operation} contains a binary value that is not base64") from None
+        raise InvalidResponse(
+            f"{name} in its response to {operation} contains a binary value that is not base64"
+        ) from None
 
 
-def _asked_for(operation: str, params: Parameters, answer: Mapping[str, Any]) -> str:
+def _missing_member(operation: str, params: Parameters, answer: Mapping[str, Any]) -> str:
     """Return the member that the parameters request and that is missing or incomplete, or an empty string."""
     if operation in {"Query", "Scan"} and params.get("Select") != "COUNT":
         return "" if "Items" in answer and len(answer["Items"]) == answer["Count"] else "Items, as many as Count"
@@ -443,7 +447,7 @@ def _asked_for(operation: str, params: Parameters, answer: Mapping[str, Any]) ->
     return ""
 
 
-def _lacking(operation: str, what: str, body: bytes) -> str:
+def _missing_sentence(operation: str, what: str, body: bytes) -> str:
     advice = ""
     if what == "ConsumedCapacity":
         advice = "; if the endpoint never returns the consumed capacity, set CONSUMED_CAPACITY to False"

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from dynamo_single.exceptions import DynamoSingleError, Throttled
 from dynamo_single.table import flow
-from dynamo_single.table.answers import PageForm
+from dynamo_single.table.answers import ResponseDecoder
 from dynamo_single.table.redirects import SentRequest, listening
 from dynamo_single.table.request import MAX_BATCH_KEYS, READS, NewItem, Request
 from dynamo_single.table.table import Table
@@ -34,7 +34,7 @@ BATCH_ATTEMPTS = 8
 LONGEST_PAUSE = 2.0
 
 
-class Wanted:
+class RemainingItems:
     """The number of items that a query still needs, which limits how many requests are sent in advance."""
 
     def __init__(self, number: int | None) -> None:
@@ -51,35 +51,35 @@ class Wanted:
         return flow.MAX_THREADS if self.left is None else -(-self.left // MAX_BATCH_KEYS)
 
 
-def most_at_once(table: Table) -> int:
+def max_parallel_reads(table: Table) -> int:
     """Return how many reads of one query may run in parallel: at most ``PARALLEL_READS``, 8, and the connections."""
     return min(flow.MAX_THREADS, table.settings.max_pool_connections, table.settings.parallel_reads)
 
 
-def get_batches(table: Table, requests: Iterable[Request], wanted: Wanted) -> AsyncGenerator[list[Item], None]:
+def get_batches(table: Table, requests: Iterable[Request], wanted: RemainingItems) -> AsyncGenerator[list[Item], None]:
     """Yield the items of each request, in the order of the requests; DynamoDB does not order the items of one.
 
-    Up to ``most_at_once()`` requests run in parallel, fewer if the number of wanted items needs fewer.
+    Up to ``max_parallel_reads()`` requests run in parallel, fewer if the number of wanted items needs fewer.
     """
-    most = most_at_once(table)
+    most = max_parallel_reads(table)
     return flow.in_order(partial(get_batch, table), requests, at_once=lambda: min(most, wanted.batches))
 
 
 async def get_batch(table: Table, request: Request) -> list[Item]:
     """Return the items of one request, and retry unprocessed keys after random pauses that grow."""
-    answers = await _answers(table, None, request)
+    answers = await _responses(table, None, request)
     return [item for answer in answers for item in answer["Responses"].get(table.name, ())]
 
 
-def get_answers(
-    table: Table, requests: Iterable[Request], wanted: Wanted, decoder: PageForm | None
+def get_responses(
+    table: Table, requests: Iterable[Request], wanted: RemainingItems, decoder: ResponseDecoder | None
 ) -> AsyncGenerator[list[dict[str, Any]], None]:
     """Yield the responses of each request, with items decoded by ``decoder``; otherwise as ``get_batches()``."""
-    most = most_at_once(table)
-    return flow.in_order(partial(_answers, table, decoder), requests, at_once=lambda: min(most, wanted.batches))
+    most = max_parallel_reads(table)
+    return flow.in_order(partial(_responses, table, decoder), requests, at_once=lambda: min(most, wanted.batches))
 
 
-async def _answers(table: Table, decoder: PageForm | None, request: Request) -> list[dict[str, Any]]:
+async def _responses(table: Table, decoder: ResponseDecoder | None, request: Request) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for attempt in range(BATCH_ATTEMPTS):
         if attempt:
@@ -94,14 +94,14 @@ async def _answers(table: Table, decoder: PageForm | None, request: Request) -> 
     raise _left_out(f"{missing} keys of a BatchGetItem unread", "read")
 
 
-class Rest(Struct, frozen=True):
+class UnprocessedWrites(Struct, frozen=True):
     """The writes of a batch that may not have been executed, and the error."""
 
     writes: Sequence[Write]
     error: DynamoSingleError
 
 
-async def write_batch(table: Table, writes: Sequence[Write], *, patient: bool = False) -> Rest | None:
+async def write_batch(table: Table, writes: Sequence[Write], *, patient: bool = False) -> UnprocessedWrites | None:
     """Send up to 25 writes without conditions as one BatchWriteItem, and retry unprocessed ones after growing pauses.
 
     With ``patient``, also retry if DynamoDB throttles the whole request, beyond the usual attempts. Return the writes
@@ -115,16 +115,18 @@ async def write_batch(table: Table, writes: Sequence[Write], *, patient: bool = 
             answer = await table.ask(Request("BatchWriteItem", {"RequestItems": {table.name: writes}}))
         except Throttled as error:
             if not patient:
-                return Rest(writes, error)
+                return UnprocessedWrites(writes, error)
             slow_down = error
             continue
         except DynamoSingleError as error:
-            return Rest(writes, error)
+            return UnprocessedWrites(writes, error)
         left = (answer.get("UnprocessedItems") or {}).get(table.name)
         if not left:
             return None
         writes, slow_down = left, None
-    return Rest(writes, slow_down or _left_out(f"{len(writes)} writes of a BatchWriteItem undone", "write"))
+    return UnprocessedWrites(
+        writes, slow_down or _left_out(f"{len(writes)} writes of a BatchWriteItem undone", "write")
+    )
 
 
 def _left_out(what: str, capacity: str) -> Throttled:

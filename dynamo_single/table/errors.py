@@ -128,7 +128,7 @@ class Refusal(Struct, frozen=True):
             )
         if self.code == "InternalServerError" and not only_reads(self.operation):
             # AWS: "Error handling with DynamoDB", HTTP status 500: a write may have succeeded or failed.
-            return _without_outcome(
+            return _unknown_outcome(
                 self.operation,
                 f"DynamoDB failed while it executed {self.operation} on {table!r} ({self.code}: {self.message})",
                 code=self.code,
@@ -142,7 +142,7 @@ class Refusal(Struct, frozen=True):
         if self.code.isdigit() or self.code in {"", "Unknown"}:
             # DynamoDB always names its errors; a bare HTTP status comes from another server.
             status = self.answer.get("ResponseMetadata", {}).get("HTTPStatusCode", self.code)
-            return no_answer(self.settings, self.operation, f"its HTTP status is {status}")
+            return invalid_response(self.settings, self.operation, f"its HTTP status is {status}")
         return None
 
     def _plain(self) -> DynamoSingleError:
@@ -253,14 +253,14 @@ def budget_spent(settings: TableSettings, operation: str, bound: str) -> Endpoin
     )
 
 
-def unanswered(settings: TableSettings, operation: str, cause: str) -> EndpointUnreachable:
+def no_response(settings: TableSettings, operation: str, cause: str) -> EndpointUnreachable:
     """Return the error of a request that was sent and got no response."""
-    return _without_outcome(operation, f"{settings.place} accepted {operation} and did not answer ({cause})")
+    return _unknown_outcome(operation, f"{settings.place} accepted {operation} and did not answer ({cause})")
 
 
-def no_answer(settings: TableSettings, operation: str, sign: str) -> EndpointUnreachable:
+def invalid_response(settings: TableSettings, operation: str, sign: str) -> EndpointUnreachable:
     """Return the error of a response that is damaged or not from DynamoDB."""
-    return _without_outcome(
+    return _unknown_outcome(
         operation,
         f"The server at {settings.place} is not DynamoDB, or its response to {operation} was damaged: {sign}",
         f" If this happens again, correct the endpoint in DYNAMO_SINGLE[{settings.alias!r}], or start an engine there "
@@ -276,7 +276,7 @@ def cancelled(settings: TableSettings, operation: str) -> str:
     )
 
 
-def _without_outcome(operation: str, what: str, advice: str = "", *, code: str = "") -> EndpointUnreachable:
+def _unknown_outcome(operation: str, what: str, advice: str = "", *, code: str = "") -> EndpointUnreachable:
     if only_reads(operation):
         return EndpointUnreachable(f"{what}. Nothing was read; try again.{advice}")
     return OutcomeUnknown(
@@ -284,7 +284,7 @@ def _without_outcome(operation: str, what: str, advice: str = "", *, code: str =
     )
 
 
-def without_credentials(settings: TableSettings, operation: str, cause: str) -> AccessDenied:
+def missing_credentials(settings: TableSettings, operation: str, cause: str) -> AccessDenied:
     """Return the error of a request that was not sent, because botocore found no credentials."""
     if settings.endpoint_url is None:
         local = f"To use a local engine, set its address in DYNAMO_SINGLE[{settings.alias!r}]['ENDPOINT_URL']."

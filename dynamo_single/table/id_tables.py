@@ -3,7 +3,7 @@
 All code above the table uses ``pk`` and ``sk``. The ``pk`` of a record is its identifier, and the prefix of the
 identifier determines its ``sk``, so the ``id`` of a record is the identifier alone. The ``id`` of any other item is its
 ``pk`` and ``sk``, joined. Each pair has a different ``id``. The mapping registers the prefixes of records with
-``tell_of()``. The module does not send requests.
+``register_records()``. The module does not send requests.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnexpectedItem
 from dynamo_single.table import masking
-from dynamo_single.table.answers import TypedAnswer
+from dynamo_single.table.answers import TypedResponse
 from dynamo_single.table.masking import escape, unescape
 from dynamo_single.table.names import ID, MIGRATIONS, PARTITION_KEY, SORT_KEY
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, Item, Parameters, StoredValue
@@ -49,19 +49,19 @@ def _none() -> Sequence[tuple[str, str]]:
 _declared: Callable[[], Sequence[tuple[str, str]]] = _none
 
 
-def tell_of(declared: Callable[[], Sequence[tuple[str, str]]]) -> None:
+def register_records(declared: Callable[[], Sequence[tuple[str, str]]]) -> None:
     """Register a function that returns the prefixes of records; the mapping calls this when it is imported."""
     global _declared
     _declared = declared
 
 
-def joined(partition: str, sort: str) -> str:
+def id_of_pair(partition: str, sort: str) -> str:
     """Return the ``id`` of an item: the identifier of a record, or ``pk`` and ``sk``, joined.
 
     Raise ``InvalidValue`` if it is longer than DynamoDB's limit.
     """
     identifier = unescape(partition)
-    if sort == _sort_of(identifier) and not _is_joined(identifier) and escape(identifier) == partition:
+    if sort == _sort_of(identifier) and not _is_pair(identifier) and escape(identifier) == partition:
         return identifier
     found = f"{_beginning(partition)}{_BETWEEN}{sort}"
     if len(found.encode()) > PARTITION_KEY_LIMIT:
@@ -72,13 +72,13 @@ def joined(partition: str, sort: str) -> str:
     return found
 
 
-def parted(identifier: str) -> tuple[str, str]:
-    """Return ``pk`` and ``sk`` for an ``id``; raise ``UnexpectedItem`` if ``joined()`` cannot return it."""
-    if not _is_joined(identifier):
+def pair_of_id(identifier: str) -> tuple[str, str]:
+    """Return ``pk`` and ``sk`` for an ``id``; raise ``UnexpectedItem`` if ``id_of_pair()`` cannot return it."""
+    if not _is_pair(identifier):
         return record_key(identifier)
     beginning, _, sort = identifier[len(_MARK) :].partition(_BETWEEN)
     partition = beginning.replace("~1", _BETWEEN).replace("~0", "~")
-    if joined(partition, sort) != identifier:
+    if id_of_pair(partition, sort) != identifier:
         raise UnexpectedItem(
             f"The item {_shown(partition, sort)!r} has an id that begins with {_MARK!r} and has {_BETWEEN!r} in it, as "
             "those of items that are no records, and is none of them. Something else wrote it: give it another id."
@@ -101,7 +101,7 @@ def record_key(identifier: str) -> tuple[str, str]:
 
 def key_of(item: Mapping[str, Any]) -> tuple[str, str]:
     """Return ``pk`` and ``sk`` of an item or key, of either kind of table; empty strings if it has neither."""
-    found = read(item) if PARTITION_KEY not in item else item
+    found = with_pair(item) if PARTITION_KEY not in item else item
     return found.get(PARTITION_KEY, {}).get("S", ""), found.get(SORT_KEY, {}).get("S", "")
 
 
@@ -120,7 +120,7 @@ def written_keys(operation: str, params: Parameters) -> Iterator[tuple[str, str,
                     yield table, *key_of(action.get("Key") or action["Item"])
 
 
-def _is_joined(text: str) -> bool:
+def _is_pair(text: str) -> bool:
     return text.startswith(_MARK) and _BETWEEN in text
 
 
@@ -142,12 +142,12 @@ def _sort_of(identifier: str) -> str:
     return f"#{prefix.upper()}"
 
 
-def stored(item: Item) -> Item:
+def with_id(item: Item) -> Item:
     """Return an item or a key as it is stored; without ``pk``, it already is."""
     if PARTITION_KEY not in item or SORT_KEY not in item:
         return item
     partition, sort = item[PARTITION_KEY]["S"], item[SORT_KEY]["S"]
-    identifier = {"S": joined(partition, sort)}
+    identifier = {"S": id_of_pair(partition, sort)}
     if item.get(ID, identifier) != identifier:
         raise InvalidValue(
             f"{_shown(*record_key(item[ID].get('S', '')))!r} cannot be the id of an item in a table whose KEY is 'id': "
@@ -157,20 +157,20 @@ def stored(item: Item) -> Item:
     return {ID: identifier, **{name: value for name, value in item.items() if name not in _PAIR}}
 
 
-def read(item: Item) -> Item:
+def with_pair(item: Item) -> Item:
     """Return a stored item or key with ``pk`` and ``sk``, unless it was read without its key."""
     if ID not in item:
         return item
     identifier = item[ID]["S"]
-    partition, sort = parted(identifier)
+    partition, sort = pair_of_id(identifier)
     # An item of another system may have an attribute with the name of a key attribute.
     found: dict[str, StoredValue] = {**item, PARTITION_KEY: {"S": partition}, SORT_KEY: {"S": sort}}
-    if _is_joined(identifier):
+    if _is_pair(identifier):
         del found[ID]
     return found
 
 
-def asked(operation: str, params: Parameters) -> tuple[str, Parameters]:
+def translated_request(operation: str, params: Parameters) -> tuple[str, Parameters]:
     """Return a request for such a table; raise ``NotSupported`` for a Query of a partition, which it does not have."""
     if operation in ("BatchGetItem", "BatchWriteItem"):
         of_tables: Mapping[str, Any] = params["RequestItems"]
@@ -180,7 +180,7 @@ def asked(operation: str, params: Parameters) -> tuple[str, Parameters]:
         actions = [{kind: _one(entry) for kind, entry in action.items()} for action in params["TransactItems"]]
         return operation, {**params, "TransactItems": actions}
     if operation == "Query" and "IndexName" not in params:
-        return "Scan", _own_partition(params)
+        return "Scan", _scan_of_migrations(params)
     return operation, _one(params)
 
 
@@ -189,12 +189,12 @@ def _one(params: Parameters) -> dict[str, Any]:
     found: dict[str, Any] = dict(params)
     for name in ("Key", "Item", "ExclusiveStartKey"):
         if name in found:
-            found[name] = stored(found[name])
+            found[name] = with_id(found[name])
     return _named(found)
 
 
 def _batch(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {**_named(dict(entry)), "Keys": [stored(key) for key in entry["Keys"]]}
+    return {**_named(dict(entry)), "Keys": [with_id(key) for key in entry["Keys"]]}
 
 
 def _writes(entries: list[dict[str, Any]]) -> list[dict[str, object]]:
@@ -251,7 +251,7 @@ def _compared(text: str, params: Parameters) -> Parameters:
     return {"ExpressionAttributeValues": values} if values else {}
 
 
-def _own_partition(params: Parameters) -> Parameters:
+def _scan_of_migrations(params: Parameters) -> Parameters:
     """Return a Query of the partition of migrations as a Scan; other partitions contain at most one item."""
     found = _PARTITION.fullmatch(params.get("KeyConditionExpression", ""))
     values = params.get("ExpressionAttributeValues", {})
@@ -271,21 +271,21 @@ def _own_partition(params: Parameters) -> Parameters:
     }
 
 
-def answered(operation: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+def translated_response(operation: str, answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return a response or an error response with ``pk`` and ``sk`` in its items."""
-    if isinstance(answer, TypedAnswer):
+    if isinstance(answer, TypedResponse):
         return _typed(operation, answer)
     found = dict(answer)
     for name in ("Attributes", "Item", "LastEvaluatedKey"):
         if found.get(name):
-            found[name] = read(found[name])
+            found[name] = with_pair(found[name])
     if "Items" in found:
-        found["Items"] = [read(item) for item in found["Items"]]
+        found["Items"] = [with_pair(item) for item in found["Items"]]
     if "Responses" in found:
         found["Responses"] = _responses(operation, found["Responses"])
     if found.get("UnprocessedKeys"):
         found["UnprocessedKeys"] = {
-            name: {**entry, "Keys": [read(key) for key in entry["Keys"]]}
+            name: {**entry, "Keys": [with_pair(key) for key in entry["Keys"]]}
             for name, entry in found["UnprocessedKeys"].items()
         }
     if found.get("UnprocessedItems"):
@@ -300,16 +300,16 @@ def answered(operation: str, answer: Mapping[str, Any]) -> dict[str, Any]:
 
 def _responses(operation: str, responses: Any) -> Any:
     if operation == "BatchGetItem":
-        return {name: [read(item) for item in items] for name, items in responses.items()}
+        return {name: [with_pair(item) for item in items] for name, items in responses.items()}
     return [_unwritten(each) for each in responses]
 
 
 def _unwritten(entry: Mapping[str, Any]) -> Parameters:
     """Return an entry of a response with ``pk`` and ``sk`` in its item or key."""
-    return {name: read(value) if name in ("Item", "Key") and value else value for name, value in entry.items()}
+    return {name: with_pair(value) if name in ("Item", "Key") and value else value for name, value in entry.items()}
 
 
-class _NoRecord(Exception):
+class _NotRecord(Exception):
     """A page contains an item that is not a record, whose ``id`` is not one of its attributes."""
 
 
@@ -320,14 +320,16 @@ class _Identified(Struct, rename={"identifier": ID}):
 _identified = msgspec.json.Decoder(_Identified).decode
 
 
-def _typed(operation: str, answer: TypedAnswer) -> dict[str, Any]:
+def _typed(operation: str, answer: TypedResponse) -> dict[str, Any]:
     """Return a page of decoded items; as dicts if one of them is not a record."""
     given = answer.typed
     try:
         typed = {each: _with_keys(given[each]) for each in given} if isinstance(given, dict) else _with_keys(given)
-    except _NoRecord:
-        return answered(operation, answer.as_plain())
-    return answer.of_items(typed, answered(operation, dict(answer)), partial(answered, operation, answer.as_plain()))
+    except _NotRecord:
+        return translated_response(operation, answer.as_plain())
+    return answer.of_items(
+        typed, translated_response(operation, dict(answer)), partial(translated_response, operation, answer.as_plain())
+    )
 
 
 def _with_keys(items: list[object]) -> list[object]:
@@ -339,9 +341,9 @@ def _with_key(item: msgspec.Raw) -> msgspec.Raw:
     identifier = _identified(item).identifier
     if identifier is None:
         return item
-    if _is_joined(identifier["S"]):
-        raise _NoRecord
-    partition, sort = parted(identifier["S"])
+    if _is_pair(identifier["S"]):
+        raise _NotRecord
+    partition, sort = pair_of_id(identifier["S"])
     key = msgspec.json.encode({PARTITION_KEY: {"S": partition}, SORT_KEY: {"S": sort}})
     # If two members have one name, the last one counts.
     return msgspec.Raw(bytes(item)[:-1] + b"," + key[1:])

@@ -24,11 +24,11 @@ Call = Callable[[str, Parameters], Response]
 _WHOLE = frozenset({"GetItem", "BatchGetItem", "TransactGetItems"})
 
 
-def _nothing(item: Item) -> bool:
+def _hide_nothing(item: Item) -> bool:
     return False
 
 
-def _shown(operation: str, answer: Response, is_hidden: Callable[[Item], bool]) -> Response:
+def _visible(operation: str, answer: Response, is_hidden: Callable[[Item], bool]) -> Response:
     """Return a response without hidden items."""
     if operation == "BatchGetItem":
         found = {name: [each for each in items if not is_hidden(each)] for name, items in answer["Responses"].items()}
@@ -48,7 +48,7 @@ class _PynamodbClient:
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self.is_hidden: Callable[[Item], bool] = _nothing
+        self.is_hidden: Callable[[Item], bool] = _hide_nothing
 
     def _make_api_call(self, operation: str, params: Parameters) -> dict[str, object]:
         asked = [params, *params.get("RequestItems", {}).values()] if operation in READS else []
@@ -58,7 +58,7 @@ class _PynamodbClient:
                 "Leave it out; values() and values_list() of a queryset pick attributes."
             )
         answer = self._call(operation, params)
-        return _shown(operation, answer, self.is_hidden) if operation in _WHOLE else answer
+        return _visible(operation, answer, self.is_hidden) if operation in _WHOLE else answer
 
 
 class _PynamodbConnection(Connection):

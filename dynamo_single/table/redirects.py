@@ -123,7 +123,7 @@ def watch() -> None:
 
 def refuse_others(settings: TableSettings, operation: str, params: Parameters) -> None:
     """Raise ``AccessOutsideTest`` unless the table is a test table or on an engine that the tests run."""
-    if is_stand_in(settings) or is_own(settings) or settings.endpoint_url in engines.running:
+    if is_stand_in(settings) or is_test_engine(settings) or settings.endpoint_url in engines.running:
         return
     started = "this process was started by a test run" if state.is_child else "pytest runs without the plugin"
     raise AccessOutsideTest(
@@ -145,12 +145,12 @@ def is_stand_in(settings: TableSettings) -> bool:
     return Place.of(settings) in state.stand_ins.values()
 
 
-def is_own(settings: TableSettings) -> bool:
+def is_test_engine(settings: TableSettings) -> bool:
     """Return whether the table is on an engine that a test runs itself."""
     return settings.endpoint_url is not None and state.engines[settings.endpoint_url] > 0
 
 
-def put_in(stand_ins: Mapping[TableSettings, TableSettings]) -> None:
+def set_test_tables(stand_ins: Mapping[TableSettings, TableSettings]) -> None:
     """From now on the second table of each pair stands in for the first, here and in processes started from here."""
     state.stand_ins = {Place.of(declared): Place.of(found) for declared, found in stand_ins.items()}
     publish()
@@ -191,8 +191,8 @@ class SentRequest(Struct, frozen=True):
 Listener = Callable[[SentRequest], object]
 
 #: The listeners and the interceptors of the current context.
-HEARD: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
-INTERCEPTING: ContextVar[tuple[Interceptor, ...]] = ContextVar("interceptors", default=())
+LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
+INTERCEPTORS: ContextVar[tuple[Interceptor, ...]] = ContextVar("interceptors", default=())
 
 
 @contextmanager
@@ -209,22 +209,22 @@ def capture_requests() -> Iterator[list[SentRequest]]:
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
     """Call ``listener`` with each request of the block after its response; several threads may call it in parallel."""
-    token = HEARD.set((*HEARD.get(), listener))
+    token = LISTENERS.set((*LISTENERS.get(), listener))
     try:
         yield
     finally:
-        HEARD.reset(token)
+        LISTENERS.reset(token)
 
 
 def listen(listener: Listener) -> None:
     """Call ``listener`` with each request of this context, until ``unlisten()``."""
     unlisten(listener)
-    HEARD.set((*HEARD.get(), listener))
+    LISTENERS.set((*LISTENERS.get(), listener))
 
 
 def unlisten(listener: Listener) -> None:
     """Remove a listener of ``listen()``, if it is there."""
-    HEARD.set(tuple(each for each in HEARD.get() if each != listener))
+    LISTENERS.set(tuple(each for each in LISTENERS.get() if each != listener))
 
 
 @contextmanager
@@ -233,23 +233,25 @@ def intercept(interceptor: Interceptor) -> Iterator[None]:
 
     The innermost interceptor is called first. If it returns ``None``, the next one is called, or the request is sent.
     """
-    token = INTERCEPTING.set((*INTERCEPTING.get(), interceptor))
+    token = INTERCEPTORS.set((*INTERCEPTORS.get(), interceptor))
     try:
         yield
     finally:
-        INTERCEPTING.reset(token)
+        INTERCEPTORS.reset(token)
 
 
-def tell(operation: str, params: Parameters, response: Mapping[str, object] | None, seconds: float, error: str) -> None:
+def notify_listeners(
+    operation: str, params: Parameters, response: Mapping[str, object] | None, seconds: float, error: str
+) -> None:
     """Call each listener with a request that has a response or failed."""
     sent = SentRequest(operation, params, response, seconds, _consumed(response), error)
-    for listener in HEARD.get():
+    for listener in LISTENERS.get():
         listener(sent)
 
 
 def intercepted(operation: str, params: Parameters) -> dict[str, object] | None:
     """Return the response of an interceptor, the innermost first; ``None`` if the request has to be sent."""
-    for interceptor in reversed(INTERCEPTING.get()):
+    for interceptor in reversed(INTERCEPTORS.get()):
         if (answer := interceptor(operation, params)) is not None:
             return answer
     return None

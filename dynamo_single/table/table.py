@@ -22,9 +22,9 @@ from django.utils.asyncio import async_unsafe
 from dynamo_single.conf import TableSettings, table_settings
 from dynamo_single.exceptions import Conflict, TableUnavailable, Throttled
 from dynamo_single.table import deadlines, errors, flow, id_tables, redirects, transport
-from dynamo_single.table.answers import PageForm, untyped
+from dynamo_single.table.answers import ResponseDecoder, plain_response
 from dynamo_single.table.pynamodb import PynamodbTable
-from dynamo_single.table.redirects import HEARD, INTERCEPTING
+from dynamo_single.table.redirects import INTERCEPTORS, LISTENERS
 from dynamo_single.table.request import READS, Parameters, Request, Response
 
 logger = logging.getLogger("dynamo_single.requests")
@@ -60,7 +60,7 @@ class Table:
         """The table's name."""
         return self.settings.table_name
 
-    def send(self, request: Request, decoder: PageForm | None = None) -> dict[str, Any]:
+    def send(self, request: Request, decoder: ResponseDecoder | None = None) -> dict[str, Any]:
         """Send one request and return its response; raise an error of the app for every failure.
 
         With a ``decoder``, return a ``TypedResponse`` if the page matches it. The error's cause is botocore's error.
@@ -86,7 +86,7 @@ class Table:
                 return
             request = Request(request.operation, {**request.params, "ExclusiveStartKey": start})
 
-    async def ask(self, request: Request, decoder: PageForm | None = None) -> Response:
+    async def ask(self, request: Request, decoder: ResponseDecoder | None = None) -> Response:
         """Send one request from a coroutine, as ``send()`` does.
 
         If the task is cancelled, the outcome of a write is unknown. A note of its ``CancelledError`` and a warning in
@@ -98,7 +98,7 @@ class Table:
         try:
             return await self._call(operation, params, decoder)
         except transport.FAILURES as error:
-            raise transport.explained(self.settings, operation, params, error) from error
+            raise transport.error_for(self.settings, operation, params, error) from error
         except CancelledError as error:
             if operation not in READS:
                 told = errors.cancelled(self.settings, operation)
@@ -117,7 +117,7 @@ class Table:
                 await pause_after(attempt)
         return await self.ask(request)
 
-    def call(self, operation: str, params: Parameters, decoder: PageForm | None = None) -> Response:
+    def call(self, operation: str, params: Parameters, decoder: ResponseDecoder | None = None) -> Response:
         """Send one request, and raise botocore's errors unchanged.
 
         Every request includes ``ReturnConsumedCapacity``, because ``answers.read()`` recognizes DynamoDB's responses by
@@ -125,22 +125,22 @@ class Table:
         """
         return flow.run(self._call(operation, params, decoder))
 
-    async def _call(self, operation: str, params: Parameters, decoder: PageForm | None) -> Response:
+    async def _call(self, operation: str, params: Parameters, decoder: ResponseDecoder | None) -> Response:
         if flow.mode.depth and _get_running_loop() is not None:
             _refuse_in_event_loop()
         if operation in _CONSUMING and params.get("ReturnConsumedCapacity") not in {"TOTAL", "INDEXES"}:
             params = {**params, "ReturnConsumedCapacity": "TOTAL"}
-        if HEARD.get() or INTERCEPTING.get() or redirects.state.guard is not None:
+        if LISTENERS.get() or INTERCEPTORS.get() or redirects.state.guard is not None:
             return await self._watched(operation, params, decoder)
         return await transport.send(self.settings, operation, params, decoder)
 
-    async def _watched(self, operation: str, params: Parameters, decoder: PageForm | None) -> Response:
+    async def _watched(self, operation: str, params: Parameters, decoder: ResponseDecoder | None) -> Response:
         """Send a request with listeners, interceptors, or the guard of a test run."""
         started = time.perf_counter()
         response: dict[str, Any] | None = None
         failure = ""
         try:
-            if INTERCEPTING.get() or redirects.state.guard is not None:
+            if INTERCEPTORS.get() or redirects.state.guard is not None:
                 # Interceptors may send requests themselves, or wait.
                 response = await flow.local(partial(self._tested, operation, params))
             if response is None:
@@ -149,16 +149,16 @@ class Table:
             failure = transport.code_of(error)
             raise
         finally:
-            if HEARD.get():
-                heard = None if response is None else untyped(response)
-                redirects.tell(operation, params, heard, time.perf_counter() - started, failure)
+            if LISTENERS.get():
+                heard = None if response is None else plain_response(response)
+                redirects.notify_listeners(operation, params, heard, time.perf_counter() - started, failure)
         return response
 
     def _tested(self, operation: str, params: Parameters) -> dict[str, object] | None:
         """Return the response of an interceptor, or ``None`` if the request may be sent."""
-        answer = redirects.intercepted(operation, params) if INTERCEPTING.get() else None
+        answer = redirects.intercepted(operation, params) if INTERCEPTORS.get() else None
         # A library that replaces AWS does not let any request leave the process.
-        guard = None if transport.answers_for(self.settings.endpoint_url) else redirects.state.guard
+        guard = None if transport.is_endpoint_replaced(self.settings.endpoint_url) else redirects.state.guard
         if answer is None and guard is not None:
             guard(self.settings, operation, params)
         return answer
@@ -170,14 +170,14 @@ class SingleKeyTable(Table):
     Listeners receive the request as it is sent.
     """
 
-    async def _call(self, operation: str, params: Parameters, decoder: PageForm | None) -> Response:
-        sent, translated = id_tables.asked(operation, params)
+    async def _call(self, operation: str, params: Parameters, decoder: ResponseDecoder | None) -> Response:
+        sent, translated = id_tables.translated_request(operation, params)
         try:
             answer = await super()._call(sent, translated, decoder)
         except transport.FAILURES as error:
-            transport.translate(error, partial(id_tables.answered, operation))
+            transport.translate(error, partial(id_tables.translated_response, operation))
             raise
-        return id_tables.answered(operation, answer)
+        return id_tables.translated_response(operation, answer)
 
 
 @async_unsafe(
@@ -202,7 +202,7 @@ def get_table(alias: str = "default") -> Table:
 
 def use_test_tables(stand_ins: Mapping[TableSettings, TableSettings]) -> None:
     """Make ``get_table()`` return the second table of each pair instead of the first."""
-    redirects.put_in(stand_ins)
+    redirects.set_test_tables(stand_ins)
     _tables.clear()
 
 

@@ -38,7 +38,7 @@ from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import DynamoSingleError, OutcomeUnknown, RequestFailed
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table import answers, errors, flow
-from dynamo_single.table.answers import PageForm
+from dynamo_single.table.answers import ResponseDecoder
 from dynamo_single.table.deadlines import BUDGET, USUAL, BudgetSpent, Deadline, deadline_of, total_reason
 from dynamo_single.table.http import OPERATIONS, UnsendableCredentials
 from dynamo_single.table.request import Parameters
@@ -56,33 +56,33 @@ _EVENT = "before-send"
 _AWS = ".amazonaws.com"
 
 
-class _Known(Struct):
+class _Handlers(Struct):
     """The handlers that can respond instead of AWS, and the number of handlers when they were collected."""
 
     of: int = 0
     found: tuple[Callable[..., object], ...] = ()
 
 
-_known = _Known()
+_handlers = _Handlers()
 
 
-def is_active() -> bool:
+def is_aws_replaced() -> bool:
     """Return whether a handler currently responds instead of AWS; handlers that only observe requests do not count."""
-    if _known.of != len(BUILTIN_HANDLERS):
-        _known.of = len(BUILTIN_HANDLERS)
+    if _handlers.of != len(BUILTIN_HANDLERS):
+        _handlers.of = len(BUILTIN_HANDLERS)
         events = [(each[0], each[1]) for each in BUILTIN_HANDLERS]
-        _known.found = tuple(
+        _handlers.found = tuple(
             handler for event, handler in events if event.startswith(_EVENT) and hasattr(handler, "enabled")
         )
-    return any(getattr(handler, "enabled", False) is True for handler in _known.found)
+    return any(getattr(handler, "enabled", False) is True for handler in _handlers.found)
 
 
-def answers_for(endpoint_url: str | None) -> bool:
+def is_endpoint_replaced(endpoint_url: str | None) -> bool:
     """Return whether a handler responds to requests to an endpoint: it does for endpoints of AWS only."""
-    return is_active() and (endpoint_url is None or (urlsplit(endpoint_url).hostname or "").endswith(_AWS))
+    return is_aws_replaced() and (endpoint_url is None or (urlsplit(endpoint_url).hostname or "").endswith(_AWS))
 
 
-#: The exceptions of a request; ``explained()`` turns each into an error of the app.
+#: The exceptions of a request; ``error_for()`` turns each into an error of the app.
 FAILURES = (ClientError, BotoCoreError, ResponseParserError)
 _CREDENTIALS = (
     NoCredentialsError,
@@ -97,7 +97,7 @@ _CREDENTIALS = (
 
 
 async def send(
-    settings: TableSettings, operation: str, params: Parameters, decoder: PageForm | None = None
+    settings: TableSettings, operation: str, params: Parameters, decoder: ResponseDecoder | None = None
 ) -> dict[str, object]:
     """Send one request in as many attempts as the settings allow, and return the content of its response.
 
@@ -119,8 +119,8 @@ async def send(
         return answers.read(
             operation, params, received.status, received.headers, received.body, capacity=capacity, decoder=decoder
         )
-    except (BudgetSpent, answers.NoAnswer) as error:
-        raise _own(settings, operation, error) from error
+    except (BudgetSpent, answers.InvalidResponse) as error:
+        raise _app_error(settings, operation, error) from error
     except NoCredentialsError:
         # botocore caches for the life of a client that there are none, but a role may provide them later.
         _clients.forget(settings)
@@ -130,11 +130,13 @@ async def send(
             spent.charge(monotonic() - begun - USUAL)
 
 
-def _own(settings: TableSettings, operation: str, error: BudgetSpent | answers.NoAnswer) -> DynamoSingleError:
+def _app_error(
+    settings: TableSettings, operation: str, error: BudgetSpent | answers.InvalidResponse
+) -> DynamoSingleError:
     """Return the app's error for an exception that is neither botocore's nor DynamoDB's."""
     if isinstance(error, BudgetSpent):
         return errors.budget_spent(settings, operation, str(error))
-    return errors.no_answer(settings, operation, str(error))
+    return errors.invalid_response(settings, operation, str(error))
 
 
 def code_of(error: BaseException) -> str:
@@ -167,30 +169,30 @@ def unanswered(settings: TableSettings) -> Exception:
     return ReadTimeoutError(endpoint_url=settings.place)
 
 
-def explained(settings: TableSettings, operation: str, params: Parameters, error: Exception) -> DynamoSingleError:
+def error_for(settings: TableSettings, operation: str, params: Parameters, error: Exception) -> DynamoSingleError:
     """Return the app's error for a failed request; if its outcome is unknown, the error names the last failure too."""
-    found, later = _explained(settings, operation, params, error), error.__cause__
+    found, later = _error_for(settings, operation, params, error), error.__cause__
     if isinstance(found, OutcomeUnknown) and isinstance(later, FAILURES) and str(later) != str(error):
         return OutcomeUnknown(f"{found} The last attempt failed too: {later}", code=found.code)
     return found
 
 
-def _explained(settings: TableSettings, operation: str, params: Parameters, error: Exception) -> DynamoSingleError:
+def _error_for(settings: TableSettings, operation: str, params: Parameters, error: Exception) -> DynamoSingleError:
     if isinstance(error, ClientError):
         told: Mapping[str, Any] = error.response.get("Error", {})
         answer: Any = error.response
         code, message = str(told.get("Code", "")), str(told.get("Message", ""))
         return errors.Refusal(settings, operation, params, code, message, answer).error()
     if isinstance(error, ResponseParserError):
-        return errors.no_answer(settings, operation, "it cannot be read")
+        return errors.invalid_response(settings, operation, "it cannot be read")
     if isinstance(error, UnsendableCredentials):
         return errors.unsendable_credentials(settings, operation, str(error))
     if isinstance(error, _CREDENTIALS):
-        return errors.without_credentials(settings, operation, str(error))
+        return errors.missing_credentials(settings, operation, str(error))
     # All errors of an established connection except ReadTimeoutError derive from HTTPClientError.
     if isinstance(error, (HTTPClientError, NotConnectedError)):
         if isinstance(error, ReadTimeoutError) or not isinstance(error, NotConnectedError):
-            return errors.unanswered(settings, operation, str(error))
+            return errors.no_response(settings, operation, str(error))
         return errors.unreachable(settings, operation, str(error))
     return RequestFailed(f"{operation} on {settings.table_name!r} could not be sent: {error}")
 
@@ -245,8 +247,8 @@ class _Clients:
 
     def get(self, settings: TableSettings) -> _Client:
         # If no library can replace AWS, comparing the number of handlers is enough.
-        is_stand_in = (len(BUILTIN_HANDLERS) != _known.of or bool(_known.found)) and is_active()
-        way = _way(settings)
+        is_stand_in = (len(BUILTIN_HANDLERS) != _handlers.of or bool(_handlers.found)) and is_aws_replaced()
+        way = _client_settings(settings)
         clients = self._of_stand_ins if is_stand_in else self._clients
         if (client := clients.get(way)) is None:
             with self._lock:
@@ -256,11 +258,11 @@ class _Clients:
 
     def forget(self, settings: TableSettings) -> None:
         for clients in (self._clients, self._of_stand_ins):
-            clients.pop(_way(settings), None)
+            clients.pop(_client_settings(settings), None)
 
 
 @lru_cache(maxsize=64)
-def _way(settings: TableSettings) -> TableSettings:
+def _client_settings(settings: TableSettings) -> TableSettings:
     """Return the settings that a client depends on, without the table."""
     return TableSettings(
         alias="",

@@ -24,7 +24,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from dynamo_single.table import batches, names
 from dynamo_single.table.batches import Item, Write
 from dynamo_single.table.flow import run
-from dynamo_single.table.redirects import HEARD, SentRequest
+from dynamo_single.table.redirects import LISTENERS, SentRequest
 from dynamo_single.table.request import MAX_BATCH_WRITES, Request
 from dynamo_single.table.table import Table
 from dynamo_single.test_tables import guard, record
@@ -185,9 +185,9 @@ def request_line(sent: SentRequest) -> str:
 def start() -> None:
     """Log the requests of this thread, and of threads that work for it."""
     stop()
-    HEARD.set((*HEARD.get(), _Log()))
+    LISTENERS.set((*LISTENERS.get(), _Log()))
 
 
 def stop() -> None:
     """Stop logging requests."""
-    HEARD.set(tuple(listener for listener in HEARD.get() if not isinstance(listener, _Log)))
+    LISTENERS.set(tuple(listener for listener in LISTENERS.get() if not isinstance(listener, _Log)))

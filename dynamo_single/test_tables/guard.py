@@ -30,7 +30,7 @@ _WAY_OUT = (
 
 def check(settings: TableSettings, operation: str, params: Parameters) -> None:
     """Raise ``AccessOutsideTest`` unless a request to the table is allowed now, and record the items that it writes."""
-    if redirects.is_own(settings):
+    if redirects.is_test_engine(settings):
         return
     if not _without_guard.get():
         if refusal := _refusal():

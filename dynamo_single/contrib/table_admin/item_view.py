@@ -292,7 +292,7 @@ def _as_shown(alias: str, keys: Iterable[ShownKey]) -> dict[str, object]:
     is_single = table_settings(alias).key == "id"
     for key in keys:
         if key.index is None and is_single:
-            found[names.ID] = {"S": MASK if key.place is None else id_tables.joined(key.partition, key.sort)}
+            found[names.ID] = {"S": MASK if key.place is None else id_tables.id_of_pair(key.partition, key.sort)}
             continue
         pair = (names.PARTITION_KEY, names.SORT_KEY)
         if key.index is not None:

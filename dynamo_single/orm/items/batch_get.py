@@ -19,7 +19,7 @@ from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.reading import execute, single
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.table.answers import TypedAnswer, untyped
+from dynamo_single.table.answers import TypedResponse, plain_response
 from dynamo_single.table.flow import Pages
 from dynamo_single.table.request import Response
 from dynamo_single.table.table import Table
@@ -53,11 +53,11 @@ def _results(
     model: type[DynamoModel], table: Table, plan: Plan, reader: PageReader, response: Response, _wanted: slice
 ) -> Mapping[ItemKey, tuple[ItemKey, object]]:
     """Return the objects of a response by their keys, or their items if they cannot be made together."""
-    if isinstance(response, TypedAnswer):
+    if isinstance(response, TypedResponse):
         found = decode.made_at_once(model, reader, response.typed.get(table.name, ()))
         if found is not None:
             return {pair[0]: pair for pair in found}
-    items = single.as_read(plan, untyped(response)["Responses"].get(table.name, ()))
+    items = single.as_read(plan, plain_response(response)["Responses"].get(table.name, ()))
     return {key_of(item): (key_of(item), item) for item in items}
 
 

@@ -24,7 +24,7 @@ from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names as physical
-from dynamo_single.table.answers import PageForm
+from dynamo_single.table.answers import ResponseDecoder
 
 #: What a row is put into; or what makes something of a tuple.
 RowShape = Literal["tuple", "dict", "value"] | Callable[[Iterable[Any]], Any]
@@ -50,7 +50,7 @@ class PageReader(Struct, frozen=True, eq=False):
     ``signals`` says that these are objects, of which somebody may be told.
     """
 
-    form: PageForm
+    form: ResponseDecoder
     make: Callable[[Sequence[Any]], list[Any]]
     signals: bool = False
 
@@ -86,7 +86,7 @@ def rows_reader(
     else:
         row = _tuple(columns) if shape == "tuple" else columns[0]
     return PageReader(
-        PageForm(decoded, is_raw=item.is_raw), _compiled("item", [*item.usual, f"add({row})"], item.known)
+        ResponseDecoder(decoded, is_raw=item.is_raw), _compiled("item", [*item.usual, f"add({row})"], item.known)
     )
 
 
@@ -140,7 +140,7 @@ def _reader_of_objects(
         f"made.__dict__ = {_dict(held)}",
         "add(((item.slot_1.S, item.slot_2.S), made))" if keyed else "add((item.slot_1.S, made))" if by else "add(made)",
     )
-    form = PageForm(msgspec.Raw, is_raw=item.is_raw, batch=keyed)
+    form = ResponseDecoder(msgspec.Raw, is_raw=item.is_raw, batch=keyed)
     return PageReader(form, _compiled("raw", lines, item.known), signals=True)
 
 

@@ -223,7 +223,7 @@ def _forget(*, setting: str, **_: object) -> None:
 
 
 setting_changed.connect(_forget, dispatch_uid="dynamo_single.orm.model.bases")
-id_tables.tell_of(_sorts)
+id_tables.register_records(_sorts)
 
 
 def _indexes(alias: str) -> Sequence[str]:

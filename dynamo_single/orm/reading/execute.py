@@ -41,8 +41,8 @@ from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.requests.expressions import ExpressionTooLong
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import names
-from dynamo_single.table.answers import PageForm
-from dynamo_single.table.batches import most_at_once
+from dynamo_single.table.answers import ResponseDecoder
+from dynamo_single.table.batches import max_parallel_reads
 from dynamo_single.table.flow import Pages, iterate
 from dynamo_single.table.request import NewItem, Request, Response
 from dynamo_single.table.table import Table
@@ -77,7 +77,7 @@ class PageDecoder(Struct, frozen=True):
     pairs of a sort key and a result, and of a batch_get a mapping from primary keys.
     """
 
-    form: PageForm
+    form: ResponseDecoder
     results_of: Callable[[Response, slice], Any]
 
     def all_of(self, response: Response) -> Any:
@@ -139,7 +139,7 @@ def _pages_of_conditions(
     if plan.is_merged:
         return merged_partitions(reader, plan, decoder.all_of if decoder else partial(with_sort_keys, plan), stop)
     sources = list(map(partial(PageSource[Item], limit=stop, is_exact=is_exact), compile_plan(plan)))
-    at_once = most_at_once(reader.table) if stop is None and len(sources) > 1 else 1
+    at_once = max_parallel_reads(reader.table) if stop is None and len(sources) > 1 else 1
     page_of = partial(_DecodedPage, decoder) if decoder else itemgetter("Items")
     return pages_of(reader, sources, page_of, at_once=at_once)
 
@@ -165,7 +165,7 @@ async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = N
 
     if plan.is_sharded and stop is None:
         return max(sum(await in_parallel(reader.table, total_of, sources())) - skip, 0)
-    at_once = most_at_once(reader.table) if stop is None and len(requests) > 1 else 1
+    at_once = max_parallel_reads(reader.table) if stop is None and len(requests) > 1 else 1
     async with aclosing(pages_of(reader, sources(), partial(_counted, plan), at_once=at_once)) as numbers:
         async for number in numbers:
             total += number

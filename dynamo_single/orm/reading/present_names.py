@@ -11,7 +11,7 @@ from typing import Any
 
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema.layout import ModelLayout, Twin
-from dynamo_single.table.answers import PageForm
+from dynamo_single.table.answers import ResponseDecoder
 from dynamo_single.table.request import NewItem, Request, Response, with_names
 from dynamo_single.table.table import Table
 
@@ -49,7 +49,7 @@ class _RenamingTable(Table):
     def __hash__(self) -> int:
         return hash(self._table)
 
-    async def ask(self, request: Request, form: PageForm | None = None) -> Response:
+    async def ask(self, request: Request, form: ResponseDecoder | None = None) -> Response:
         names = await self._names()
         if all(name == twin.used for twin, name in names.items()):
             return await self._table.ask(request, form)

@@ -23,8 +23,8 @@ from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.compiler import compile_batches, compile_plan, compile_reads, item_key
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import masking, names
-from dynamo_single.table.answers import PageForm
-from dynamo_single.table.batches import Wanted, get_answers, get_batches
+from dynamo_single.table.answers import ResponseDecoder
+from dynamo_single.table.batches import RemainingItems, get_batches, get_responses
 from dynamo_single.table.flow import Pages
 from dynamo_single.table.request import MAX_ACTIONS, MAX_BATCH_KEYS, NewItem, Request, Response
 from dynamo_single.table.request import Item as StoredItem
@@ -62,7 +62,7 @@ async def of_keys(
     table: Table,
     plan: Plan,
     stop: int | None,
-    form: PageForm | None = None,
+    form: ResponseDecoder | None = None,
     found_in: Callable[[Response], Mapping[ItemKey, Any]] | None = None,
 ) -> Pages[Any]:
     """Yield the items of a plan of complete primary keys, in the order of the keys: a page for each hundred.
@@ -71,9 +71,9 @@ async def of_keys(
     filter then.
     """
     table, requests = in_present_names(table, plan.layout), compile_plan(plan, table_name=table.name)
-    wanted, condition = Wanted(stop), lower(plan.filter, plan.layout)
+    wanted, condition = RemainingItems(stop), lower(plan.filter, plan.layout)
     unread = iter(requests)
-    async with aclosing(get_answers(table, requests, wanted, form)) as batches:
+    async with aclosing(get_responses(table, requests, wanted, form)) as batches:
         async for responses in batches:
             found: dict[ItemKey, Any] = {}
             for response in responses:
@@ -220,5 +220,5 @@ async def get_items(table: Table, keys: Collection[ItemKey]) -> dict[ItemKey, It
         item = await get_item(table, wanted[0])
         return {} if item is None else {wanted[0]: item}
     atomic_block.check_keys(table.settings.alias, wanted)
-    async with aclosing(get_batches(table, compile_batches(wanted, table.name), Wanted(None))) as batches:
+    async with aclosing(get_batches(table, compile_batches(wanted, table.name), RemainingItems(None))) as batches:
         return {key_of(item): item async for batch in batches for item in batch}

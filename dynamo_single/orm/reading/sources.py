@@ -25,8 +25,8 @@ from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.compiler import compile_plan, with_page
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import names
-from dynamo_single.table.answers import PageForm
-from dynamo_single.table.batches import most_at_once
+from dynamo_single.table.answers import ResponseDecoder
+from dynamo_single.table.batches import max_parallel_reads
 from dynamo_single.table.flow import Flow, Pages, in_order
 from dynamo_single.table.request import Request, Response
 from dynamo_single.table.table import Table
@@ -43,7 +43,7 @@ class PlanReader(Struct, frozen=True):
 
     table: Table
     allowance: Allowance | None = None
-    form: PageForm | None = None
+    form: ResponseDecoder | None = None
 
     async def ask(self, request: Request) -> Response:
         """Send a request for a page; raises ``TooManyReads`` for a Query that discards too many items."""
@@ -53,7 +53,7 @@ class PlanReader(Struct, frozen=True):
         return response
 
 
-async def open_reader(table: Table, plan: Plan, form: PageForm | None = None) -> PlanReader:
+async def open_reader(table: Table, plan: Plan, form: ResponseDecoder | None = None) -> PlanReader:
     """Return the reader of a plan, which an ``atomic()`` block, or shards of later code, may refuse."""
     atomic_block.check_plan(table.settings.alias, plan)
     await knowledge.undivided(table, plan.layout)
@@ -139,7 +139,7 @@ async def pages_of(
 
 async def in_parallel(table: Table, work: Callable[[T], Flow[R]], each: Iterable[T]) -> list[R]:
     """Return the result of ``work`` for each argument, in order; ``PARALLEL_READS`` bounds how many run in parallel."""
-    most = most_at_once(table)
+    most = max_parallel_reads(table)
     async with aclosing(in_order(work, each, at_once=lambda: most)) as results:
         return [result async for result in results]
 

@@ -51,7 +51,7 @@ def _sent(plan: Plan) -> Callable[[Request], Request]:
     """What makes of a request the one that the table takes."""
     if table_settings(plan.layout.alias).key == "pk":
         return lambda request: request
-    return lambda request: Request(*id_tables.asked(request.operation, request.params))
+    return lambda request: Request(*id_tables.translated_request(request.operation, request.params))
 
 
 def _lines(plan: Plan) -> Iterable[tuple[str, str]]:
@@ -113,7 +113,7 @@ def _union(plan: Plan) -> Iterable[tuple[str, str]]:
 def _keys(plan: Plan) -> Iterable[str]:
     is_single = table_settings(plan.layout.alias).key == "id"
     texts = [
-        f"{names.ID} = {id_tables.joined(pk, sk)!r}"
+        f"{names.ID} = {id_tables.id_of_pair(pk, sk)!r}"
         if is_single
         else f"{names.PARTITION_KEY} = {pk!r}, {names.SORT_KEY} = {sk!r}"
         for pk, sk in (secrecy.masked_key(plan.layout.alias, *key) for key in plan.keys[:_SHOWN])
@@ -234,7 +234,7 @@ def _masked_item(alias: str, key: Mapping[str, Any]) -> dict[str, Any]:
     if names.ID in found:
         partition, sort = id_tables.key_of(key)
         shown = secrecy.masked_key(alias, partition, sort)
-        return found if shown == (partition, sort) else {**found, names.ID: {"S": id_tables.joined(*shown)}}
+        return found if shown == (partition, sort) else {**found, names.ID: {"S": id_tables.id_of_pair(*shown)}}
     for name in [name for name in found if name.lower().endswith("pk")]:
         other = name[:-2] + ("sk" if name.endswith("pk") else "SK")
         if other in found:

@@ -32,7 +32,7 @@ from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.references import Children
-from dynamo_single.table.answers import TypedAnswer, untyped
+from dynamo_single.table.answers import TypedResponse, plain_response
 from dynamo_single.table.flow import Pages, streamed
 from dynamo_single.table.request import Response
 
@@ -230,10 +230,10 @@ def page_decoder(state: QueryState, plan: Plan) -> execute.PageDecoder | None:
 def _results(state: QueryState, plan: Plan, made_by: PageReader, response: Response, wanted: slice) -> Iterable[Any]:
     """Return the objects or rows of a response."""
     made = None
-    if isinstance(response, TypedAnswer):
+    if isinstance(response, TypedResponse):
         made = decode.made_at_once(state.model, made_by, response.typed[wanted])
     if made is None:
-        return map(reader(state), single.as_read(plan, untyped(response)["Items"][wanted]))
+        return map(reader(state), single.as_read(plan, plain_response(response)["Items"][wanted]))
     return map(partial(tell, state), made) if state.known else made
 
 
@@ -255,11 +255,11 @@ def _with_sort_keys(
 ) -> Sequence[tuple[str, object]]:
     """Return the objects of a response with their sort keys, or their items if they cannot be made together."""
     made = None
-    if isinstance(response, TypedAnswer):
+    if isinstance(response, TypedResponse):
         made = decode.made_at_once(state.model, made_by, response.typed)
     if made is not None:
         return made
-    found = with_sort_keys(plan, untyped(response))
+    found = with_sort_keys(plan, plain_response(response))
     items = single.as_read(plan, [item for _, item in found])
     return [(sort, item) for (sort, _), item in zip(found, items, strict=True)]
 

@@ -31,7 +31,7 @@ from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.schema.references import Children, cascading, cascading_to_trash
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write.save import absent_parents
-from dynamo_single.table.batches import Wanted, get_batches
+from dynamo_single.table.batches import RemainingItems, get_batches
 from dynamo_single.table.request import MAX_ACTIONS, MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
 
@@ -319,7 +319,7 @@ class Cascade:
 
     async def _stored(self, keys: Sequence[ItemKey]) -> list[Item]:
         table = get_table(_alias(self.steps[0].obj))
-        async with aclosing(get_batches(table, compile_batches(keys, table.name), Wanted(None))) as batches:
+        async with aclosing(get_batches(table, compile_batches(keys, table.name), RemainingItems(None))) as batches:
             return [item async for batch in batches for item in batch]
 
 

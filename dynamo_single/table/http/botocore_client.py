@@ -29,7 +29,7 @@ from botocore.parsers import ResponseParserFactory
 from botocore.session import Session
 
 from dynamo_single.conf import TableSettings
-from dynamo_single.table.answers import DAMAGED, NoAnswer
+from dynamo_single.table.answers import DAMAGED, InvalidResponse
 from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.http import retries
 from dynamo_single.table.http.connections import HTTPResponse, Place, Places
@@ -134,7 +134,7 @@ class BotocoreClient:
             kind = ReadTimeoutError if call.is_sent else ConnectTimeoutError
             raise kind(endpoint_url=f"{self._url} ({deadline.reason})") from None
         if not received.is_whole:
-            raise NoAnswer(DAMAGED)
+            raise InvalidResponse(DAMAGED)
         return received
 
     def _send(

@@ -23,7 +23,7 @@ from botocore.utils import normalize_url_path
 from msgspec import Struct
 
 from dynamo_single.table import flow
-from dynamo_single.table.answers import DAMAGED, NoAnswer
+from dynamo_single.table.answers import DAMAGED, InvalidResponse
 from dynamo_single.table.deadlines import Deadline
 from dynamo_single.table.http import OPERATIONS, retries
 from dynamo_single.table.http.connections import Endpoint, HTTPResponse, Pool
@@ -169,7 +169,7 @@ class DirectClient:
         """Send a request in at most ``max_attempts`` attempts, and return the response as it was received.
 
         The deadline ends the current attempt and prevents further ones. Raise ``ClientError`` if DynamoDB rejects the
-        request, botocore's connection errors if there is no response, and ``NoAnswer`` if the last one is
+        request, botocore's connection errors if there is no response, and ``InvalidResponse`` if the last one is
         damaged.
         """
         body = _encode(params)
@@ -194,7 +194,7 @@ class DirectClient:
                     raise attempts.error_of(outcome)
                 await flow.pause(pause)
         except Exception as error:
-            if attempts is not None and not isinstance(error, NoAnswer):
+            if attempts is not None and not isinstance(error, InvalidResponse):
                 attempts.doubt.settle(error)
             raise
 
@@ -278,5 +278,5 @@ class _Attempts:
         if isinstance(outcome, Exception):
             return outcome
         if outcome.status < HTTPStatus.MULTIPLE_CHOICES:
-            return NoAnswer(DAMAGED)
+            return InvalidResponse(DAMAGED)
         return retries.error_of(self._operation, outcome, retries=self._number - 1)

@@ -102,10 +102,10 @@ def test_after_the_block_requests_are_direct_again(monkeypatch: pytest.MonkeyPat
                 get_table().send(GET)
             assert used.call_count == number
             with mock_aws():
-                assert table_transport.is_active()
+                assert table_transport.is_aws_replaced()
                 schema.apply(get_table())
                 get_table().send(PUT)
-            assert not table_transport.is_active()
+            assert not table_transport.is_aws_replaced()
 
 
 @pytest.mark.usefixtures("aws")
@@ -170,7 +170,7 @@ def test_handler_that_only_listens_is_no_stand_in(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(handlers, "BUILTIN_HANDLERS", [*handlers.BUILTIN_HANDLERS, ("before-send", lambda **_: None)])
     monkeypatch.setattr(table_transport, "BUILTIN_HANDLERS", handlers.BUILTIN_HANDLERS)
-    assert not table_transport.is_active()
+    assert not table_transport.is_aws_replaced()
     assert os.environ.get("AWS_ACCESS_KEY_ID") != "FOOBARKEY"
 
 
@@ -181,7 +181,7 @@ def test_stand_in_of_later_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     known: list[Any] = [each for each in handlers.BUILTIN_HANDLERS if not hasattr(each[1], "enabled")]
     monkeypatch.setattr(table_transport, "BUILTIN_HANDLERS", known)
     # What is found out here is forgotten afterwards.
-    monkeypatch.setattr(table_transport, "_known", table_transport._Known())
+    monkeypatch.setattr(table_transport, "_handlers", table_transport._Handlers())
     with override_settings(DYNAMO_SINGLE={"default": {**AWS, "READ_TIMEOUT": 4323}}):
         settings = get_table().settings
         assert not table_transport._clients.get(settings).is_stand_in

@@ -152,7 +152,7 @@ def test_what_is_no_page_is_no_answer(body: bytes) -> None:
     """Also where only what no attribute is made of is wrong."""
     for reader in (objects_reader(Order, ()), columns(Order, ["number"], {}, as_tuple).page_reader(Order)):
         assert reader is not None
-        with pytest.raises(answers.NoAnswer):
+        with pytest.raises(answers.InvalidResponse):
             answers.read("Query", {}, 200, HEAD, body, capacity=False, form=reader.form)
 
 
@@ -164,7 +164,7 @@ def test_what_is_no_batch_is_no_answer(body: bytes) -> None:
     reader = objects_reader(Order, (), keyed=True)
     assert reader is not None
     for content in (body, b'{"Responses":{},"UnprocessedKeys":{}}'):
-        with pytest.raises(answers.NoAnswer):
+        with pytest.raises(answers.InvalidResponse):
             asked = {"RequestItems": {"table": {}}}
             answers.read("BatchGetItem", asked, 200, HEAD, content, capacity=False, form=reader.form)
 

@@ -280,10 +280,10 @@ KEYS: dict[str, Callable[[Any], object]] = {
     "spelling": lambda vault: vault._meta.pk.split("0814281~~b"),
     "kind": lambda vault: vault._meta.pk.split("swordfish~~b"),
     "assignment": lambda vault: setattr(vault(), "pk", "swordfish"),
-    "joined": lambda vault: id_tables.joined("VAULT#0001", "BOX#" + "swordfish" * 400),
-    "joined partition": lambda vault: id_tables.joined("VAULT#" + "swordfish" * 400, "BOX#b"),
-    "parted": lambda vault: id_tables.parted("#VAULT#swordfish~2|BOX#b"),
-    "stored": lambda vault: id_tables.stored(
+    "joined": lambda vault: id_tables.id_of_pair("VAULT#0001", "BOX#" + "swordfish" * 400),
+    "joined partition": lambda vault: id_tables.id_of_pair("VAULT#" + "swordfish" * 400, "BOX#b"),
+    "parted": lambda vault: id_tables.pair_of_id("#VAULT#swordfish~2|BOX#b"),
+    "stored": lambda vault: id_tables.with_id(
         {"pk": {"S": "VAULT#814281"}, "sk": {"S": "BOX#swordfish"}, "id": {"S": "other"}}
     ),
 }

@@ -14,7 +14,7 @@ from dynamo_single.conf import parse
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnexpectedItem
 from dynamo_single.orm.schema.keys import codecs
 from dynamo_single.table import id_tables
-from dynamo_single.table.id_tables import answered, asked, joined, parted, record_key
+from dynamo_single.table.id_tables import id_of_pair, pair_of_id, record_key, translated_request, translated_response
 
 #: Parts of keys, full of what joining means something by.
 PARTS = st.lists(st.sampled_from(["#", "|", "~", "~0", "~1", "-", "A", "b", "é", "\U0001f600"]), max_size=6).map(
@@ -34,26 +34,26 @@ OF_RECORD = {"id": {"S": RECORD}}
 @example("", "#")
 @example("#", "|")
 def test_every_pair_comes_back(partition: str, sort: str) -> None:
-    assert parted(joined(partition, sort)) == (partition, sort)
+    assert pair_of_id(id_of_pair(partition, sort)) == (partition, sort)
 
 
 @given(PARTS, PARTS, PARTS, PARTS)
 def test_no_two_pairs_have_one_id(partition: str, sort: str, another: str, other: str) -> None:
     assume((partition, sort) != (another, other))
-    assert joined(partition, sort) != joined(another, other)
+    assert id_of_pair(partition, sort) != id_of_pair(another, other)
 
 
 @given(PREFIXES, st.uuids())
 def test_a_record_has_its_identifier_and_nothing_else_has_it(prefix: str, made: uuid.UUID) -> None:
     identifier = f"{prefix}-{made}"
-    assert joined(identifier, f"#{prefix.upper()}") == identifier
-    assert parted(identifier) == (identifier, f"#{prefix.upper()}")
-    assert joined(identifier, "#METADATA") != identifier or prefix.upper() == "METADATA"
+    assert id_of_pair(identifier, f"#{prefix.upper()}") == identifier
+    assert pair_of_id(identifier) == (identifier, f"#{prefix.upper()}")
+    assert id_of_pair(identifier, "#METADATA") != identifier or prefix.upper() == "METADATA"
 
 
 @given(PREFIXES, st.from_regex(r"[A-Za-z0-9_]+", fullmatch=True))
 def test_so_has_one_whose_identifier_has_a_word_after_its_prefix(prefix: str, word: str) -> None:
-    assert joined(f"{prefix}-{word}", f"#{prefix.upper()}") == f"{prefix}-{word}"
+    assert id_of_pair(f"{prefix}-{word}", f"#{prefix.upper()}") == f"{prefix}-{word}"
 
 
 #: Prefixes of records, each with the sort key of its records; one takes what no other does.
@@ -73,7 +73,7 @@ def test_every_identifier_is_the_id_of_a_record(declared: Any, identifier: str, 
     found = prefix + identifier
     assume(not found.startswith("#"))
     key = record_key(found)
-    assert (joined(*key), parted(found)) == (found, key)
+    assert (id_of_pair(*key), pair_of_id(found)) == (found, key)
     assert key[0] == codecs.escape(found)
     if prefix in ("product-", "product-x-"):
         assert key[1] == f"#{prefix[:-1].upper()}" or found.startswith("product-x-")
@@ -84,34 +84,34 @@ def test_every_identifier_is_the_id_of_a_record(declared: Any, identifier: str, 
 def test_no_two_pairs_have_one_id_beside_records(
     declared: Any, partition: str, sort: str, another: str, other: str
 ) -> None:
-    assert parted(joined(partition, sort)) == (partition, sort)
+    assert pair_of_id(id_of_pair(partition, sort)) == (partition, sort)
     assume((partition, sort) != (another, other))
-    assert joined(partition, sort) != joined(another, other)
+    assert id_of_pair(partition, sort) != id_of_pair(another, other)
 
 
 @given(st.text(min_size=1, max_size=20))
 def test_an_id_of_anybody_is_read_as_the_key_that_writes_it_or_refused(identifier: str) -> None:
     try:
-        key = parted(identifier)
+        key = pair_of_id(identifier)
     except UnexpectedItem:
         assert identifier.startswith("#")
         return
-    assert joined(*key) == identifier
+    assert id_of_pair(*key) == identifier
 
 
 def test_an_id_that_looks_joined_and_is_not_is_refused() -> None:
     with pytest.raises(UnexpectedItem, match="give it another id"):
-        parted(f"#{RECORD}|#PRODUCT")
+        pair_of_id(f"#{RECORD}|#PRODUCT")
 
 
 def test_a_key_that_is_too_long_as_one_is_refused() -> None:
     with pytest.raises(InvalidValue, match="2049 bytes"):
-        joined("a" * 2038, "b" * 9)
+        id_of_pair("a" * 2038, "b" * 9)
 
 
 def test_an_item_with_another_id_than_its_key_is_refused() -> None:
     with pytest.raises(InvalidValue, match="'x' cannot be the id"):
-        asked("PutItem", {"Item": {"pk": {"S": "x"}, "sk": {"S": "#PRODUCT"}, "id": {"S": "x"}}})
+        translated_request("PutItem", {"Item": {"pk": {"S": "x"}, "sk": {"S": "#PRODUCT"}, "id": {"S": "x"}}})
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def test_an_item_with_another_id_than_its_key_is_refused() -> None:
     ],
 )
 def test_every_key_of_a_request_is_one(operation: str, params: Any, expected: Any) -> None:
-    assert asked(operation, params) == (operation, expected)
-    assert asked(operation, expected) == (operation, expected)
+    assert translated_request(operation, params) == (operation, expected)
+    assert translated_request(operation, expected) == (operation, expected)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,9 @@ def test_every_key_of_a_request_is_one(operation: str, params: Any, expected: An
     ],
 )
 def test_a_condition_on_the_key_is_one_on_the_id(expression: str, names: dict[str, str], expected: str | None) -> None:
-    _, params = asked("UpdateItem", {"Key": KEY, "ConditionExpression": expression, "ExpressionAttributeNames": names})
+    _, params = translated_request(
+        "UpdateItem", {"Key": KEY, "ConditionExpression": expression, "ExpressionAttributeNames": names}
+    )
     assert params["ConditionExpression"] == (expected or "#a1.#a0 = :v0 AND attribute_exists(#key)")
     kept = {each: name for each, name in names.items() if name == "n" or expected is None}
     assert params["ExpressionAttributeNames"] == {**kept, "#key": "id"}
@@ -164,19 +166,19 @@ def test_a_condition_on_the_key_is_one_on_the_id(expression: str, names: dict[st
 def test_a_name_without_placeholder_is_the_keys_too() -> None:
     names = {"ExpressionAttributeNames": {"#a0": "n"}}
     given = {"Key": KEY, "ConditionExpression": "attribute_not_exists(pk) AND a.pk = :pk AND #a0 = :sk", **names}
-    _, params = asked("UpdateItem", given)
+    _, params = translated_request("UpdateItem", given)
     assert params["ConditionExpression"] == "attribute_not_exists(#key) AND a.pk = :pk AND #a0 = :sk"
     assert params["ExpressionAttributeNames"] == {"#a0": "n", "#key": "id"}
-    _, params = asked("GetItem", {"Key": KEY, "ProjectionExpression": "id, pk, sk, n"})
+    _, params = translated_request("GetItem", {"Key": KEY, "ProjectionExpression": "id, pk, sk, n"})
     assert params["ProjectionExpression"] == "#key, n"
     with pytest.raises(NotSupported, match="compare the id"):
-        asked("Scan", {"FilterExpression": "pk = :pk"})
+        translated_request("Scan", {"FilterExpression": "pk = :pk"})
 
 
 def test_what_is_read_of_an_item_has_the_id_once() -> None:
     names = {"#a0": "pk", "#a1": "sk", "#a2": "id", "#a3": "n"}
     given = {"ProjectionExpression": "#a0, #a1, #a2, #a3", "ExpressionAttributeNames": names}
-    _, params = asked("GetItem", {"Key": KEY, **given})
+    _, params = translated_request("GetItem", {"Key": KEY, **given})
     assert params["ProjectionExpression"] == "#key, #a3"
     assert params["ExpressionAttributeNames"] == {"#key": "id", "#a3": "n"}
 
@@ -187,7 +189,7 @@ def test_a_range_of_partitions_is_one_of_ids() -> None:
         "ExpressionAttributeNames": {"#a0": "itemType", "#a1": "pk"},
         "ExpressionAttributeValues": {":v0": {"S": "x"}, ":v1": {"S": "UNIQUE#A|"}, ":v2": {"S": "UNIQUE#A|z"}},
     }
-    _, params = asked("Scan", given)
+    _, params = translated_request("Scan", given)
     values = {":v0": {"S": "x"}, ":v1": {"S": "#UNIQUE#A~1"}, ":v2": {"S": "#UNIQUE#A~1z"}}
     assert params["FilterExpression"] == "#a0 = :v0 AND #key BETWEEN :v1 AND :v2"
     assert params["ExpressionAttributeValues"] == values
@@ -204,14 +206,14 @@ def test_a_range_of_partitions_is_one_of_ids() -> None:
 @pytest.mark.parametrize("name", ["pk", "sk"])
 def test_any_other_comparison_of_a_key_is_refused(params: Any, name: str) -> None:
     with pytest.raises(NotSupported, match="compare the id"):
-        asked("Scan", {**params, "ExpressionAttributeNames": {"#a0": name}})
+        translated_request("Scan", {**params, "ExpressionAttributeNames": {"#a0": name}})
 
 
 @pytest.mark.parametrize("condition", ["#p = :p", "#p = :p AND #s = :s", "#p = :p AND begins_with(#s, :s)"])
 def test_a_query_of_a_partition_is_refused(condition: str) -> None:
     values = {":p": {"S": RECORD}, ":s": {"S": "#"}}
     with pytest.raises(NotSupported, match="no partitions to query"):
-        asked("Query", {"KeyConditionExpression": condition, "ExpressionAttributeValues": values})
+        translated_request("Query", {"KeyConditionExpression": condition, "ExpressionAttributeValues": values})
 
 
 OF_MIGRATIONS = {
@@ -223,7 +225,7 @@ OF_MIGRATIONS = {
 
 
 def test_but_for_that_of_migrations_which_is_a_scan() -> None:
-    assert asked("Query", OF_MIGRATIONS) == (
+    assert translated_request("Query", OF_MIGRATIONS) == (
         "Scan",
         {
             "FilterExpression": "begins_with(#key, :beginning)",
@@ -237,7 +239,7 @@ def test_but_for_that_of_migrations_which_is_a_scan() -> None:
 @pytest.mark.parametrize("more", [{"FilterExpression": "attribute_exists(holder)"}, {"ScanIndexForward": False}])
 def test_which_takes_no_order_and_no_filter_that_would_be_lost(more: Any) -> None:
     with pytest.raises(NotSupported, match="no partitions to query"):
-        asked("Query", {**OF_MIGRATIONS, **more})
+        translated_request("Query", {**OF_MIGRATIONS, **more})
 
 
 @pytest.mark.parametrize(
@@ -266,7 +268,7 @@ def test_which_takes_no_order_and_no_filter_that_would_be_lost(more: Any) -> Non
     ],
 )
 def test_every_item_of_an_answer_has_a_key_of_two_parts(operation: str, answer: Any, expected: Any) -> None:
-    assert answered(operation, answer) == expected
+    assert translated_response(operation, answer) == expected
 
 
 def test_the_setting_is_one_of_two() -> None:

@@ -10,7 +10,7 @@ from zlib import crc32
 import pytest
 
 from dynamo_single.table import answers
-from dynamo_single.table.answers import NoAnswer, PageForm, TypedAnswer
+from dynamo_single.table.answers import InvalidResponse, ResponseDecoder, TypedResponse
 
 UNITS = {"CapacityUnits": 1.0}
 ITEM = {"pk": {"S": "a"}, "n": {"N": "1"}}
@@ -36,7 +36,7 @@ def told(read: Any) -> tuple[str, object]:
     """What an answer is read as, or the words by which it is refused."""
     try:
         return "read", read()
-    except NoAnswer as error:
+    except InvalidResponse as error:
         return "refused", str(error)
 
 
@@ -56,7 +56,7 @@ def test_short_look_is_enough_for_usual_answers(operation: str) -> None:
     """With the member and without it."""
     for more in ({}, {answers._USUAL[operation]: ITEM}):
         content = {"ConsumedCapacity": UNITS, **more}
-        assert answers._usual(operation, {}, json.dumps(content).encode()) == content
+        assert answers._usual_response(operation, {}, json.dumps(content).encode()) == content
 
 
 PAGE = {"Items": [ITEM, ITEM], "Count": 2, "ScannedCount": 5, "ConsumedCapacity": UNITS}
@@ -77,9 +77,9 @@ CHANGES: list[dict[str, object]] = [
 def page_of(params: dict[str, str], operation: str, body: bytes) -> object:
     """What a page is read as by a form: its items, and its other members."""
     head = {"content-type": answers.CONTENT_TYPE + "0"}
-    form = PageForm(dict[str, dict[str, str]], is_raw=False)
+    form = ResponseDecoder(dict[str, dict[str, str]], is_raw=False)
     answer = answers.read(operation, params, 200, head, body, decoder=form)
-    return (answer.typed, answer) if isinstance(answer, TypedAnswer) else answer
+    return (answer.typed, answer) if isinstance(answer, TypedResponse) else answer
 
 
 @pytest.mark.parametrize("params", [{}, {"Select": "COUNT"}], ids=["items", "COUNT"])
