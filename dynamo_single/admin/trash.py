@@ -23,8 +23,8 @@ from dynamo_single.admin.viewing.rules import may_view
 from dynamo_single.orm.model.sql_references import rows_along
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.write import delete as purging
-from dynamo_single.orm.write import on_delete, trash
+from dynamo_single.orm.write import on_delete
+from dynamo_single.orm.write.cascade import DELETION, TRASH
 from dynamo_single.orm.write.trash import DeletionBatch
 from dynamo_single.table.flow import run
 
@@ -72,9 +72,10 @@ def deleted_objects(
     lacking: set[str] = set()
     protecting: list[Any] = []
     for root in objs:
-        below = _dependents(root)
-        protecting += _protecting_objects([root, *below])
-        if not _goes_to_trash(root):
+        operation = TRASH if has_trash(type(root)) and not is_deleted(root) else DELETION
+        below = run(operation.below([root]))
+        protecting += run(on_delete.protecting_objects([root, *below], operation))
+        if operation is DELETION:
             for obj in (root, *below):
                 rows, kept = rows_along(obj)
                 below = [*below, *(row for row in rows if row not in below)]
@@ -89,24 +90,6 @@ def deleted_objects(
             if responsible is not None and not responsible.has_delete_permission(request, obj):
                 lacking.add(str(obj._meta.verbose_name))
     return named, counts, lacking, [label_for(modeladmin, request, obj) for obj in protecting]
-
-
-def _goes_to_trash(obj: DynamoModel) -> bool:
-    return has_trash(type(obj)) and not is_deleted(obj)
-
-
-def _dependents(obj: DynamoModel) -> list[DynamoModel]:
-    along_with = trash.dependents if _goes_to_trash(obj) else purging.dependents
-    return run(along_with(obj))
-
-
-def _protecting_objects(objects: list[DynamoModel]) -> list[DynamoModel]:
-    """Return the objects that protect others with ``on_delete=PROTECT`` from the trash or permanent deletion."""
-    return run(
-        on_delete.protecting_objects(
-            objects, trash.live_queries if _goes_to_trash(objects[0]) else purging.child_queries
-        )
-    )
 
 
 def admin_of(modeladmin: DynamoModelAdmin, obj: DynamoModel) -> Any:

@@ -59,7 +59,7 @@ REASONS = {
     r"\(\*\*?(args|kwargs|options|more|identifiers|answer|objs|querysets): ": "handed on to what checks it, by name",
     r"\.(prepare|encode|decode|clean|current|value_at|from_text|missing_value)\(-> ": "a value of an attribute",
     r"\.(attribute_values|content_type|id|reference_field)\(-> ": "what an attribute of that name holds",
-    r"^\.(references|leading|cascading_parents)\(-> ": "the fields of models that are known at run time only",
+    r"^\.(references|leading|cascading_parents|references_to)\(-> ": "fields of models that are known at run time only",
     r"^\.admin_of\(-> ": "the admin of a model that is known at run time only",
     r"\.make_field\(-> ": "a field of Django's, whatever it takes and gives",
     r"\.(read|aread_along|aggregate|by_pk|check|a?total|current_author)\(-> ": "values, rows or objects that are read",

@@ -270,6 +270,24 @@ def count_name(field: Any) -> str:
     return name_of_count(field.model._options.item_type, field.attribute.attr_name)
 
 
+@fact
+def references_to(binding: ModelBinding) -> tuple[tuple[Any, bool], ...]:
+    """Return all references to a model, each with whether a key has to find its objects: those of ``Children``, and
+    those with an ``on_delete``. References of derived objects are omitted, since they change with their source."""
+    model: Any = binding.model
+    owned = {children.field for children in declared(model)}
+    found: list[tuple[Any, bool]] = []
+    for other in registry.all_models():
+        # A model that overrides is_derived() has other objects too.
+        is_derived = other.derived_by and sum("is_derived" in vars(each) for each in other.__mro__) == 1
+        fields: list[Any] = list(other._meta.concrete_fields)
+        for field in fields:
+            follows = is_derived and other.derived_by in (field.name, field.attname)
+            if field.is_relation and issubclass(model, field.related_model) and not follows:
+                found.append((field, field in owned or field.remote_field.on_delete is not DO_NOTHING))
+    return tuple(found)
+
+
 def name_of_count(item_type: str, stored: str) -> str:
     """The same by the type of the items that refer, and by the reference's physical name."""
     return f"{names.REFERRED_PREFIX}{item_type}.{stored}"

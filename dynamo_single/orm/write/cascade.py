@@ -1,4 +1,4 @@
-"""Find the children that are deleted or restored with an object, and send several objects' writes as one operation.
+"""Find the objects that follow an object that is deleted or restored, and send the writes of all as one operation.
 
 ``Children(cascade=...)``, or the ``on_delete`` of their reference, selects the children. The writes are one transaction
 if they fit, else several in order. This module does not depend on what is done to an object, or which signals follow.
@@ -6,10 +6,9 @@ if they fit, else several in order. This module does not depend on what is done 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
-from itertools import groupby
 from typing import Any
 
 from msgspec import Struct
@@ -17,20 +16,25 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import MissingReference
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING, MAX_MEMBERS, Stored
+from dynamo_single.orm.conditions.terms import EVERYTHING, Stored, join
 from dynamo_single.orm.effects import send, trash_counts
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions
+from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions, Subject
+from dynamo_single.orm.effects.compose import compose, draft_of
 from dynamo_single.orm.effects.counters import Sums
+from dynamo_single.orm.effects.referrers import ReferrerQuery, referrer_queries
 from dynamo_single.orm.effects.write import Write
-from dynamo_single.orm.plan.plan import Visibility
-from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Put, Update, key_of
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items.encode import Values
+from dynamo_single.orm.requests.actions import Action, Check, Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Entry, Explain
 from dynamo_single.orm.requests.compiler import compile_batches
 from dynamo_single.orm.requests.updates import as_stored
+from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.references import Children, cascading, cascading_to_trash
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.write.save import absent_parents
+from dynamo_single.orm.write.save import absent_parents, remember
+from dynamo_single.table import names
 from dynamo_single.table.batches import RemainingItems, get_batches
 from dynamo_single.table.request import MAX_ACTIONS, MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
@@ -40,133 +44,165 @@ from dynamo_single.table.table import get_table
 PARENTS_AT_ONCE = 100
 
 
-class ChildQuery(Struct, frozen=True):
-    """A query of children. ``still`` returns whether a child that an index returned belongs to it, given its stored
-    item."""
+class Operation(Struct, frozen=True):
+    """What a deletion or a restoration includes: the objects that ``follow`` an object by their references, with those
+    that follow these.
 
-    children: Any  # of the class Children, which a checker takes for a descriptor here
-    visibility: Visibility
-    conditions: Mapping[str, Any] = {}
-    still: Callable[[Any], bool] | None = None
+    ``queries`` returns the queries of one reference; ``protects`` whether an object keeps another one from being
+    deleted if its reference is protected.
+    """
 
-    def queryset(self, pks: Sequence[object]) -> Any:
-        """Return the queryset of some parents' children: a consistent read of the table if that has their key, else an
-        index."""
-        name = self.children.field.attname
-        given = {name: pks[0]} if len(pks) == 1 else {f"{name}__in": list(pks)}
-        found = self._everything().with_visibility(self.visibility).filter(**given, **self.conditions)
-        return found.using_index("primary").consistent() if self.children.is_by_table else found
+    follow: Callable[[type[DynamoModel]], tuple[Children, ...]]
+    queries: Callable[[Children], Sequence[ReferrerQuery]]
+    protects: Callable[[Any], bool] | None = None
 
-    async def again(self, found: Sequence[DynamoModel], pks: Sequence[object]) -> list[DynamoModel]:
-        """Read the children that an index returned from the table, since an index may be behind."""
-        name = self.children.field.attname
-        fresh: list[Any] = []
-        for start in range(0, len(found), MAX_MEMBERS):
-            some = [obj.pk for obj in found[start : start + MAX_MEMBERS]]
-            fresh += await self._everything().filter(pk__in=some).consistent()._read()
-        return [obj for obj in fresh if getattr(obj, name) in pks]
+    async def below(self, roots: Sequence[DynamoModel], *, again: bool = False) -> list[DynamoModel]:
+        """Return all objects that follow some others, parents before their children, each once.
 
-    def _everything(self) -> Any:
-        # Without Meta.ordering, which no key may have.
-        return self.children.model._base_manager.order_by()
+        Kinds of children that are adjacent in a partition are read by one Query, each other kind by a separate one, for
+        a hundred parents at a time. ``again`` as in ``ReferrerQuery.belonging()``. All objects are held in memory.
+        """
+        seen = {key_of(obj._stored) for obj in roots}
+        found: list[Any] = []
+        level: list[Any] = [*roots]
+        while level:
+            following: list[Any] = []
+            for model, pks in parents_of(level):
+                queries = [query for children in self.follow(model) for query in self.queries(children)]
+                following += await _read_together(queries, pks, again=again)
+            level = []
+            for obj in following:
+                key = key_of(obj._stored)
+                if key not in seen:
+                    seen.add(key)
+                    level.append(obj)
+            found += level
+        return found
 
 
-ChildQueries = Callable[[Children], Iterable[ChildQuery]]
+def parents_of(objects: Iterable[DynamoModel]) -> Iterator[tuple[type[DynamoModel], list[Any]]]:
+    """Yield models with up to a hundred ``pk``s of their objects: as many as one query of referring objects takes."""
+    by_model: dict[Any, list[Any]] = {}
+    for obj in objects:
+        by_model.setdefault(obj._meta.concrete_model, []).append(obj.pk)
+    for model, pks in by_model.items():
+        for start in range(0, len(pks), PARENTS_AT_ONCE):
+            yield model, pks[start : start + PARENTS_AT_ONCE]
 
 
-def cascade_children(model: type[DynamoModel], *, for_good: bool = False) -> tuple[Children, ...]:
-    """Return the children that are deleted with objects of a model: with ``for_good`` all, else those with a trash."""
-    return cascading(model) if for_good else cascading_to_trash(model)
+async def _read_together(queries: Sequence[ReferrerQuery], pks: Sequence[object], *, again: bool) -> list[DynamoModel]:
+    """Read the children of some parents: those in the table itself by one Query if they are adjacent."""
+    querysets = [each.queryset(pks) for each in queries]
+    by_table = [queryset for each, queryset in zip(queries, querysets, strict=True) if each.children.is_by_table]
+    if len(by_table) > 1:
+        await by_table[0]._read_with(by_table[1:])
+    found: list[Any] = []
+    for each, queryset in zip(queries, querysets, strict=True):
+        found += await each.belonging(await queryset._read(), pks, again=again)
+    return found
+
+
+def live_queries(children: Children) -> list[ReferrerQuery]:
+    """Return the query of the objects that are not in the trash."""
+    return [ReferrerQuery(children, "live")]
+
+
+#: Deleting permanently: everything goes along, live or in the trash.
+DELETION = Operation(cascading, referrer_queries)
+#: Moving to the trash: live objects go along if they have a trash.
+TRASH = Operation(cascading_to_trash, live_queries, lambda obj: names.DELETED_AT not in obj._stored)
 
 
 def cascade_models(model: type[DynamoModel]) -> list[type[DynamoModel]]:
     """Return a model and the models whose objects may be deleted permanently with it."""
     found = [model]
     for each in found:
-        found += [child.model for child in cascade_children(each, for_good=True) if child.model not in found]
+        found += [child.model for child in cascading(each) if child.model not in found]
     return found
-
-
-async def descendants(
-    root: DynamoModel,
-    listings_of: ChildQueries,
-    *,
-    again: bool = False,
-    for_good: bool = False,
-    also: Sequence[DynamoModel] = (),
-) -> list[DynamoModel]:
-    """Return all children below an object and those in ``also``, parents before their children, each once.
-
-    Kinds of children that are adjacent in a partition are read by one Query, each other kind by a separate one. With
-    ``again`` children that an index returns are read from the table.
-    """
-    level = [root, *also]
-    seen = {key_of(obj._stored) for obj in level}
-    found: list[Any] = []
-    while level:
-        following: list[Any] = []
-        for model, group in groupby(level, key=type):
-            pks = [obj.pk for obj in group]
-            listings = [
-                each for children in cascade_children(model, for_good=for_good) for each in listings_of(children)
-            ]
-            for start in range(0, len(pks), PARENTS_AT_ONCE):
-                following += await _children_of(listings, pks[start : start + PARENTS_AT_ONCE], again=again)
-        level = []
-        for obj in following:
-            key = key_of(obj._stored)
-            if key not in seen:
-                seen.add(key)
-                level.append(obj)
-        found += level
-    return found
-
-
-async def _children_of(listings: Sequence[ChildQuery], pks: Sequence[object], *, again: bool) -> list[DynamoModel]:
-    """Read the children of some parents."""
-    querysets = [each.queryset(pks) for each in listings]
-    by_table = [queryset for each, queryset in zip(listings, querysets, strict=True) if each.children.is_by_table]
-    if len(by_table) > 1:
-        await by_table[0]._read_with(by_table[1:])
-    children: list[Any] = []
-    for each, queryset in zip(listings, querysets, strict=True):
-        found = await queryset._read()
-        if again and found and not each.children.is_by_table:
-            found = await each.again(found, pks)
-        children += found if each.still is None else filter(each.still, found)
-    return children
 
 
 class Step:
-    """The write of one object in an operation on several: sent by itself, in a block, or as a part of a cascade."""
+    """The write of one object in an operation on several: sent by itself, in a block, or as a part of a cascade.
+
+    It is conditional on the ``counters`` of the item that was ``read``, which are physical names.
+    """
+
+    #: The keys of objects that count this one and do not exist any more.
+    absent: frozenset[ItemKey] = frozenset()
+    #: Whether the object is reported to the caller, and signals are sent for it.
+    is_reported: bool = True
+    counters: Sequence[str] = ()
+    #: Whether the counters are compared too if the write is sent by itself or joins a block.
+    is_held_alone: bool = False
 
     def __init__(self, obj: DynamoModel, terms: CallerConditions = NO_CONDITIONS) -> None:
         self.obj = obj
         self.terms = terms
+        self.read: Item = obj._stored
 
-    async def send(self, pending: Block | None) -> bool:
-        """Send the write by itself, or add it to the block; return whether there was anything to write."""
-        raise NotImplementedError
-
-    async def compose(self, pending: Block) -> Write | None:
+    async def compose(self, pending: Block | None) -> Write | None:
         """Return the write; ``pending`` contains those of earlier steps. ``None`` if there is nothing to write."""
         raise NotImplementedError
 
     async def remember(self, write: Write, stored: Item) -> None:
         """Update the object after its write."""
-        raise NotImplementedError
+        await remember(self.obj, write, stored)
 
-    #: The keys of objects that count this one and do not exist any more.
-    absent: frozenset[ItemKey] = frozenset()
-    #: Whether its write depends on the counters of its item, which earlier steps change.
-    counts: bool = False
-    #: Whether the object is reported to the caller, and signals are sent for it.
-    is_reported: bool = True
+    async def send(self, pending: Block | None) -> bool:
+        """Send the write by itself, or add it to the block; return whether there was anything to write."""
+        while True:
+            begun, write = bindings.current(), await self.compose(pending)
+            if begun is not bindings.current():
+                continue  # composed with names or keys of before
+            if write is None:
+                return False
+            if self.is_held_alone:
+                write = replace(write, own=self.with_counts(write.own, {}))
+            try:
+                stored = await send.send_write(self.obj, write)
+            except MissingReference as error:
+                self.absent = absent_parents(write, effects_of(type(self.obj)), error)
+            else:
+                await self.remember(write, stored)
+                return True
 
-    def with_counts(self, entry: Entry, added: Sums) -> Entry:
-        """Return the entry conditional on the counters as they were read; ``added`` contains what earlier transactions
-        added."""
-        return entry
+    def with_counts(self, actions: Iterable[Action], added: Sums) -> tuple[Action, ...]:
+        """Return actions with that on the item conditional on its counters; ``added`` contains what earlier
+        transactions added to them since they were read."""
+        if not self.counters:
+            return tuple(actions)
+        key = key_of(self.read)
+        sums = added.get(key, {})
+        held = [_count_condition(self.read, name, sums.get(name, 0)) for name in self.counters]
+        return tuple(
+            replace(each, condition=join((each.condition, *held)))
+            if isinstance(each, Update | Delete) and each.key == key
+            else each
+            for each in actions
+        )
+
+
+class ReferenceStep(Step):
+    """The change of references of one object, conditional on their values as they were read. No signals are sent."""
+
+    is_reported = False
+
+    def __init__(self, obj: Any, values: Values, absent: frozenset[ItemKey] = frozenset()) -> None:
+        super().__init__(obj)
+        self.values = values
+        self.absent = absent
+
+    async def compose(self, pending: Block | None) -> Write | None:
+        """Return the object's write, with its copies of what it refers to."""
+        model, before, effects = type(self.obj), self.obj._stored, effects_of(type(self.obj))
+        values, given = self.values, {**decode.values_of(model, before), **self.values}
+        for effect in effects:
+            only = frozenset(self.values)
+            values = {**values, **await effect.fill(Subject(self.obj), given, before, only, pending, lenient=False)}
+        attributes = registry.attributes_of(model)
+        as_read = [as_stored(before, attributes[name].attr_name) for name in self.values]
+        draft = replace(draft_of(self.obj, values), computed=join(as_read))
+        return await compose(self.obj, effects, draft, pending=pending, absent=self.absent)
 
 
 class _StepWrite(Struct, frozen=True, eq=False):
@@ -175,6 +211,11 @@ class _StepWrite(Struct, frozen=True, eq=False):
     step: Step
     write: Write
     entry: Entry
+
+    def held(self, added: Sums) -> _StepWrite:
+        """Return it conditional on the counters of its item; see ``Step.with_counts()``."""
+        entry = replace(self.entry, actions=self.step.with_counts(self.entry.actions, added))
+        return replace(self, entry=entry)
 
 
 class Cascade:
@@ -197,7 +238,7 @@ class Cascade:
         """Send all steps; each object is updated after its write is sent."""
         if pending is not None:
             await self._join(pending)
-        elif len(self.steps) == 1 and not self.guards and not self.steps[0].counts:
+        elif len(self.steps) == 1 and not self.guards and not self.steps[0].counters:
             (step,) = self.steps
             self.failed = step.obj
             self.done += [step.obj] if await step.send(None) and step.is_reported else []
@@ -250,7 +291,7 @@ class Cascade:
         self, groups: Iterable[Sequence[_StepWrite]], collected: Block, added: Sums, left: list[Step]
     ) -> None:
         for group in groups:
-            held = [replace(part, entry=part.step.with_counts(part.entry, added)) for part in group]
+            held = [part.held(added) for part in group]
             await send.send_block(self._block(held))
             _add_sums(added, held)
             self.done += [part.step.obj for part in held if part.step.is_reported]
@@ -343,7 +384,7 @@ def _add_sums(added: Sums, group: Sequence[_StepWrite]) -> None:
                     at[name] = at.get(name, 0) + int(value["N"])
 
 
-def count_condition(item: Item, name: str, added: int) -> Stored:
+def _count_condition(item: Item, name: str, added: int) -> Stored:
     """Return the condition that a number is unchanged except for what transactions ``added`` since it was read."""
     if not added:
         return as_stored(item, name)

@@ -9,30 +9,27 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.db.models.signals import post_delete, pre_delete
-from msgspec.structs import replace
 
-from dynamo_single.exceptions import MissingReference, StaleObject
+from dynamo_single.exceptions import StaleObject
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING, join
-from dynamo_single.orm.effects import send
+from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import CallerConditions, Subject, Transition, WriteConditions
 from dynamo_single.orm.effects.compose import compose_removal
-from dynamo_single.orm.effects.counters import Sums
 from dynamo_single.orm.effects.write import Write, is_gone
 from dynamo_single.orm.items import decode, version
 from dynamo_single.orm.items.async_safety import notify
 from dynamo_single.orm.items.refresh import changed_in_memory, completed
 from dynamo_single.orm.plan.plan import PartialItem
-from dynamo_single.orm.requests.actions import Check, Delete, Item, ItemKey, key_of
+from dynamo_single.orm.requests.actions import Check, Item, ItemKey, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Entry
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.references import Children, checked, taking_along
+from dynamo_single.orm.schema.references import cascading, checked, taking_along
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import cascade, on_delete
-from dynamo_single.orm.write.cascade import Cascade, ChildQuery, Step
-from dynamo_single.orm.write.save import absent_parents, write_if
+from dynamo_single.orm.write.cascade import DELETION, Cascade, Step
+from dynamo_single.orm.write.save import write_if
 from dynamo_single.table import names
 from dynamo_single.table.flow import pause
 
@@ -63,7 +60,7 @@ async def delete(
     done: list[Any] = []
     origin = obj if origin is None else origin
     try:
-        if cascade.cascade_children(type(obj), for_good=True) or on_delete.has_references(type(obj)):
+        if cascading(type(obj)) or on_delete.has_references(type(obj)):
             await _delete_cascade(obj, terms, done, pending, origin)
         else:
             await notify(pre_delete, type(obj), instance=obj, using=None, origin=origin)
@@ -81,66 +78,13 @@ async def _send_post_delete(origin: object, done: Sequence[DynamoModel]) -> None
         await notify(post_delete, type(each), instance=each, using=None, origin=origin)
 
 
-async def delete_item(
-    obj: DynamoModel, terms: CallerConditions, pending: Block | None, because: frozenset[str] = frozenset()
-) -> int:
-    """Delete one item permanently, with its claims; return the number of deleted items, 0 if there was none.
-
-    An object that was read in part is read completely first. ``because`` as in ``compose_removal()``.
-    """
-    if not await _read_missing(obj):
-        return 0
-    effects = effects_of(type(obj))
-    absent: frozenset[ItemKey] = frozenset()
-    while True:
-        write = await compose_removal(obj, effects, terms, pending=pending, absent=absent, because=because)
-        try:
-            await send.send_write(obj, write)
-        except MissingReference as error:
-            absent = absent_parents(write, effects, error)
-        except StaleObject as error:
-            if not is_gone(error):
-                raise
-            return 0
-        else:
-            obj._stored = None
-            return 1
-
-
-async def _read_missing(obj: DynamoModel) -> bool:
-    """Read the rest of an object that was read in part; return ``False`` if it does not exist any more."""
-    try:
-        if isinstance(obj._stored, PartialItem):
-            await completed(obj)
-    except type(obj).DoesNotExist:
-        return False
-    return True
-
-
-async def dependents(obj: DynamoModel) -> list[DynamoModel]:
-    """Return the objects that are deleted permanently with an object: a Query for each kind of children, or for
-    several."""
-    return await cascade.descendants(obj, child_queries, for_good=True)
-
-
-def child_queries(children: Children) -> list[ChildQuery]:
-    """Return the queries of live children and of those in the trash."""
-    if children.is_by_table or not registry.has_soft_delete(children.model):
-        return [ChildQuery(children, "all")]
-    # An index that is behind shows among the live ones what has just gone to the trash, and the other way round.
-    return [ChildQuery(children, "live", still=_in_any_state), ChildQuery(children, "deleted", still=_in_any_state)]
-
-
-def _in_any_state(child: DynamoModel) -> bool:
-    """Accept any child that the table has, live or in the trash."""
-    return True
-
-
 async def _delete_one(obj: DynamoModel, terms: CallerConditions, pending: Block | None) -> bool:
     if terms.queried == EVERYTHING:
-        return bool(await delete_item(obj, terms, pending))
+        return await DeleteStep(obj, terms).send(pending)
     return await write_if(
-        obj, terms.queried, lambda again: delete_item(obj, CallerConditions(again.queried, terms.demanded), pending)
+        obj,
+        terms.queried,
+        lambda again: DeleteStep(obj, CallerConditions(again.queried, terms.demanded)).send(pending),
     )
 
 
@@ -149,16 +93,16 @@ async def _delete_cascade(
 ) -> None:
     announced: set[ItemKey] = set()
     for attempt in range(ATTEMPTS):
-        removal = _DeleteStep(obj, terms)
+        removal = _CascadeStep(obj, terms)
         if not await removal.read_counters():
             return
-        below = await cascade.descendants(obj, child_queries, again=attempt > 0, for_good=True)
-        await on_delete.refuse_protected([obj, *below], child_queries)
+        below = await DELETION.below([obj], again=attempt > 0)
+        await on_delete.refuse_protected([obj, *below], DELETION)
         # Before anything is deleted, so that what is interrupted can be begun again with the object.
-        resets = await on_delete.reset_steps([obj, *below], child_queries, again=attempt > 0)
+        resets = await on_delete.reset_steps([obj, *below], again=attempt > 0)
         counted = [(obj, removal.read), *((each, each._stored) for each in below)]
         found = [*below, *(step.obj for step in resets)]
-        if not on_delete.check_counts(counted, found, for_good=True, last=attempt == ATTEMPTS - 1):
+        if not on_delete.check_counts(counted, found, DELETION, last=attempt == ATTEMPTS - 1):
             await pause(PAUSE)
             continue
         await _send_pre_delete([*below, obj], origin, announced)
@@ -186,12 +130,11 @@ async def _delete_late_children(
 ) -> None:
     """Delete or reset the objects that began to refer to deleted ones during the deletion, if a key shows them."""
     for _ in range(ATTEMPTS):
-        first, *others = roots
-        late = await cascade.descendants(first, child_queries, again=True, for_good=True, also=others)
+        late = await DELETION.below(roots, again=True)
         roots += [decode.instance(type(each), each._stored) for each in late]
-        resets = await on_delete.reset_steps(roots, child_queries, again=True)
+        resets = await on_delete.reset_steps(roots, again=True)
         if not late and not resets:
-            await on_delete.report_protected(roots, child_queries)
+            await on_delete.report_protected(roots, DELETION)
             return
         await _send_pre_delete(late, origin, announced)
         work = Cascade([*resets, *(_child_step(each) for each in reversed(late))])
@@ -216,61 +159,32 @@ async def _send_pre_delete(objects: Sequence[DynamoModel], origin: object, annou
             await notify(pre_delete, type(obj), instance=obj, using=None, origin=origin)
 
 
-class _DeleteStep(Step):
-    """The deletion of one object of several.
+class DeleteStep(Step):
+    """The deletion of one object, with its claims; an object that was read in part is read completely first.
 
-    If the object counts children that are deleted with it, its deletion is conditional on the counters: no child was
-    added since it was read.
+    ``because`` as in ``compose_removal()``. If the object counts children that are deleted with it and it is not
+    deleted by itself, its deletion is conditional on the counters: no child was added since it was read.
     """
 
     def __init__(self, obj: DynamoModel, terms: CallerConditions, because: frozenset[str] = frozenset()) -> None:
         super().__init__(obj, terms)
         self.because = because
-        self.counters = [name for name in _counter_names(type(obj)) if not isinstance(obj._stored, PartialItem)]
-        self.read: Item = obj._stored
-
-    @property
-    def counts(self) -> bool:  # type: ignore[override]  # a plain attribute elsewhere
-        """Whether the object has counters of children that are deleted with it."""
-        return bool(self.counters)
-
-    async def read_counters(self) -> bool:
-        """Read the object's counters before its children: one GetItem if it has any; return whether it exists."""
-        if self.counters:
-            try:
-                self.read = (await decode.reloaded(self.obj))._stored
-            except type(self.obj).DoesNotExist:
-                return False
-        return True
-
-    def with_counts(self, entry: Entry, added: Sums) -> Entry:
-        """See ``Step``."""
-        if not self.counters:
-            return entry
-        key = key_of(self.read)
-        conditions = tuple(
-            cascade.count_condition(self.read, name, added.get(key, {}).get(name, 0)) for name in self.counters
-        )
-        actions = (
-            replace(action, condition=join((action.condition, *conditions)))
-            if isinstance(action, Delete) and action.key == key
-            else action
-            for action in entry.actions
-        )
-        return replace(entry, actions=tuple(actions))
-
-    async def was_counted(self) -> bool:
-        """Return whether the counters changed, so that the children have to be read again."""
-        before = self.read
-        return await self.read_counters() and any(self.read.get(name) != before.get(name) for name in self.counters)
 
     async def send(self, pending: Block | None) -> bool:
-        """Delete the object by itself, or within a block."""
-        return bool(await delete_item(self.obj, self.terms, pending, self.because))
+        """Delete the object by itself, or within a block; return whether there was one."""
+        try:
+            return await super().send(pending)
+        except StaleObject as error:
+            if not is_gone(error):
+                raise
+            return False
 
-    async def compose(self, pending: Block) -> Write | None:
+    async def compose(self, pending: Block | None) -> Write | None:
         """Return the object's write, for a transaction with the other objects."""
-        if not await _read_missing(self.obj):
+        try:
+            if isinstance(self.obj._stored, PartialItem):
+                await completed(self.obj)
+        except type(self.obj).DoesNotExist:
             return None
         effects = effects_of(type(self.obj))
         return await compose_removal(
@@ -282,15 +196,36 @@ class _DeleteStep(Step):
         self.obj._stored = None
 
 
-def _child_step(obj: DynamoModel) -> _DeleteStep:
+class _CascadeStep(DeleteStep):
+    """The deletion of one object of several."""
+
+    def __init__(self, obj: DynamoModel, terms: CallerConditions, because: frozenset[str] = frozenset()) -> None:
+        super().__init__(obj, terms, because)
+        self.counters = () if isinstance(obj._stored, PartialItem) else _counter_names(type(obj))
+
+    async def read_counters(self) -> bool:
+        """Read the object's counters before its children: one GetItem if it has any; return whether it exists."""
+        if self.counters:
+            try:
+                self.read = (await decode.reloaded(self.obj))._stored
+            except type(self.obj).DoesNotExist:
+                return False
+        return True
+
+    async def was_counted(self) -> bool:
+        """Return whether the counters changed, so that the children have to be read again."""
+        before = self.read
+        return await self.read_counters() and any(self.read.get(name) != before.get(name) for name in self.counters)
+
+
+def _child_step(obj: DynamoModel) -> _CascadeStep:
     """Return the deletion of a child, conditional on its reference: an index may have returned an earlier state."""
-    return _DeleteStep(obj, CallerConditions(), taking_along(type(obj)))
+    return _CascadeStep(obj, CallerConditions(), taking_along(type(obj)))
 
 
 def _counter_names(model: type[DynamoModel]) -> list[str]:
     """Return the physical names of counters of children that are deleted with an object, or checked."""
-    followers = cascade.cascade_children(model, for_good=True)
-    declared = (each for each in registry.counters_of(model) if getattr(model, each.children) in followers)
+    declared = (each for each in registry.counters_of(model) if getattr(model, each.children) in cascading(model))
     return [*(each.attr_name for each in declared), *(name for name, _ in checked(model))]
 
 

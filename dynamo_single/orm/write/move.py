@@ -6,18 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
 from django.db.models.signals import post_save, pre_save
 
-from dynamo_single.exceptions import AlreadyExists, MissingReference, NotSupported, StaleObject
+from dynamo_single.exceptions import AlreadyExists, NotSupported, StaleObject
 from dynamo_single.lazy_modules import LazyModule
-from dynamo_single.orm.effects import send
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import Subject
 from dynamo_single.orm.effects.compose import compose_move
+from dynamo_single.orm.effects.referrers import queries_by_key
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.async_safety import makes_objects, notify
@@ -27,7 +28,7 @@ from dynamo_single.orm.items.refresh import completed
 from dynamo_single.orm.items.stored import hold_only, values_held
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading import single
-from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
+from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.requests.atomic_block import Block, current
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.base import relations_from_sql
@@ -35,8 +36,7 @@ from dynamo_single.orm.schema.keys.values import named
 from dynamo_single.orm.schema.types import DynamoModel, are_plain
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.cascade import Cascade, Step
-from dynamo_single.orm.write.referrers import references_to, referrer_querysets, refuse_sql_references
-from dynamo_single.orm.write.save import DEFAULT_SAVE, absent_parents, remember, retry_source_changes, save
+from dynamo_single.orm.write.save import DEFAULT_SAVE, remember, retry_source_changes, save
 from dynamo_single.table import names
 from dynamo_single.table.flow import local, run
 from dynamo_single.table.request import MAX_ACTIONS
@@ -144,18 +144,9 @@ def _set_state(obj: DynamoModel, state: _ObjectState) -> None:
 
 async def _move(obj: DynamoModel, wanted: _ObjectState, as_it_was: _ObjectState, pending: Block | None) -> None:
     """Send the move to the ``wanted`` state; the object is unchanged until it is sent."""
-    effects, move = effects_of(type(obj)), await _plan_move(obj, wanted, as_it_was, pending)
+    move = await _plan_move(obj, wanted, as_it_was, pending)
     await _refuse_orphans(obj)
-    absent: frozenset[ItemKey] = frozenset()
-    while True:
-        write = await compose_move(obj, effects, move.target, move.values, pending=pending, absent=absent)
-        try:
-            stored = await send.send_write(obj, write)
-        except MissingReference as error:
-            absent = absent_parents(write, effects, error)
-        else:
-            break
-    await move.remember(write, stored)
+    await move.send(pending)
 
 
 async def _plan_move(
@@ -167,7 +158,7 @@ async def _plan_move(
     # What is reported of the old item has its ``pk``, and a block that is discarded leaves the object as it was.
     _set_state(obj, as_it_was)
     if relations_from_sql(model):
-        await local(partial(refuse_sql_references, obj))
+        await local(partial(move_references.refuse_sql_references, obj))
     return _MoveStep(obj, decode.instance(model, item), values, wanted)
 
 
@@ -186,17 +177,10 @@ class _MoveStep(Step):
         target = decode.instance(model, {**move_references.without_counts(model, self.target._stored), **mark})
         return _MoveStep(self.obj, target, self.values, self.wanted)
 
-    async def send(self, pending: Block | None) -> bool:
-        """Send it by itself, or leave it to the block."""
-        write = await self.compose(pending)
-        await self.remember(write, await send.send_write(self.obj, write))
-        return True
-
     async def compose(self, pending: Block | None) -> Write:
-        """Its write, among those of the others."""
+        """Return its write, for a transaction with the others."""
         effects = effects_of(type(self.obj))
-        none = frozenset[ItemKey]()
-        return await compose_move(self.obj, effects, self.target, self.values, pending=pending, absent=none)
+        return await compose_move(self.obj, effects, self.target, self.values, pending=pending, absent=self.absent)
 
     async def remember(self, write: Write, stored: Item) -> None:
         """Set the object's new state."""
@@ -254,17 +238,16 @@ async def _refuse_orphans(obj: DynamoModel) -> None:
 
     Derived objects are excluded. If their model has other objects too, all that refer to the object are read.
     """
-    for field, always in references_to(type(obj)):
-        # Planning asks for it.
-        await field.model._base_manager.all()._know()
-        for queryset in referrer_querysets(field, obj.pk, always=always):
-            follows = field.model.derived_by in (field.name, field.attname)
-            if follows:
+    async with aclosing(queries_by_key(type(obj), obj.pk)) as queries:
+        async for query in queries:
+            model, field = query.children.model, query.children.field
+            queryset = query.queryset([obj.pk])
+            if model.derived_by in (field.name, field.attname):
                 found = any(not each.is_derived() for each in await queryset._read())
             else:
                 found = await queryset._exists()
             if found:
                 raise NotSupported(
-                    f"{named(obj)} cannot move: {field.model._meta.label} objects refer to it by "
+                    f"{named(obj)} cannot move: {model._meta.label} objects refer to it by "
                     f"{field.name}, and would refer to nothing. move_tree() takes them along; nothing was written."
                 )

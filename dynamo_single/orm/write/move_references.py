@@ -11,16 +11,17 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
+from django.db import router
 from msgspec import Struct
-from msgspec.structs import replace
 
-from dynamo_single.exceptions import StaleObject
-from dynamo_single.orm.conditions.terms import Stored, join
+from dynamo_single.exceptions import NotSupported, StaleObject
+from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.effects import send
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import Effects, Subject, Transition, WriteConditions
-from dynamo_single.orm.effects.compose import compose, compose_move, draft_of
+from dynamo_single.orm.effects.compose import compose_move
 from dynamo_single.orm.effects.counters import own_counters
+from dynamo_single.orm.effects.referrers import ReferrerQuery, queries_by_key
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values, computed_key, is_key_of, key_of_pk, pk_of, twinned
@@ -28,18 +29,16 @@ from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.stored import values_held
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Entry
-from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.fields.base import IdentityField, relations_from_sql
-from dynamo_single.orm.schema.types import DynamoModel, ModelField
+from dynamo_single.orm.schema.keys.values import named
+from dynamo_single.orm.schema.references import references_to
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import cascade
-from dynamo_single.orm.write.cascade import Cascade, Step
-from dynamo_single.orm.write.referrers import references_to, referrer_querysets, refuse_sql_references
-from dynamo_single.orm.write.save import remember
+from dynamo_single.orm.write.cascade import Cascade, ReferenceStep
 from dynamo_single.table import names
-from dynamo_single.table.flow import each_of, local, some_of
-from dynamo_single.table.request import MAX_ACTIONS
+from dynamo_single.table.flow import each_of, local
 
 #: How often objects are read again because another process changed or created them.
 ATTEMPTS = 3
@@ -106,18 +105,14 @@ def without_counts(model: type[DynamoModel], item: decode.Item) -> decode.Item:
     return {name: value for name, value in item.items() if name not in counts} | declared if counts else item
 
 
-class ReferrerStep(Step):
+class ReferrerStep(ReferenceStep):
     """The update of one object that refers to a moved one; it moves too if the reference is in its primary key.
 
-    It is not reported, and sends no signals. ``absent`` contains the keys of former items, which no longer count it.
+    ``absent`` contains the keys of former items, which no longer count it.
     """
 
-    is_reported = False
-
     def __init__(self, obj: Any, values: Values, absent: frozenset[ItemKey] = frozenset()) -> None:
-        super().__init__(obj)
-        self.values = values
-        self.absent = absent
+        super().__init__(obj, values, absent)
         #: The identity that it had before it is written.
         self.old = obj.pk
         self._held = {name: obj.__dict__[name] for name in type(obj)._identity}
@@ -132,46 +127,29 @@ class ReferrerStep(Step):
         """Whether its identity changes."""
         return bool(self.old != self.new)
 
-    async def send(self, pending: Block | None) -> bool:
-        """Write it by itself, or within a block."""
-        write = await self.compose(pending)
-        if write is None:
-            return False
-        await remember(self.obj, write, await send.send_write(self.obj, write))
-        return True
-
     async def compose(self, pending: Block | None) -> Write | None:
-        """The object's write, among those of the others."""
+        """Return the object's write, for a transaction with the others."""
+        if not self.moves:
+            return await super().compose(pending)
         obj, model = self.obj, type(self.obj)
-        effects, before = effects_of(model), obj._stored
-        if self.moves:
-            if relations_from_sql(model):
-                await local(partial(refuse_sql_references, obj))
-            other = decode.instance(model, dict(before))
-            other.__dict__.update(self.values)
-            values, item = await new_item(other, effects, pending, follows=True)
-            target = decode.instance(model, without_counts(model, item))
-            return await compose_move(obj, effects, target, values, pending=pending, absent=self.absent)
-        values, given = self.values, {**decode.values_of(model, before), **self.values}
-        for effect in effects:
-            only = frozenset(self.values)
-            values = {**values, **await effect.fill(Subject(obj), given, before, only, pending, lenient=False)}
-        attributes = registry.attributes_of(model)
-        as_read = [as_stored(before, attributes[name].attr_name) for name in self.values]
-        draft = replace(draft_of(obj, values), computed=join(as_read))
-        return await compose(obj, effects, draft, pending=pending, absent=self.absent)
-
-    async def remember(self, write: Write, stored: Item) -> None:
-        """The object has them now."""
-        await remember(self.obj, write, stored)
+        if relations_from_sql(model):
+            await local(partial(refuse_sql_references, obj))
+        other = decode.instance(model, dict(obj._stored))
+        other.__dict__.update(self.values)
+        effects = effects_of(model)
+        values, item = await new_item(other, effects, pending, follows=True)
+        target = decode.instance(model, without_counts(model, item))
+        return await compose_move(obj, effects, target, values, pending=pending, absent=self.absent)
 
 
-def referrer_steps(way: IdentityChange, field: ModelField, objects: Sequence[Any], *, left: bool) -> list[ReferrerStep]:
+def referrer_steps(
+    way: IdentityChange, query: ReferrerQuery, objects: Sequence[Any], *, left: bool
+) -> list[ReferrerStep]:
     """Return the updates of objects with one reference; ``left`` if the object that they refer to has moved already."""
     absent = frozenset({key_of_pk(way.model, way.old)}) if left else frozenset[ItemKey]()
     found = []
     for obj in objects:
-        values: Values = {field.attname: way.new}
+        values: Values = {query.children.field.attname: way.new}
         mark = obj.__dict__.get(registry.DELETED_WITH)
         if mark in way.marks:
             values[registry.DELETED_WITH] = way.marks[mark]
@@ -191,14 +169,14 @@ async def tree_steps(way: IdentityChange, most: int) -> list[ReferrerStep] | Non
     steps: dict[ItemKey, ReferrerStep] = {}
     ways = [way]
     for each in ways:
-        async with aclosing(_all_referrers(each)) as found:
-            async for field, some in found:
-                for step in referrer_steps(each, field, some, left=False):
+        async with aclosing(_referrers(each)) as found:
+            async for query, some in found:
+                for step in referrer_steps(each, query, some, left=False):
                     known = steps.setdefault(key_of(step.obj._stored), step)
                     before = known.new
                     known.values |= step.values
                     is_new = known is step
-                    if not is_new and known.new != before and any(references_to(type(step.obj))):
+                    if not is_new and known.new != before and references_to(type(step.obj)):
                         return None
                     if is_new and step.moves:
                         ways.append(IdentityChange.of(type(step.obj), step.old, step.new, each.marks))
@@ -207,25 +185,15 @@ async def tree_steps(way: IdentityChange, most: int) -> list[ReferrerStep] | Non
     return [*steps.values()]
 
 
-async def _all_referrers(way: IdentityChange) -> AsyncGenerator[tuple[Any, list[Any]], None]:
-    """Yield the objects that refer to the former identity, with the reference."""
-    for field, always in references_to(way.model):
-        async with aclosing(_referrers(way, field, always)) as found:
-            async for some in found:
-                yield field, some
-
-
-async def _referrers(way: IdentityChange, field: Any, always: bool) -> AsyncGenerator[list[Any], None]:
-    """Yield the objects that refer to the former identity, a hundred at a time."""
-    # Planning asks for it.
-    await field.model._base_manager.all()._know()
-    by_table = {*registry.layout_of(field.model).primary.partition.variables} <= {field.attname}
-    for queryset in referrer_querysets(field, way.old, always=always):
-        if by_table:
-            queryset = queryset.using_index("primary").consistent()
-        async with aclosing(each_of(queryset._pages())) as reading:
-            while some := await some_of(reading, MAX_ACTIONS):
-                yield some
+async def _referrers(
+    way: IdentityChange, *, again: bool = False
+) -> AsyncGenerator[tuple[ReferrerQuery, list[Any]], None]:
+    """Yield the objects that refer to the former identity, a hundred at a time; ``again`` as in ``ReferrerQuery``."""
+    async with aclosing(queries_by_key(way.model, way.old)) as queries:
+        async for query in queries:
+            async with aclosing(query.pages([way.old], again=again)) as pages:
+                async for some in pages:
+                    yield query, some
 
 
 async def has_referrers(way: IdentityChange, steps: Sequence[ReferrerStep]) -> bool:
@@ -233,18 +201,10 @@ async def has_referrers(way: IdentityChange, steps: Sequence[ReferrerStep]) -> b
     meantime."""
     moved = (step for step in steps if step.moves)
     for each in (way, *(IdentityChange.of(type(step.obj), step.old, step.new, {}) for step in moved)):
-        async with aclosing(_all_referrers(each)) as found:
-            async for field, some in found:
-                if await _current_referrers(field, each.old, some):
-                    return True
+        async with aclosing(_referrers(each, again=True)) as found:
+            async for _ in found:
+                return True
     return False
-
-
-async def _current_referrers(field: Any, old: object, some: Sequence[Any]) -> list[object]:
-    """Return the objects that still refer to an identity, read from the table, since an index may be behind."""
-    everything = field.model._base_manager.order_by().with_visibility("all")
-    fresh = await everything.filter(pk__in=[obj.pk for obj in some]).consistent()._read()
-    return [obj for obj in fresh if getattr(obj, field.attname) == old]
 
 
 async def set_mark(obj: Any, marked: Mapping[str, Any]) -> None:
@@ -289,9 +249,9 @@ class TreeMove:
         for _ in range(ATTEMPTS):
             count = 0
             for way in ways:
-                async with aclosing(_all_referrers(way)) as found:
-                    async for field, some in found:
-                        count += await self._follow(way, field, some, ways)
+                async with aclosing(_referrers(way)) as found:
+                    async for query, some in found:
+                        count += await self._follow(way, query, some, ways)
             if not count:
                 await self._finish()
                 return
@@ -302,30 +262,27 @@ class TreeMove:
 
     async def _moved_before(self, way: IdentityChange) -> AsyncGenerator[IdentityChange, None]:
         """Yield the changes of objects that moved in an earlier run, and that others may still refer to."""
-        here = replace(way, old=way.new)
-        for field, always in references_to(way.model):
-            model = field.model
-            if field.attname not in model._identity or not any(references_to(model)):
-                continue
-            async with aclosing(_referrers(here, field, always)) as found:
-                async for some in found:
-                    for obj in some:
-                        held = {name: obj.__dict__[name] for name in model._identity}
-                        yield IdentityChange.of(
-                            model, pk_of(model, {**held, field.attname: way.old}), obj.pk, way.marks
-                        )
+        async with aclosing(queries_by_key(way.model, way.new)) as queries:
+            async for query in queries:
+                model, name = query.children.model, query.children.field.attname
+                if name not in model._identity or not references_to(model):
+                    continue
+                async with aclosing(each_of(query.pages([way.new]))) as found:
+                    async for obj in found:
+                        held = {each: obj.__dict__[each] for each in model._identity}
+                        yield IdentityChange.of(model, pk_of(model, {**held, name: way.old}), obj.pk, way.marks)
 
     async def _follow(
-        self, way: IdentityChange, field: ModelField, some: Sequence[Any], ways: list[IdentityChange]
+        self, way: IdentityChange, query: ReferrerQuery, some: Sequence[Any], ways: list[IdentityChange]
     ) -> int:
         """Update some objects and return their number. Those that another process changed, or that an index returned in
         an earlier state, are read again."""
         for attempt in range(ATTEMPTS):
             if attempt:
                 # What an index shows may have followed already.
-                some = await _current_referrers(field, way.old, some)
-            steps = referrer_steps(way, field, some, left=True)
-            same_table = field.model._options.alias == self.way.model._options.alias
+                some = await query.reread(some, [way.old])
+            steps = referrer_steps(way, query, some, left=True)
+            same_table = query.children.model._options.alias == self.way.model._options.alias
             try:
                 await Cascade(steps, self._guards() if same_table else ()).send(None)
             except StaleObject as error:
@@ -338,9 +295,7 @@ class TreeMove:
                 more = [
                     IdentityChange.of(type(step.obj), step.old, step.new, way.marks) for step in steps if step.moves
                 ]
-                ways += [
-                    each for each in more if (each.model, each.old) not in known and any(references_to(each.model))
-                ]
+                ways += [each for each in more if (each.model, each.old) not in known and references_to(each.model)]
                 return len(steps)
         return 0
 
@@ -397,3 +352,16 @@ def mark_value(obj: DynamoModel) -> dict[str, object]:
         return {"S": obj.pk}
     found: dict[str, Any] = field.attribute.to_attribute_value(field.attribute.prepare(obj.pk))
     return found
+
+
+def refuse_sql_references(obj: DynamoModel) -> None:
+    """Raise ``NotSupported`` if rows of SQL models refer to an object: one query for each such reference."""
+    for related in relations_from_sql(type(obj)):
+        rows = related.related_model._base_manager.using(router.db_for_write(related.related_model))
+        if rows.filter(**{related.field.attname: obj.pk}).exists():
+            label = obj._meta.label
+            raise NotSupported(
+                f"{named(obj)} cannot move: rows of {related.related_model._meta.label} refer to it by "
+                f"{related.field.name}, and would refer to nothing. Create another {label}, and let them refer to "
+                "that; nothing was written."
+            )

@@ -49,6 +49,7 @@ from dynamo_single.orm.requests.expressions import divided
 from dynamo_single.orm.requests.updates import Change, Place, clashing, needs, unmet
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.orm.schema.references import cascading
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments, cascade, on_delete
 from dynamo_single.orm.write.assignments import Target, is_expression, resolve, target_of
@@ -323,7 +324,7 @@ async def delete_by_key(matches: QuerysetWrite, *, for_good: bool) -> int | None
     if (layout.soft_delete and not for_good) or effects_of(model) or on_delete.has_references(model):
         return None
     heard = any(signal.has_listeners(model) for signal in (pre_delete, post_delete))
-    if heard or cascade.cascade_children(model, for_good=True) or (found := _key_plan(matches)) is None:
+    if heard or cascading(model) or (found := _key_plan(matches)) is None:
         return None
     plan, condition = found
     never_moved = Stored(MOVED_FROM, "missing")

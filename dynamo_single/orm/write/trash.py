@@ -21,12 +21,12 @@ from dynamo_single import clock
 from dynamo_single.exceptions import ConditionFailed, MissingReference, ParentInTrash, StaleObject, UniqueViolation
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored, join
-from dynamo_single.orm.effects import send, trash_counts
+from dynamo_single.orm.conditions.terms import EVERYTHING, Stored, join
+from dynamo_single.orm.effects import trash_counts
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions, Subject
 from dynamo_single.orm.effects.compose import compose, draft_of
-from dynamo_single.orm.effects.counters import Sums
+from dynamo_single.orm.effects.referrers import ReferrerQuery
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.async_safety import notify
@@ -35,16 +35,14 @@ from dynamo_single.orm.items.refresh import changed_in_memory, completed
 from dynamo_single.orm.items.stored import hold_only, values_held
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading import single
-from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, as_read, key_of
+from dynamo_single.orm.requests.actions import Action, Check, Item, Update, as_read, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Entry
 from dynamo_single.orm.requests.compiler import compile_action
-from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.schema import registry, secrecy
-from dynamo_single.orm.schema.references import Children, cascading_parents, checked
+from dynamo_single.orm.schema.references import Children, cascading_parents, cascading_to_trash, checked
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import cascade, on_delete
-from dynamo_single.orm.write.cascade import Cascade, ChildQuery, Step
-from dynamo_single.orm.write.save import remember, set_values
+from dynamo_single.orm.write.cascade import TRASH, Cascade, Operation, Step
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import names
 from dynamo_single.table.flow import pause
@@ -99,44 +97,41 @@ class DeletionBatch(Struct, frozen=True):
         check = Check(key_of(obj._stored), Stored(names.DELETED_AT, "=", (moment,)))
         return cascade.guard_entry(name, check, partial(_restored_error, name))
 
-    def child_queries(self, children: Children) -> list[ChildQuery]:
-        """Return the listings of the children that are in the trash with this batch."""
+    @property
+    def restoration(self) -> Operation:
+        """Restoring: what is in the trash with this batch."""
+        return Operation(cascading_to_trash, self.queries)
+
+    @property
+    def completion(self) -> Operation:
+        """The same with live objects that others of the batch may be below."""
+        return Operation(cascading_to_trash, lambda children: [*_live_parents(children), *self.queries(children)])
+
+    def queries(self, children: Children) -> list[ReferrerQuery]:
         conditions = {registry.DELETED_WITH: self.mark, registry.DELETED_AT: self.moment}
-        return [ChildQuery(children, "deleted", conditions, is_in_trash)]
+        return [ReferrerQuery(children, "deleted", conditions, is_in_trash)]
 
 
 class TrashStep(Step):
-    """Set or remove the trash attributes of one object of several."""
+    """Set or remove the trash attributes of one object of several.
+
+    The write is conditional on the counts of checked references in the item that is ``held``.
+    """
+
+    is_held_alone = True
 
     def __init__(
         self, obj: DynamoModel, values: Values, terms: CallerConditions = NO_CONDITIONS, held: Item | None = None
     ) -> None:
         super().__init__(obj, terms)
         self.values = values
-        #: The item whose counts of checked references the write is conditional on.
-        self.held = held
-
-    async def send(self, pending: Block | None) -> bool:
-        """Send the write alone, or within a block."""
-        write = None if self.held is None else await self.compose(pending)
-        if write is None:
-            await set_values(self.obj, self.values, self.terms, pending)
-        else:
-            await remember(self.obj, write, await send.send_write(self.obj, write))
-        return True
+        if held is not None:
+            self.read, self.counters = held, [name for name, _ in checked(type(obj))]
 
     async def compose(self, pending: Block | None) -> Write | None:
         """Return the object's write, for a transaction with the other objects."""
-        draft = draft_of(self.obj, self.values)
-        if self.held is not None:
-            counts = [as_stored(self.held, name) for name, _ in checked(type(self.obj))]
-            draft = replace(draft, computed=join(counts))
-        effects = effects_of(type(self.obj))
+        effects, draft = effects_of(type(self.obj)), draft_of(self.obj, self.values)
         return await compose(self.obj, effects, draft, self.terms, pending=pending, absent=self.absent)
-
-    async def remember(self, write: Write, stored: Item) -> None:
-        """Update the object with what was stored."""
-        await remember(self.obj, write, stored)
 
 
 class RestoreStep(TrashStep):
@@ -146,37 +141,15 @@ class RestoreStep(TrashStep):
     object in the trash that another deletion put there in the meantime.
     """
 
-    def __init__(self, obj: DynamoModel, values: Values, terms: CallerConditions) -> None:
-        super().__init__(obj, values, terms)
-        self.read: Item = obj._stored
-
-    def with_counts(self, entry: Entry, added: Sums) -> Entry:
-        """Add the condition on the number to the entry; see ``Step``."""
-        key = key_of(self.read)
-        condition = cascade.count_condition(
-            self.read, names.DELETED_ALONG, added.get(key, {}).get(names.DELETED_ALONG, 0)
-        )
-        return replace(entry, actions=tuple(_with_condition(action, key, condition) for action in entry.actions))
-
-    async def send(self, pending: Block | None) -> bool:
-        """Send the write alone, or within a block; return ``False`` if there is nothing to write."""
-        write = await self.compose(pending)
-        if write is None:
-            return False
-        condition = cascade.count_condition(self.read, names.DELETED_ALONG, 0)
-        write = replace(write, own=tuple(_with_condition(action, key_of(self.read), condition) for action in write.own))
-        await self.remember(write, await send.send_write(self.obj, write))
-        return True
+    counters = (names.DELETED_ALONG,)
 
     async def remember(self, write: Write, stored: Item) -> None:
         """Update the object, which is no longer in the trash and has no number."""
         await super().remember(write, {name: value for name, value in stored.items() if name != names.DELETED_ALONG})
 
 
-def _with_condition(action: Action, key: ItemKey, condition: Condition) -> Action:
-    if not isinstance(action, Update) or action.key != key:
-        return action
-    return replace(action, condition=join((action.condition, condition)))
+def _live_parents(children: Children) -> list[ReferrerQuery]:
+    return cascade.live_queries(children) if cascading_to_trash(children.model) else []
 
 
 def restore_values(obj: DynamoModel) -> Values:
@@ -258,19 +231,14 @@ async def _send_signal(signal: Signal, done: Sequence[object]) -> None:
         await notify(signal, type(each), instance=each)
 
 
-async def dependents(obj: DynamoModel) -> list[DynamoModel]:
-    """What goes to the trash along with a live object: a Query for each kind of children, or for several of them."""
-    return await cascade.descendants(obj, live_queries)
-
-
 async def restorable_dependents(obj: DynamoModel) -> list[DynamoModel]:
-    """What a restoration brings back along with an object in the trash: a Query for each kind of children."""
-    return await cascade.descendants(obj, DeletionBatch.of(obj).child_queries)
+    """Return what a restoration brings back with an object in the trash: a Query for each kind of children."""
+    return await DeletionBatch.of(obj).restoration.below([obj])
 
 
 async def count_batch(obj: DynamoModel) -> int:
-    """How many items that an index lists are in the trash with an object: a Query for each kind of children."""
-    found = await cascade.descendants(obj, partial(_batch_queries, DeletionBatch.of(obj)), again=True)
+    """Return how many items that an index lists are in the trash with an object: a Query for each kind of children."""
+    found = await DeletionBatch.of(obj).completion.below([obj], again=True)
     return sum(1 for child in found if is_in_trash(child) and trash_counts.is_counted(type(child)))
 
 
@@ -282,11 +250,6 @@ async def set_loaded_count(obj: DynamoModel) -> None:
         update = Update(key_of(obj._stored), set={names.DELETED_ALONG: {"N": str(number)}}, condition=unnumbered)
         with suppress(ConditionFailed):  # restored, or numbered by what was loaded in the meantime
             await get_table(type(obj)._options.alias).ask_patiently(compile_action(update))
-
-
-def live_queries(children: Children) -> list[ChildQuery]:
-    """The children that are not in the trash."""
-    return [ChildQuery(children, "live")]
 
 
 def _check_stored(obj: DynamoModel, done: str) -> None:
@@ -311,10 +274,10 @@ async def _run(
         if is_fresh and not matches(terms.queried, obj._stored, registry.layout_of(type(obj))):
             return
         work = await prepare(obj, terms, again=attempt > 0)
-        batch = DeletionBatch.of(obj) if is_in_trash(obj) else None
+        batch = None if into_trash or not is_in_trash(obj) else DeletionBatch.of(obj)
         try:
             await work.send(pending)
-            if not into_trash and pending is None and work.steps:
+            if batch is not None and pending is None and work.steps:
                 await _restore_late_children(obj, batch, done)
         except StaleObject as error:
             outdated = error.expected != error.found and work.failed is obj and terms.queried == EVERYTHING
@@ -346,7 +309,7 @@ async def _delete_late_referrers(obj: DynamoModel, first: Cascade, done: list[Dy
             await work.send(None)
         finally:
             done += work.done
-    await on_delete.report_protected([step.obj for step in first.steps], live_queries)
+    await on_delete.report_protected([step.obj for step in first.steps], TRASH)
 
 
 async def _plan_deletion(obj: DynamoModel, terms: CallerConditions, *, again: bool) -> Cascade:
@@ -354,17 +317,18 @@ async def _plan_deletion(obj: DynamoModel, terms: CallerConditions, *, again: bo
     interrupted = is_in_trash(obj)
     batch = DeletionBatch.of(obj) if interrupted else DeletionBatch.of_new_deletion(obj)
 
-    def listings_of(children: Children) -> list[ChildQuery]:
-        completes = interrupted and cascade.cascade_children(children.model)
-        return [*live_queries(children), *(batch.child_queries(children) if completes else ())]
+    def queries(children: Children) -> list[ReferrerQuery]:
+        completes = interrupted and cascading_to_trash(children.model)
+        return [*cascade.live_queries(children), *(batch.queries(children) if completes else ())]
 
     # What is counted is read before it is looked for.
     held = (await decode.reloaded(obj))._stored if checked(type(obj)) and not interrupted else None
     steps = [] if interrupted else [TrashStep(obj, batch.changes(obj, follows=False), terms, held)]
-    children = [child for child in await cascade.descendants(obj, listings_of, again=again) if not is_in_trash(child)]
-    await on_delete.refuse_protected([*(() if interrupted else (obj,)), *children], live_queries)
+    found = await replace(TRASH, queries=queries).below([obj], again=again)
+    children = [child for child in found if not is_in_trash(child)]
+    await on_delete.refuse_protected([*(() if interrupted else (obj,)), *children], TRASH)
     if held is not None:
-        on_delete.check_counts([(obj, held)], children, for_good=False)
+        on_delete.check_counts([(obj, held)], children, TRASH)
     steps += [TrashStep(child, batch.changes(child, follows=True)) for child in children]
     # What follows the object's own transaction, or completes it, must not follow its restoration.
     return _TrashCascade(steps, [batch.guard(obj)] if len(steps) > (0 if interrupted else 1) else [], root=obj)
@@ -405,8 +369,8 @@ async def _restorable(obj: DynamoModel, *, again: bool) -> list[DynamoModel]:
     for attempt in range(ATTEMPTS):
         batch = DeletionBatch.of(obj)
         # What another writer deletes again may be below what is restored already.
-        listings_of = partial(_batch_queries, batch) if attempt else batch.child_queries
-        found = await cascade.descendants(obj, listings_of, again=again or attempt > 0)
+        operation = batch.completion if attempt else batch.restoration
+        found = await operation.below([obj], again=again or attempt > 0)
         found = [child for child in found if is_in_trash(child)]
         if trash_counts.is_complete(obj._stored, found):
             return found
@@ -424,10 +388,10 @@ async def _restorable(obj: DynamoModel, *, again: bool) -> list[DynamoModel]:
     )
 
 
-async def _restore_late_children(obj: DynamoModel, batch: DeletionBatch | None, done: list[DynamoModel]) -> None:
+async def _restore_late_children(obj: DynamoModel, batch: DeletionBatch, done: list[DynamoModel]) -> None:
     """Bring back what another deletion of the object put into the trash meanwhile, as far as a key shows it by now."""
     for _ in range(ATTEMPTS):
-        below = await cascade.descendants(obj, partial(_batch_queries, batch), again=True)
+        below = await batch.completion.below([obj], again=True)
         late = [child for child in reversed(below) if is_in_trash(child)]
         if not late:
             return
@@ -442,12 +406,6 @@ async def _restore_late_children(obj: DynamoModel, batch: DeletionBatch | None, 
         f"{Subject(obj).name} is restored, and others are still deleting what belongs to it. dynamo_verify reports "
         "what is left in the trash."
     )
-
-
-def _batch_queries(batch: DeletionBatch | None, children: Children) -> list[ChildQuery]:
-    """The children that are in the trash with a batch, and the live ones below which others may be."""
-    found = live_queries(children) if cascade.cascade_children(children.model) else []
-    return [*found, *(batch.child_queries(children) if batch is not None else ())]
 
 
 def _child_guards(obj: DynamoModel) -> list[Entry]:

@@ -128,7 +128,7 @@ REASONS: dict[str, str] = dict(
                     "orm/results/objects.py: _count_up_to",
                     "orm/write/move.py: _move_tree",
                     "orm/write/move.py: _refuse_orphans",
-                    "orm/write/referrers.py: refuse_sql_references",
+                    "orm/write/move_references.py: refuse_sql_references",
                 ),
             ),
         )

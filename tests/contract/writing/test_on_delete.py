@@ -20,7 +20,6 @@ from dynamo_single.exceptions import (
     StillReferenced,
 )
 from dynamo_single.orm.model.sql_references import _Rows
-from dynamo_single.orm.write.delete import child_queries
 from dynamo_single.orm.write.on_delete import reset_steps
 from dynamo_single.table import Table
 from dynamo_single.table.flow import run
@@ -207,7 +206,7 @@ def test_a_default_among_more_than_a_hundred_that_are_deleted_is_refused(ann: Ar
     Painting.objects.create(painting_id="p", artist=None, editor=others[0])
     deleted = [*others, Artist.objects.get(pk="nobody")]
     with pytest.raises(StillReferenced, match=r"'nobody' cannot be deleted: it is the default"):
-        run(reset_steps(deleted, child_queries, again=False))
+        run(reset_steps(deleted, again=False))
 
 
 def paintings(number: int, **given: Any) -> None:

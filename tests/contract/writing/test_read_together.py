@@ -9,8 +9,7 @@ import pytest
 
 from dynamo_single import models, transactions
 from dynamo_single.exceptions import PendingWrite, UnexpectedItem
-from dynamo_single.orm.write import delete as purging
-from dynamo_single.orm.write import trash
+from dynamo_single.orm.write.cascade import DELETION, TRASH
 from dynamo_single.table import Table
 from dynamo_single.table.flow import run
 from dynamo_single.testing import assert_requests
@@ -83,9 +82,9 @@ def test_a_deletion_for_good_reads_the_partition_once(company: Company) -> None:
 def test_the_admin_is_told_what_goes_along_by_one_query(company: Company) -> None:
     """Into the trash, or for good."""
     with assert_requests(["Query"]):
-        assert keys(run(trash.dependents(company))) == ["c1~~p0", "c1~~p1", "c1~~p2", "c1~~o0", "c1~~o1"]
+        assert keys(run(TRASH.below([company]))) == ["c1~~p0", "c1~~p1", "c1~~p2", "c1~~o0", "c1~~o1"]
     with assert_requests(["Query"]):
-        assert len(run(purging.dependents(company))) == 5
+        assert len(run(DELETION.below([company]))) == 5
 
 
 # what lies between
@@ -96,7 +95,7 @@ def test_other_models_between_them_are_not_read(company: Company, extra: None) -
     between = beside("Between", "ORDER#{number}")
     between.objects.create(company_id="c1", number="1")
     with assert_requests(["Query", "Query"]):
-        assert len(run(trash.dependents(company))) == 5
+        assert len(run(TRASH.below([company]))) == 5
 
 
 @pytest.mark.parametrize("sort", ["AAA#{number}", "QQQ#{number}"])
@@ -104,7 +103,7 @@ def test_other_models_beside_them_are_no_matter(company: Company, extra: None, s
     """They are outside of the range that is read."""
     beside("Outside", sort).objects.create(company_id="c1", number="1")
     with assert_requests(["Query"]) as sent:
-        assert len(run(trash.dependents(company))) == 5
+        assert len(run(TRASH.below([company]))) == 5
     assert sent[0].response["ScannedCount"] == 5
 
 
@@ -112,7 +111,7 @@ def test_a_single_item_between_them_is_read_and_left_out(company: Company, extra
     """A partition has one of it at the most."""
     beside("Single", "ORDER").objects.create(company_id="c1", number="1")
     with assert_requests(["Query"]) as sent:
-        assert len(run(trash.dependents(company))) == 5
+        assert len(run(TRASH.below([company]))) == 5
     assert sent[0].response["ScannedCount"] == 6
 
 

@@ -24,9 +24,9 @@ READ = {
     "orm/items/unique_rules.py": (7, "unique attributes"),
     "orm/items/version.py": (2, "versions"),
     "orm/write/assignments.py": (1, "folded copies and extracted values"),
+    "orm/write/cascade.py": (1, "references"),
     "orm/write/delete.py": (1, "counters"),
-    "orm/write/move_references.py": (3, "counters and references"),
-    "orm/write/on_delete.py": (1, "references"),
+    "orm/write/move_references.py": (2, "counters"),
     "orm/write/queryset_update.py": (1, "versions"),
 }
 

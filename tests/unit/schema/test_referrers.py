@@ -9,7 +9,7 @@ import pytest
 from django.db.models import CASCADE
 
 from dynamo_single.orm.schema import references, registry
-from dynamo_single.orm.write.referrers import references_to
+from dynamo_single.orm.schema.references import references_to
 from tests.catalog.clubs import Club
 
 
