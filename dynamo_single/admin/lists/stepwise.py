@@ -28,8 +28,9 @@ from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
-from dynamo_single.orm.results import related
+from dynamo_single.orm.results import prefetch
 from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table.flow import run
 
 #: The parameter that contains the position where a step begins; empty for the first step.
 SCAN_VAR = "scan"
@@ -107,7 +108,7 @@ def next_rows(changelist: KeyChangeList, wanted: int, before: ScanProgress) -> t
             read = before.read + (looked if is_listed else costs.items_read)
             if not cursor or len(found) >= wanted or read - before.read >= limit or read >= budget:
                 break
-    related.fetch_references(found, state_of(queryset).along)
+    run(prefetch.fetch(found, state_of(queryset).along))
     progress = ScanProgress(
         cursor,
         read,

@@ -23,7 +23,7 @@ from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query import iterate as query_iterate
 from dynamo_single.orm.query import subqueries
 from dynamo_single.orm.query.state import StatefulQuerySet, along_of, state_of
-from dynamo_single.orm.results import async_rerun, computation, objects, prefetch, related
+from dynamo_single.orm.results import async_rerun, computation, objects, prefetch
 from dynamo_single.orm.results.objects import Results
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema.fields.fetching import BY_NAME
@@ -149,7 +149,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
                 self._result_cache = list(self._iterable_class(self))
             along = along_of(self)
             if along:
-                related.fetch_references(self._result_cache, along)
+                run(prefetch.fetch(self._result_cache, along))
         super()._fetch_all()
 
     def _is_native(self) -> bool:

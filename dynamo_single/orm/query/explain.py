@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable, Iterator
 
 from dynamo_single.costs import Cost, Costs, counted
 from dynamo_single.orm.plan.plan import Plan
-from dynamo_single.orm.results import related
+from dynamo_single.orm.results import prefetch, related
 from dynamo_single.orm.results.state import Along, QueryState
 from dynamo_single.orm.schema.references import references
 from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table.flow import run
 from dynamo_single.table.redirects import SentRequest, listening
 from dynamo_single.table.request import MAX_BATCH_KEYS
 
@@ -63,7 +64,7 @@ def execute(results: Iterable[object], along: Along) -> Iterator[tuple[str, str]
         found = list(results) if along else sum(1 for _ in results)
     if isinstance(found, list):
         with listening(others):
-            related.read_along(found, along)
+            run(prefetch.read_along(found, along))
         found = len(found)
     yield from (("sent", text) for text in own.lines())
     yield from (("along", text) for text in others.lines())

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
 
-from dynamo_single.orm.results import related
 from dynamo_single.orm.results.objects import Results
 from dynamo_single.orm.results.prefetch import read_along
 from dynamo_single.orm.results.state import Along
+from dynamo_single.table.flow import run
 from dynamo_single.table.redirects import SentRequest, listening
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ async def aiterate(results: Iterable[T], along: Along, chunk_size: int = CHUNK_S
 
 def _chunk(results: Iterator[T], along: Along, size: int) -> list[T]:
     chunk = list(islice(results, size))
-    related.read_along(chunk, along)
+    run(read_along(chunk, along))
     return chunk
 
 

@@ -19,7 +19,7 @@ from dynamo_single.orm.query import explain, get
 from dynamo_single.orm.query.async_methods import AwaitedQuerySet
 from dynamo_single.orm.query.base import RowIterable
 from dynamo_single.orm.query.state import state_of
-from dynamo_single.orm.reading import execute as reading_execute
+from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.requests.explain import describe
 from dynamo_single.orm.results import computation, objects, related
 from dynamo_single.orm.results.columns import Shape, as_dict, as_named_tuple, as_tuple, as_value, columns
@@ -117,7 +117,7 @@ class QuerySet(AwaitedQuerySet[M]):
             afterwards = [*explain.announce_deletions(self.model, plan), *computed, *along]
         if execute:
             afterwards += explain.execute(self._iterable_class(self), state.along)
-        requests = reading_execute.requests(state.table, plan, limit=objects.first_limit(state, plan))
+        requests = compile_plan(plan, table_name=state.table.name, limit=objects.first_limit(state, plan))
         return describe(plan, requests, afterwards=afterwards)
 
     def complex_filter(self, filter_obj: Any) -> Self:

@@ -43,7 +43,7 @@ from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import names
 from dynamo_single.table.answers import ResponseDecoder
 from dynamo_single.table.batches import max_parallel_reads
-from dynamo_single.table.flow import Pages, iterate
+from dynamo_single.table.flow import Pages
 from dynamo_single.table.request import NewItem, Request, Response
 from dynamo_single.table.table import Table
 
@@ -53,16 +53,6 @@ Item = NewItem
 def limit_is_exact(plan: Plan) -> bool:
     """Return whether ``Limit``, which counts items read, can be the number of items wanted."""
     return plan.kind in {"query", "scan"} and plan.filter == EVERYTHING and len(plan.conditions) <= 1
-
-
-def requests(table: Table, plan: Plan, *, limit: int | None = None) -> tuple[Request, ...]:
-    """Return the plan's first requests, as they will be sent."""
-    return compile_plan(plan, table_name=table.name, limit=limit)
-
-
-def items(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> Iterator[Item]:
-    """Yield the items of ``pages()`` in this thread."""
-    return iterate(pages(table, plan, skip=skip, stop=stop))
 
 
 async def listed(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> list[Item]:

@@ -25,7 +25,7 @@ from dynamo_single.orm.plan.candidates import wholly_written
 from dynamo_single.orm.plan.constraints import gather
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, attributes_of
 from dynamo_single.orm.reading import execute
-from dynamo_single.orm.results.state import Along, QueryState
+from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fetching import mark
@@ -285,19 +285,3 @@ def check_references(model: type[DynamoModel], names: Sequence[object]) -> None:
                     f"select_related({name!r}): {label} has no reference {step!r}. It has {known}.{advice}"
                 )
             current = references[step].related_model
-
-
-def fetch_references(objects: Sequence[DynamoModel], along: Along) -> None:
-    """Fill the references that ``select_related`` named: one BatchGetItem for each hundred of each reference.
-
-    The objects know their fetch mode then, and each other if it asks for that.
-    """
-    mark(objects, along.mode)
-    if objects and along.references:
-        models.prefetch_related_objects(objects, *along.references)
-
-
-def read_along(objects: Sequence[Any], along: Along) -> None:
-    """Read what ``select_related`` and ``prefetch_related`` named, for some of the objects that are given."""
-    fetch_references(objects, along)
-    models.prefetch_related_objects(objects, *along.prefetched)
