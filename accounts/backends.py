@@ -19,7 +19,7 @@ from accounts.conf import account_settings
 from accounts.identifiers import ATTRIBUTES, EMAIL, PHONE, phone_of, read
 from accounts.models import User
 from dynamo_single.permissions import StoredPermissions
-from dynamo_single.table.flow import local, run, twin
+from dynamo_single.table.flow import call_method, call_sync, run
 
 #: Says why logins are refused; never what was typed, since people type passwords into the wrong field.
 logger = logging.getLogger("accounts")
@@ -87,7 +87,7 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         counts = request is not None and account_settings().lockout
         attempt = await lockout.begun(request, identifier) if request is not None and counts else None
         if attempt is not None and attempt.wait is not None:
-            await local(partial(User().set_password, password))  # the time that checking takes
+            await call_sync(partial(User().set_password, password))  # the time that checking takes
             lockout.tell(request, attempt.wait)
             raise PermissionDenied
         user = await self._user_of(kind, identifier, password)
@@ -105,12 +105,12 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         try:
             if ATTRIBUTES[kind] not in account_settings().login_with:
                 raise User.DoesNotExist
-            user: User = await twin(User.objects, "get_by_login", kind, identifier)
+            user: User = await call_method(User.objects, "get_by_login", kind, identifier)
         except User.DoesNotExist:
-            await local(partial(User().set_password, password))  # the time that checking takes
+            await call_sync(partial(User().set_password, password))  # the time that checking takes
             logger.info("A login was refused: nobody logs in with what was typed.")
             return None
-        if not await local(partial(user.check_login, kind, password)):
+        if not await call_sync(partial(user.check_login, kind, password)):
             logger.info("A login was refused: a wrong password for user %s.", user.pk)
         elif not user.is_active:
             logger.info("A login was refused: user %s is not active.", user.pk)
@@ -133,5 +133,5 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         return await self._user(user_id)
 
     async def _user(self, user_id: object) -> User | None:
-        user: User | None = await twin(User.objects.consistent().filter(pk=user_id), "first")
+        user: User | None = await call_method(User.objects.consistent().filter(pk=user_id), "first")
         return user if user is not None and self.user_can_authenticate(user) else None

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from dynamo_single import counters, models
 from dynamo_single.exceptions import ConditionNotMet, RequestFailed, StaleObject, UnexpectedItem, UnreadableItem
-from dynamo_single.table.flow import run, twin
+from dynamo_single.table.flow import call_method, run
 
 logger = logging.getLogger("accounts")
 
@@ -23,7 +23,7 @@ _DAMAGED = (UnexpectedItem, UnreadableItem)
 async def added(more: C, number: str, *, seen: C | None = None, at_most: int | None = None) -> C:
     """Do what ``counters.add()`` does; a PutItem more replaces a damaged item."""
     try:
-        counted: C = await twin(counters, "add", more, number, seen=seen, at_most=at_most)
+        counted: C = await call_method(counters, "add", more, number, seen=seen, at_most=at_most)
         return counted
     except ConditionNotMet as error:
         # A number that DynamoDB cannot compare is no larger than what is allowed.
@@ -52,7 +52,7 @@ async def found(fresh: Sequence[C], needed: Sequence[str]) -> list[C]:
     """
     model: Any = type(fresh[0])
     try:
-        stored = await twin(model.objects.consistent(), "in_bulk", [each.pk for each in fresh])
+        stored = await call_method(model.objects.consistent(), "in_bulk", [each.pk for each in fresh])
     except _DAMAGED:
         stored = {each.pk: await _found(model, each) for each in fresh}
     counted = ((each, stored.get(each.pk)) for each in fresh)
@@ -61,7 +61,7 @@ async def found(fresh: Sequence[C], needed: Sequence[str]) -> list[C]:
 
 async def _found(model: Any, fresh: C) -> C | None:
     try:
-        one: C | None = await twin(model.objects.consistent().filter(pk=fresh.pk), "first")
+        one: C | None = await call_method(model.objects.consistent().filter(pk=fresh.pk), "first")
     except _DAMAGED:
         return await replaced(fresh)
     return one
@@ -70,5 +70,5 @@ async def _found(model: Any, fresh: C) -> C | None:
 async def replaced(fresh: C) -> C:
     """Write a counter instead of a damaged item: one PutItem."""
     logger.error("The counter %s %r was damaged: it was replaced and begins again.", fresh._meta.label, fresh.pk)
-    stored: C = await twin(counters, "replace", fresh)
+    stored: C = await call_method(counters, "replace", fresh)
     return stored

@@ -25,7 +25,7 @@ from accounts.models import LoginFailures
 from dynamo_single import clock
 from dynamo_single.exceptions import ConditionNotMet, StaleObject
 from dynamo_single.keys import canonical
-from dynamo_single.table.flow import run, twin
+from dynamo_single.table.flow import call_method, run
 
 logger = logging.getLogger("accounts")
 
@@ -62,7 +62,7 @@ class Attempt(Struct):
                     await _count(counter)
             return
         with suppress(StaleObject):  # another login of the same moment took it back
-            await twin(self.pair, "delete")
+            await call_method(self.pair, "delete")
         if self.address in self.counted:
             await _count(self.address, -1)
 

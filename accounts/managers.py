@@ -21,7 +21,7 @@ from dynamo_single.exceptions import (
     UnreadableItem,
 )
 from dynamo_single.keys import canonical
-from dynamo_single.table.flow import run, twin
+from dynamo_single.table.flow import call_method, run
 
 logger = logging.getLogger("accounts")
 
@@ -41,7 +41,7 @@ class LoginManager(models.Manager[L]):
         if not canonical(identifier):
             return None
         try:
-            login: Any = await twin(self.filter(kind=kind, identifier__canonical=identifier), "first")
+            login: Any = await call_method(self.filter(kind=kind, identifier__canonical=identifier), "first")
             if login is None or (login.user_id and login.identifier):
                 found: L | None = login
                 return found
@@ -119,11 +119,11 @@ class UserManager(BaseUserManager[U]):
         """See ``get_by_login()``."""
         login = await self._login(kind, identifier)
         if login is not None:
-            user: U | None = await twin(self.consistent().filter(pk=login.user_id), "first")
+            user: U | None = await call_method(self.consistent().filter(pk=login.user_id), "first")
             # The index may lag behind a change of the identifier; the user's own item does not.
             if user is not None and cast("Identified", user).has_identifier(kind, login.identifier):
                 return user
-        found: U = await twin(self, "get_by_unique", ATTRIBUTES[kind], identifier)
+        found: U = await call_method(self, "get_by_unique", ATTRIBUTES[kind], identifier)
         return found
 
     def get_by_identity(self, provider: str, subject: str) -> U:

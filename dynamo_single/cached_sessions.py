@@ -20,7 +20,7 @@ from django.core.cache import caches
 
 from dynamo_single import clock, sessions
 from dynamo_single.sessions import KEY_LENGTH, BaseSession, FormerSession, Session, key_hash
-from dynamo_single.table.flow import twin
+from dynamo_single.table.flow import call_method
 
 #: How many seconds a fence lasts: far longer than the time between reading a session and adding its copy.
 FENCE_SECONDS = 60
@@ -102,14 +102,14 @@ class SessionStore(sessions.SessionStore):
     async def _drop_former_copy(self, session_key: str) -> None:
         """Remove the copy under the session's own key, which a process with older code would still read."""
         try:
-            await twin(self._cache, "delete", self.cache_key_prefix + session_key)
+            await call_method(self._cache, "delete", self.cache_key_prefix + session_key)
         except Exception:  # as below
             logger.exception("Error saving to cache (%s)", self._cache)
 
     async def _copy(self, session_key: str) -> str | None:
         """Return the cached data if there is a readable copy that has not expired."""
         try:
-            cached = await twin(self._cache, "get", self._cache_key(session_key), "")
+            cached = await call_method(self._cache, "get", self._cache_key(session_key), "")
         except Exception:  # as in Django: each cache raises errors of its own types, and the table has the session
             logger.exception("Error reading from cache (%s)", self._cache)
             return None
@@ -123,12 +123,12 @@ class SessionStore(sessions.SessionStore):
         copy = f"{expires}:{item.session_data}"
         try:
             seconds = math.ceil(expires - clock.timestamp())
-            await twin(self._cache, "add", self._cache_key(session_key), copy, seconds)
+            await call_method(self._cache, "add", self._cache_key(session_key), copy, seconds)
         except Exception:  # as above
             logger.exception("Error saving to cache (%s)", self._cache)
 
     async def _set_fence(self, session_key: str) -> None:
-        await twin(self._cache, "set", self._cache_key(session_key), _FENCE, FENCE_SECONDS)
+        await call_method(self._cache, "set", self._cache_key(session_key), _FENCE, FENCE_SECONDS)
 
     async def _set_fence_or_log(self, session_key: str) -> None:
         try:

@@ -16,7 +16,7 @@ from django.db.models import Q
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.table.flow import run, twin
+from dynamo_single.table.flow import call_method, run
 
 if TYPE_CHECKING:
     from django.contrib.auth.backends import BaseBackend as _Base
@@ -142,8 +142,8 @@ class StoredPermissions(_Base):
         if not _may_have_any(user_obj, obj):
             return set()
         if not hasattr(user_obj, "_perm_cache"):
-            own = await twin(self, "get_user_permissions", user_obj)
-            user_obj._perm_cache = {*own, *await twin(self, "get_group_permissions", user_obj)}
+            own = await call_method(self, "get_user_permissions", user_obj)
+            user_obj._perm_cache = {*own, *await call_method(self, "get_group_permissions", user_obj)}
         found: set[str] = user_obj._perm_cache
         return found
 

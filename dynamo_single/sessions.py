@@ -42,7 +42,7 @@ from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Delete, Item
 from dynamo_single.orm.requests.compiler import compile_transaction
 from dynamo_single.orm.schema.types import all_plain
 from dynamo_single.table import names
-from dynamo_single.table.flow import Flow, is_run, local, run, twin
+from dynamo_single.table.flow import Flow, call_method, call_sync, is_run, run
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import get_table
 
@@ -176,7 +176,7 @@ class SessionStore(SessionBase):
         while True:
             self._session_key = _new_key()
             try:
-                await twin(self, "save", must_create=True)
+                await call_method(self, "save", must_create=True)
             except CreateError:
                 continue
             self.modified = True
@@ -198,7 +198,7 @@ class SessionStore(SessionBase):
         await self._data()  # keeps the data of the old key in memory
         key = self.session_key
         if key is not None:
-            await twin(self, "delete", key)
+            await call_method(self, "delete", key)
         self._session_key = self._chosen = _new_key()
         self.modified = True
 
@@ -206,7 +206,7 @@ class SessionStore(SessionBase):
         """Return the data of the session, loaded if necessary."""
         both: Any = self
         if is_run():
-            found: dict[str, Any] = await local(partial(both._get_session, no_load=no_load))
+            found: dict[str, Any] = await call_sync(partial(both._get_session, no_load=no_load))
         else:
             found = await both._aget_session(no_load=no_load)
         return found
@@ -224,7 +224,7 @@ class SessionStore(SessionBase):
 
     async def _saved(self, must_create: bool = False) -> None:
         if self.session_key is None:
-            await twin(self, "create")
+            await call_method(self, "create")
             return
         if self._is_chosen(self.session_key) and not must_create:
             await self._save_chosen()
@@ -244,7 +244,7 @@ class SessionStore(SessionBase):
     async def _save_chosen(self) -> None:
         while True:
             try:
-                await twin(self, "save", must_create=True)
+                await call_method(self, "save", must_create=True)
             except CreateError:  # another session has that key
                 self._session_key = self._chosen = _new_key()
             else:
@@ -254,7 +254,7 @@ class SessionStore(SessionBase):
         item = self._new(session_key, self._stored_values(data))
         try:
             with atomic_block.outside():
-                await twin(item, "save", force_insert=True)
+                await call_method(item, "save", force_insert=True)
         except AlreadyExists as error:
             raise CreateError from error
         self._items[session_key] = item
@@ -281,7 +281,7 @@ class SessionStore(SessionBase):
             setattr(item, name, value)
         try:
             with atomic_block.outside():
-                await twin(item, "save", force_update=True)
+                await call_method(item, "save", force_update=True)
         except StaleObject as error:
             raise UpdateError from error
 
@@ -296,7 +296,7 @@ class SessionStore(SessionBase):
         try:
             with atomic_block.outside():
                 async with transactions.atomic():
-                    await twin(item, "save", force_insert=True)
+                    await call_method(item, "save", force_insert=True)
                     _delete_former(session_key)
         except (AlreadyExists, StaleObject):
             return None
@@ -357,7 +357,7 @@ class SessionStore(SessionBase):
                     item = await self._move(session_key, item, held) or await self._find(session_key)
                 self._items.pop(session_key, None)
                 if item is not None:
-                    await twin(item, "delete")
+                    await call_method(item, "delete")
             await _delete_unread(session_key)
 
     async def _awaited(self, method: Callable[..., T], work: Callable[..., Flow[T]], *given: object) -> T:
@@ -415,7 +415,7 @@ async def _read(model: type[BaseSession], key: str) -> BaseSession | None:
     """
     try:
         with atomic_block.outside():
-            item: BaseSession | None = await twin(model.objects.consistent().filter(pk=key), "first")
+            item: BaseSession | None = await call_method(model.objects.consistent().filter(pk=key), "first")
         if item is None or (item.pk == key and item.session_data is not None and item.expire_date is not None):
             return item
     except (UnreadableItem, UnexpectedItem):

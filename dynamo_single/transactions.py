@@ -28,7 +28,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.values import named, shown
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where import declared
-from dynamo_single.table.flow import local, run
+from dynamo_single.table.flow import call_sync, run
 from dynamo_single.table.request import MAX_TOKEN
 from dynamo_single.table.table import get_table
 
@@ -159,7 +159,7 @@ def on_commit(function: Callable[[], Any]) -> None:
         function()
     else:
         block.check_open("on_commit() cannot wait")
-        block.callbacks.append(partial(local, function))
+        block.callbacks.append(partial(call_sync, function))
 
 
 def require(obj: DynamoModel, condition: object = None) -> None:

@@ -25,7 +25,7 @@ from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel, all_plain
 from dynamo_single.permission_fields import PermissionsAttribute
-from dynamo_single.table.flow import run, twin
+from dynamo_single.table.flow import call_method, run
 
 logger = logging.getLogger("dynamo_single.auth")
 
@@ -146,7 +146,7 @@ class ByUnique(models.Manager[M]):
         try:
             if value is not None and (canonical(value) if folds else value):
                 asked = {f"{attribute}__{'canonical' if folds else 'exact'}": value}
-                found: M = await twin(self.consistent(), "get", **asked)
+                found: M = await call_method(self.consistent(), "get", **asked)
                 return found
         except (UnexpectedItem, UnreadableItem) as error:
             logger.error("%s: nobody is found by %s. %s", self.model._meta.label, attribute, error)

@@ -28,7 +28,7 @@ from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import Defaults, DynamoModel
 from dynamo_single.orm.write import batch_transactions
-from dynamo_single.table.flow import pause, run, twin
+from dynamo_single.table.flow import call_method, pause, run
 
 if TYPE_CHECKING:
     _QuerySet = QuerySet[Any]
@@ -119,7 +119,7 @@ async def change_groups(user: Any, change: Change) -> None:
                 await pause(random.uniform(0, 0.02 * attempt))  # noqa: S311 - jitter is no secret
             else:
                 return
-        await twin(user, "refresh_from_db", fields=["group_ids"])
+        await call_method(user, "refresh_from_db", fields=["group_ids"])
         is_fresh = True
 
 
@@ -131,7 +131,7 @@ async def _save(user: Any, held: set[str], wanted: set[str]) -> None:
         )
     user.group_ids = wanted
     try:
-        await twin(user, "save", update_fields=["group_ids"])
+        await call_method(user, "save", update_fields=["group_ids"])
     except DynamoSingleError:
         user.group_ids = held
         raise
@@ -154,7 +154,7 @@ class MembershipManager(RelatedManager):
 
     async def _find(self, keys: Sequence[Any], *, adds: bool) -> dict[Any, Any]:
         """Read the objects: one request for each hundred."""
-        found: dict[Any, Any] = await twin(self.model._default_manager, "in_bulk", keys)
+        found: dict[Any, Any] = await call_method(self.model._default_manager, "in_bulk", keys)
         return found
 
 

@@ -20,7 +20,7 @@ from dynamo_single.conf import aliases
 from dynamo_single.exceptions import ConfigurationError, NotCountable
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema.types import all_plain
-from dynamo_single.table.flow import Flow, apart, run, twin
+from dynamo_single.table.flow import Flow, call_method, outside_run, run
 
 T = TypeVar("T")
 
@@ -167,9 +167,9 @@ class DynamoCache(BaseCache):
         values, generation = await self._store.values([place], self._version(version))
         if place in values:
             return values[place]
-        value = apart(default) if callable(default) else default
+        value = outside_run(default) if callable(default) else default
         entry = Entry(place, generation, value, self._valid_until(timeout))
-        return value if await self._store.add_once(entry) else await twin(self, "get", key, value, version)
+        return value if await self._store.add_once(entry) else await call_method(self, "get", key, value, version)
 
     def touch(self, key: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
         """Reset a value's timeout and return whether there is a value: one GetItem and one UpdateItem."""

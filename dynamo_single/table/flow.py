@@ -125,12 +125,12 @@ def run(flow: Flow[T]) -> T:
     raise AssertionError("A coroutine in run() has awaited something that is not in this module.")
 
 
-async def local(work: Callable[[], T]) -> T:
+async def call_sync(work: Callable[[], T]) -> T:
     """Call synchronous code, such as a method that a project overrides; in an event loop, call it in a thread.
 
     The code may use ``run()`` or an event loop itself.
     """
-    return apart(work) if mode.depth else await sync_to_async(work)()
+    return outside_run(work) if mode.depth else await sync_to_async(work)()
 
 
 async def in_thread(work: Callable[[], T]) -> T:
@@ -138,7 +138,7 @@ async def in_thread(work: Callable[[], T]) -> T:
     return work() if mode.depth else await asyncio.to_thread(work)
 
 
-def apart(work: Callable[[], T]) -> T:
+def outside_run(work: Callable[[], T]) -> T:
     """Call code that may use ``run()`` or an event loop itself."""
     depth, mode.depth = mode.depth, 0
     try:
@@ -147,10 +147,10 @@ def apart(work: Callable[[], T]) -> T:
         mode.depth = depth
 
 
-async def twin(owner: object, name: str, /, *args: object, **options: object) -> Any:
+async def call_method(owner: object, name: str, /, *args: object, **options: object) -> Any:
     """Call a method that sends requests; in an event loop, await its asynchronous variant, with the prefix ``a``."""
     if mode.depth:
-        return apart(partial(getattr(owner, name), *args, **options))
+        return outside_run(partial(getattr(owner, name), *args, **options))
     return await getattr(owner, f"a{name}")(*args, **options)
 
 
@@ -162,7 +162,7 @@ async def pause(seconds: float) -> None:
         await asyncio.sleep(seconds)
 
 
-def each(stream: AsyncGenerator[T, None]) -> Iterator[T]:
+def iterate_stream(stream: AsyncGenerator[T, None]) -> Iterator[T]:
     """Iterate over an asynchronous generator in the current thread."""
     try:
         while True:
@@ -175,18 +175,18 @@ def each(stream: AsyncGenerator[T, None]) -> Iterator[T]:
         run(stream.aclose())
 
 
-def iterate(pages: AsyncGenerator[Iterable[T], None]) -> Iterator[T]:
+def iterate_pages(pages: AsyncGenerator[Iterable[T], None]) -> Iterator[T]:
     """Iterate over the objects on the pages of an asynchronous generator, and fetch each page when it is needed."""
-    return chain.from_iterable(each(pages))
+    return chain.from_iterable(iterate_stream(pages))
 
 
-async def streamed(found: Iterable[T]) -> AsyncGenerator[T, None]:
+async def as_stream(found: Iterable[T]) -> AsyncGenerator[T, None]:
     """Return an iterable as an asynchronous generator."""
     for each in found:
         yield each
 
 
-async def listed(pages: AsyncGenerator[Iterable[T], None]) -> list[T]:
+async def collect(pages: AsyncGenerator[Iterable[T], None]) -> list[T]:
     """Return the objects on all pages of an asynchronous generator."""
     found: list[T] = []
     async with aclosing(pages):
@@ -195,7 +195,7 @@ async def listed(pages: AsyncGenerator[Iterable[T], None]) -> list[T]:
     return found
 
 
-async def each_of(pages: AsyncGenerator[Iterable[T], None]) -> AsyncGenerator[T, None]:
+async def flatten(pages: AsyncGenerator[Iterable[T], None]) -> AsyncGenerator[T, None]:
     """Iterate over the objects on the pages of an asynchronous generator, in a coroutine."""
     async with aclosing(pages):
         async for page in pages:
@@ -203,7 +203,7 @@ async def each_of(pages: AsyncGenerator[Iterable[T], None]) -> AsyncGenerator[T,
                 yield one
 
 
-async def some_of(stream: AsyncGenerator[T, None], most: int) -> list[T]:
+async def take(stream: AsyncGenerator[T, None], most: int) -> list[T]:
     """Return the next elements of an asynchronous generator, at most ``most``."""
     found: list[T] = []
     while len(found) < most:
@@ -227,17 +227,17 @@ async def in_order(
     writes need, they are finished as in threads, unless the caller itself is cancelled.
     """
     if mode.depth:
-        given = each(arguments) if isinstance(arguments, AsyncGenerator) else arguments
+        given = iterate_stream(arguments) if isinstance(arguments, AsyncGenerator) else arguments
         with closing(each_in_order(lambda argument: run(work(argument)), given, at_once=at_once)) as results:
             for result in results:
                 yield result
         return
-    rest = arguments if isinstance(arguments, AsyncGenerator) else streamed(arguments)
+    rest = arguments if isinstance(arguments, AsyncGenerator) else as_stream(arguments)
     under_way: deque[asyncio.Task[T]] = deque()
     cancels = not finishes
     try:
         while True:
-            begun = await some_of(rest, max(at_once() - len(under_way), 0 if under_way else 1))
+            begun = await take(rest, max(at_once() - len(under_way), 0 if under_way else 1))
             if len(begun) == 1 and not under_way:
                 yield await work(begun[0])
                 continue

@@ -142,7 +142,7 @@ class Table:
         try:
             if INTERCEPTORS.get() or redirects.state.guard is not None:
                 # Interceptors may send requests themselves, or wait.
-                response = await flow.local(partial(self._tested, operation, params))
+                response = await flow.call_sync(partial(self._tested, operation, params))
             if response is None:
                 response = await transport.send(self.settings, operation, params, decoder)
         except (Exception, CancelledError) as error:  # an interceptor may raise any exception

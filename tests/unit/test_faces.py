@@ -12,7 +12,7 @@ import pytest
 from tests.unit import foreign_names
 
 #: What carries coroutines and streams out in a thread.
-DRIVERS = {"run", "each", "iterate"}
+DRIVERS = {"run", "iterate_stream", "iterate_pages"}
 #: Where the mapping and the table do so: methods of Django's, of ours that are public, and what these are made of.
 FACES = {
     "orm/items/decode": {"reload"},

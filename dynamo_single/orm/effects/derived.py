@@ -28,7 +28,7 @@ from dynamo_single.orm.schema.attributes import CounterAttribute, VersionAttribu
 from dynamo_single.orm.schema.keys.shards import Sharding, seconds
 from dynamo_single.orm.schema.types import DynamoModel, all_plain
 from dynamo_single.table import names
-from dynamo_single.table.flow import local
+from dynamo_single.table.flow import call_sync
 
 Items = Mapping[ItemKey, Item]
 
@@ -57,7 +57,7 @@ class Derived(Effect):
         # A project's method may block.
         if all_plain(self.model, ("derived_objects",)):
             return derived_items(self.model, item)
-        return await local(partial(derived_items, self.model, item))
+        return await call_sync(partial(derived_items, self.model, item))
 
 
 def source_names(model: type[DynamoModel]) -> set[str]:

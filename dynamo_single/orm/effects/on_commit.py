@@ -13,7 +13,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from dynamo_single.orm.requests import atomic_block as pending
-from dynamo_single.table.flow import local
+from dynamo_single.table.flow import call_sync
 
 
 def install() -> None:
@@ -59,7 +59,7 @@ class PendingCallback:
         """Record that the block is written; register the callback with Django if SQL was committed first."""
         self._written = True
         if self._committed:
-            await local(self._hand_over)
+            await call_sync(self._hand_over)
 
     def _hand_over(self) -> None:
         self._register(self._connection, self._callback, self._robust)

@@ -12,7 +12,7 @@ from django.db.models.signals import post_init, pre_init
 from django.dispatch import Signal
 
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.table.flow import apart, is_run
+from dynamo_single.table.flow import is_run, outside_run
 
 
 def makes_objects(model: type[DynamoModel]) -> bool:
@@ -25,6 +25,6 @@ async def notify(signal: Signal, sender: type[object] | None, **named: object) -
     if not (signal.receivers and signal.has_listeners(sender)):
         return
     if is_run():
-        apart(partial(signal.send, sender=sender, **named))
+        outside_run(partial(signal.send, sender=sender, **named))
     else:
         await signal.asend(sender=sender, **named)

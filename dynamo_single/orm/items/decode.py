@@ -31,7 +31,7 @@ from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.keys.values import named
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import masking, names
-from dynamo_single.table.flow import apart, run
+from dynamo_single.table.flow import outside_run, run
 from dynamo_single.table.request import NewItem, StoredValue
 from dynamo_single.table.table import get_table
 
@@ -134,7 +134,7 @@ class LoadedValues(tuple[Any, ...]):
 def _made(model: type[DynamoModel], values: dict[str, object], item: Item | None, db: str | None) -> DynamoModel:
     listened_to = pre_init.has_listeners(model) or post_init.has_listeners(model)
     if listened_to:
-        apart(partial(pre_init.send, sender=model, args=(), kwargs={}))
+        outside_run(partial(pre_init.send, sender=model, args=(), kwargs={}))
     result = model.__new__(model)
     values["_state"] = state = ObjectState()
     state.adding = False
@@ -143,7 +143,7 @@ def _made(model: type[DynamoModel], values: dict[str, object], item: Item | None
     # The values are the object's own dict, as with Django's models: it costs no second one, and vars() shows them.
     result.__dict__ = values
     if listened_to:
-        apart(partial(post_init.send, sender=model, instance=result))
+        outside_run(partial(post_init.send, sender=model, instance=result))
     return result
 
 
@@ -156,7 +156,7 @@ def _from_db(model: type[DynamoModel], item: Item) -> DynamoModel:
     names = [field.attname for field in model._meta.concrete_fields if field.attname in held]
     values = LoadedValues(held[name] for name in names)
     values.item = item
-    result = apart(partial(model.from_db, DEFAULT_DB_ALIAS, names, values))
+    result = outside_run(partial(model.from_db, DEFAULT_DB_ALIAS, names, values))
     if result._stored is None:  # one that it made of other values
         result._stored = item
         result._state.adding = False

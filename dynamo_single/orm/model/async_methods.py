@@ -26,7 +26,7 @@ from dynamo_single.orm.write import create, save
 from dynamo_single.orm.write import delete as purging
 from dynamo_single.orm.write.on_delete import involved_models
 from dynamo_single.orm.write.save import SaveOptions
-from dynamo_single.table.flow import local
+from dynamo_single.table.flow import call_sync
 
 _TO_SAVE = ("save", "save_base", "_save_table", "get_deferred_fields")
 _TO_DELETE = ("delete", "hard_delete")
@@ -53,7 +53,7 @@ class Awaited:
         if are_plain(self.__class__, ("_save_table",)):
             updated = await self._written(*asked)
         else:
-            updated = await local(functools.partial(self._save_table, *asked))
+            updated = await call_sync(functools.partial(self._save_table, *asked))
         self._state.adding = False
         await notify(post_save, sender, instance=self, created=not updated, update_fields=names, raw=raw, using=using)
 

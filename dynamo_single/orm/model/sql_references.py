@@ -20,7 +20,7 @@ from django.db.models.sql import compiler
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.schema.fields.base import LOG, has_sql, is_in_dynamodb, relations_from_sql
 from dynamo_single.orm.schema.types import DynamoModel, ModelField
-from dynamo_single.table.flow import local
+from dynamo_single.table.flow import call_sync
 
 #: Where an object keeps what goes along with it, from ``pre_delete`` to ``post_delete``.
 _ROWS: Final = "_sql_rows"
@@ -152,4 +152,4 @@ def _delete(sender: object, instance: object, **kwargs: object) -> None:
         if pending is None:
             collector.delete()
         else:
-            pending.callbacks.append(partial(local, collector.delete))
+            pending.callbacks.append(partial(call_sync, collector.delete))

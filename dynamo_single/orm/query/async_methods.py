@@ -21,7 +21,7 @@ from dynamo_single.orm.query.write_methods import WritingQuerySet
 from dynamo_single.orm.results.async_rerun import restarted
 from dynamo_single.orm.schema.types import M, are_plain
 from dynamo_single.orm.where.lookups import members
-from dynamo_single.table.flow import local, run
+from dynamo_single.table.flow import call_sync, run
 from dynamo_single.table.redirects import capture_requests
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class AwaitedQuerySet(WritingQuerySet[M]):
 
     async def _one(self, asked: Mapping[str, object]) -> M:
         """``get()`` for a coroutine."""
-        return await (self._got((), asked) if self._is_native() else local(partial(self.get, **asked)))
+        return await (self._got((), asked) if self._is_native() else call_sync(partial(self.get, **asked)))
 
     async def ain_bulk(self, id_list: Any = None, *, field_name: str = "pk") -> dict[Any, M]:
         """``in_bulk()``, awaited."""

@@ -36,7 +36,7 @@ from dynamo_single.orm.where.arguments import (
     check_number,
     in_one_order,
 )
-from dynamo_single.table.flow import is_run, iterate, listed, local, run
+from dynamo_single.table.flow import call_sync, collect, is_run, iterate_pages, run
 
 if TYPE_CHECKING:
     from dynamo_single.orm.results import one_query, rows
@@ -84,7 +84,7 @@ def _lazily(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[DynamoModel]:
 
 
 def _results(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[DynamoModel]:
-    return iterate(opened(state_of(queryset), queryset._iterable_class))
+    return iterate_pages(opened(state_of(queryset), queryset._iterable_class))
 
 
 def opened(state: QueryState, shape: type[Any]) -> Results:
@@ -144,7 +144,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
     def _fetch_all(self) -> None:
         if self._result_cache is None and not async_rerun.take(self):
             if self._iterable_class in _ITERABLES:
-                self._result_cache = run(listed(opened(state_of(self), self._iterable_class)))
+                self._result_cache = run(collect(opened(state_of(self), self._iterable_class)))
             else:
                 self._result_cache = list(self._iterable_class(self))
             along = along_of(self)
@@ -177,14 +177,14 @@ class PlannedQuerySet(StatefulQuerySet[M]):
     async def _read(self) -> list[M]:
         """All results, as they are kept, and what is read along: ``list()`` of the queryset, for a coroutine."""
         if self._result_cache is None and self._is_native():
-            along, found = along_of(self), await listed(opened(await self._state(), self._iterable_class))
+            along, found = along_of(self), await collect(opened(await self._state(), self._iterable_class))
             self._result_cache = found
             if along:
                 await prefetch.fetch(found, along)
                 await prefetch.prefetch(found, along.prefetched)
                 self._prefetch_done = True
         if self._result_cache is None or (self._prefetch_related_lookups and not self._prefetch_done):
-            await local(self._fetch_all)
+            await call_sync(self._fetch_all)
         return self._result_cache or []
 
     async def _pages(self) -> Results:
@@ -202,7 +202,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
     async def _count(self) -> int:
         """``count()`` for a coroutine."""
         if not self._is_native():
-            return await local(self.count)
+            return await call_sync(self.count)
         return await self._counted()
 
     async def _counted(self) -> int:
@@ -217,7 +217,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
 
     async def _exists(self) -> bool:
         """``exists()`` for a coroutine."""
-        return await (self._found_any() if self._is_native() else local(self.exists))
+        return await (self._found_any() if self._is_native() else call_sync(self.exists))
 
     async def _found_any(self) -> bool:
         if self._result_cache is not None:

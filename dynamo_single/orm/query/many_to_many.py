@@ -25,7 +25,7 @@ from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import Defaults, DynamoModel, all_plain
-from dynamo_single.table.flow import is_run, local, run
+from dynamo_single.table.flow import call_sync, is_run, run
 
 
 class End(Struct, frozen=True, eq=False):
@@ -164,7 +164,7 @@ class RelatedManager:
         """Call the default manager, in a thread if the project overrides it, and add the object that it created."""
         await self._check(through_defaults, adds=True)
         if is_run() or not all_plain(type(self), (name, "get_queryset")):
-            found = await local(partial(getattr(behind, name), *args, **kwargs))
+            found = await call_sync(partial(getattr(behind, name), *args, **kwargs))
         else:
             found = await getattr(behind, f"a{name}")(*args, **kwargs)
         obj, created = found if isinstance(found, tuple) else (found, True)
@@ -330,7 +330,7 @@ class EdgesManager(RelatedManager):
         if clear:
             await self._clear()
         held = [] if clear else await self._edges().values_list(self.end.far.attname, flat=True)._read()
-        gone = await local(partial(self._shown, [pk for pk in held if pk not in wanted]))
+        gone = await call_sync(partial(self._shown, [pk for pk in held if pk not in wanted]))
         await self._remove(dict.fromkeys(gone))
         await self._add({pk: obj for pk, obj in wanted.items() if pk not in held}, through_defaults)
 
@@ -357,7 +357,7 @@ class EdgesManager(RelatedManager):
         if not adds or self._raw or not self.instance._state.adding or self.end.near.attribute.checked:
             return
         stored = type(self.instance)._base_manager.consistent().filter(pk=self.instance.pk)
-        if not await local(stored.exists):
+        if not await call_sync(stored.exists):
             raise ValueError(f"{shown(self.instance)} is not stored: save it before {self.end.name} is changed.")
 
     def _check_stored(self, obj: Any) -> None:
@@ -367,11 +367,11 @@ class EdgesManager(RelatedManager):
     async def _find(self, keys: Sequence[Any], *, adds: bool) -> dict[Any, Any]:
         if not adds or self._raw or self.end.far.attribute.checked:
             return dict.fromkeys(keys)
-        found: dict[Any, Any] = await local(partial(self.model._base_manager.consistent().in_bulk, keys))
+        found: dict[Any, Any] = await call_sync(partial(self.model._base_manager.consistent().in_bulk, keys))
         return found
 
     async def _add(self, objs: Mapping[Any, Any], through_defaults: Defaults = None) -> None:
-        await local(partial(self._create_edges, list(objs), through_defaults))
+        await call_sync(partial(self._create_edges, list(objs), through_defaults))
 
     def _create_edges(self, pks: Sequence[Any], through_defaults: Defaults) -> None:
         edges = {pk: self.end.edge(self.instance.pk, pk, _resolved(through_defaults)) for pk in pks}
@@ -382,10 +382,10 @@ class EdgesManager(RelatedManager):
         self._told("add", set(edges), partial(create, in_transactions=bool(effects_of(self.through))))
 
     async def _remove(self, objs: Mapping[Any, Any]) -> None:
-        await local(partial(self._told, "remove", set(objs), lambda: self._delete(self._edges_of(list(objs)))))
+        await call_sync(partial(self._told, "remove", set(objs), lambda: self._delete(self._edges_of(list(objs)))))
 
     async def _clear(self) -> None:
-        await local(partial(self._told, "clear", None, lambda: self._delete(self._edges())))
+        await call_sync(partial(self._told, "clear", None, lambda: self._delete(self._edges())))
 
     def _delete(self, edges: Any) -> None:
         """Delete edges: a request for each, or a transaction for several if other items depend on them."""

@@ -23,7 +23,7 @@ from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import Defaults, DynamoModel, M, are_plain
 from dynamo_single.orm.write.on_delete import involved_models
-from dynamo_single.table.flow import Flow, local, run
+from dynamo_single.table.flow import Flow, call_sync, run
 from dynamo_single.table.request import MAX_ACTIONS
 
 if TYPE_CHECKING:
@@ -334,7 +334,7 @@ async def _resolved(values: Mapping[str, object]) -> dict[str, object]:
     """Values, of which those that can be called are called, as Django does: in a thread, since they are a project's."""
     if not any(map(callable, values.values())):
         return dict(values)
-    return await local(lambda: {name: value() if callable(value) else value for name, value in values.items()})
+    return await call_sync(lambda: {name: value() if callable(value) else value for name, value in values.items()})
 
 
 # As with Django's, a manager has no delete(): nobody deletes everything by leaving filter() out. Templates call none.

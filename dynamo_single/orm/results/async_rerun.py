@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from dynamo_single.table.flow import is_run, local
+from dynamo_single.table.flow import call_sync, is_run
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ def take(queryset: Any) -> bool:
 async def restarted(work: Callable[[], T]) -> T:
     """What such code gives: each queryset is read once, by the requests that it sends in a thread."""
     if is_run():
-        return await local(work)
+        return await call_sync(work)
     found: list[list[Any]] = []
     while True:
         try:

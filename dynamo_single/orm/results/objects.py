@@ -33,7 +33,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.references import Children
 from dynamo_single.table.answers import TypedResponse, plain_response
-from dynamo_single.table.flow import Pages, streamed
+from dynamo_single.table.flow import Pages, as_stream
 from dynamo_single.table.request import Response
 
 T = TypeVar("T")
@@ -188,7 +188,7 @@ def opened(state: QueryState) -> Results:
     Nothing is read yet. In an event loop, after ``know()``.
     """
     if state.is_empty:
-        return streamed(())
+        return as_stream(())
     found = plan(state)
     if state.along.prefetched:
         members = related.members_of(state, found)

@@ -18,7 +18,7 @@ from dynamo_single.orm.results.async_rerun import restarted
 from dynamo_single.orm.results.state import Along
 from dynamo_single.orm.schema.fields.fetching import mark
 from dynamo_single.orm.schema.types import DynamoModel, all_plain
-from dynamo_single.table.flow import is_run, local
+from dynamo_single.table.flow import call_sync, is_run
 
 
 async def fetch(objects: Sequence[object], along: Along) -> None:
@@ -38,7 +38,7 @@ async def prefetch(objects: Sequence[Any], lookups: Sequence[Any]) -> None:
     if not objects or not lookups:
         return
     if is_run():
-        await local(partial(prefetch_related_objects, list(objects), *lookups))
+        await call_sync(partial(prefetch_related_objects, list(objects), *lookups))
         return
     await _Prefetching(objects).carry_out(lookups)
 
@@ -86,7 +86,7 @@ class _Prefetching:
             if not missing:
                 # A property of a project's may read.
                 related = partial(_related, objects, name)
-                objects = await local(related) if prefetcher is None else related()
+                objects = await call_sync(related) if prefetcher is None else related()
                 continue
             objects, more = await _one_level(missing, prefetcher, lookup, level)
             if not (to in self.done and lookup in self.automatic and descriptor in self.followed):
@@ -130,7 +130,7 @@ def _related(objects: Sequence[DynamoModel], name: str) -> list[DynamoModel]:
 
 async def _one_level(objects: list[DynamoModel], prefetcher: Any, lookup: Any, level: int) -> tuple[Any, Any]:
     if not _is_native(prefetcher):
-        found: tuple[Any, Any] = await local(partial(prefetch_one_level, objects, prefetcher, lookup, level))
+        found: tuple[Any, Any] = await call_sync(partial(prefetch_one_level, objects, prefetcher, lookup, level))
         return found
     return await restarted(partial(prefetch_one_level, objects, prefetcher, lookup, level))
 

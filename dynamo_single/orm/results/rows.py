@@ -30,7 +30,7 @@ from dynamo_single.orm.results.sorting import OrderName
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import all_plain
-from dynamo_single.table.flow import Pages, local
+from dynamo_single.table.flow import Pages, call_sync
 
 #: An item of an annotated object, with its measures by alias.
 _Entry = tuple[Item, dict[str, Any]]
@@ -255,7 +255,7 @@ async def _counted(state: QueryState, computation: Computation, item: Item) -> _
         if measure.children:
             manager = getattr(objects.instance(state, item), measure.children)
             native = all_plain(type(manager), ("get_queryset", "count"))
-            found[measure.alias] = await (manager.get_queryset()._count() if native else local(manager.count))
+            found[measure.alias] = await (manager.get_queryset()._count() if native else call_sync(manager.count))
     return item, found
 
 

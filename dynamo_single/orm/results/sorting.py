@@ -24,7 +24,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, JSONAttribute
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where import tree
-from dynamo_single.table.flow import local
+from dynamo_single.table.flow import call_sync
 
 #: What ``order_by()`` and ``Meta.ordering`` take.
 OrderName = str | Combinable
@@ -181,7 +181,7 @@ async def value_readers(
         if reference not in led_to:
             keys = {key for item in items if (key := key_of(item)) is not None}
             other = _related(model, reference)
-            led_to[reference] = await local(partial(other._base_manager.in_bulk, list(keys))) if keys else {}
+            led_to[reference] = await call_sync(partial(other._base_manager.in_bulk, list(keys))) if keys else {}
         found[sort.attribute] = partial(_value, led_to[reference], key_of, attribute)
     return found
 

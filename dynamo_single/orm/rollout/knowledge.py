@@ -35,7 +35,7 @@ from dynamo_single.orm.schema.bindings import ModelBinding, Rollout
 from dynamo_single.orm.schema.keys.shards import Schedule
 from dynamo_single.orm.schema.layout import ModelLayout, Twin
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.table.flow import local, run
+from dynamo_single.table.flow import call_sync, run
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import CONFLICT_ATTEMPTS, Table, get_table
 
@@ -368,7 +368,7 @@ async def begin(layout: ModelLayout) -> None:
         return
     divided = Divided.of(layout)
     assert divided is not None  # noqa: S101 - who begins has a sharded model
-    await local(partial(record, table, divided, lambda found: found or Schedule()))
+    await call_sync(partial(record, table, divided, lambda found: found or Schedule()))
     await _schedule(table, layout, 0)
 
 

@@ -36,7 +36,7 @@ from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import flow
-from dynamo_single.table.flow import Flow, in_order, local, streamed
+from dynamo_single.table.flow import Flow, as_stream, call_sync, in_order
 from dynamo_single.table.request import MAX_ACTIONS, MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table, patience
 
@@ -292,7 +292,7 @@ class BulkWrite(Struct):
 
         Within an ``atomic()`` block all writes join the block.
         """
-        stream = units if isinstance(units, AsyncGenerator) else streamed(units)
+        stream = units if isinstance(units, AsyncGenerator) else as_stream(units)
         async with aclosing(stream):
             if self.together is None or self.pending is not None:
                 return await self.run(stream, partial(self._alone, writing), lambda unit: [writing.pk(unit)])
@@ -365,7 +365,7 @@ class BulkWrite(Struct):
         if counts:
             self.written.append(outcome.pk)
         if self.progress is not None:
-            await local(partial(self.progress, self.done, self.total))
+            await call_sync(partial(self.progress, self.done, self.total))
 
     def _cancelled(self) -> str:
         return (
@@ -410,7 +410,7 @@ async def distinct_objects(
     """
     seen: set[Any] = set()
     async with aclosing(found):
-        pages = found if pending is None else streamed([[obj async for page in found for obj in page]])
+        pages = found if pending is None else as_stream([[obj async for page in found for obj in page]])
         async for page in pages:
             for obj in page:
                 if obj.pk not in seen:

@@ -45,7 +45,7 @@ from dynamo_single.orm.write.batch_transactions import BulkWrite, ObjectWriter, 
 from dynamo_single.orm.write.create import create, new_item
 from dynamo_single.orm.write.save import SaveOptions, save, write_if
 from dynamo_single.table import batches, names
-from dynamo_single.table.flow import streamed
+from dynamo_single.table.flow import as_stream
 from dynamo_single.table.request import MAX_BATCH_WRITES
 from dynamo_single.table.table import get_table
 
@@ -213,7 +213,7 @@ class BulkCreate(Struct, frozen=True):
             return outcomes
 
         units = [kept[start : start + size] for start in range(0, len(kept), size)]
-        async with aclosing(streamed(units)) as stream:
+        async with aclosing(as_stream(units)) as stream:
             await job.run(stream, work, lambda unit: [each.obj.pk for each in unit])
 
 

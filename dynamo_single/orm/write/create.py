@@ -27,7 +27,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.save import SaveOptions, absent_parents, remember, retry_source_changes, save
-from dynamo_single.table.flow import local
+from dynamo_single.table.flow import call_sync
 
 if TYPE_CHECKING:
     from dynamo_single.orm.write import trash
@@ -82,7 +82,7 @@ async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False
     values = obj.__dict__
     if not raw:
         if may_wait(model):
-            await local(partial(set_automatic, obj, add=True))
+            await call_sync(partial(set_automatic, obj, add=True))
         else:
             set_automatic(obj, add=True)
         for effect in effects:

@@ -38,7 +38,7 @@ from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.cascade import Cascade, Step
 from dynamo_single.orm.write.save import DEFAULT_SAVE, remember, retry_source_changes, save
 from dynamo_single.table import names
-from dynamo_single.table.flow import local, run
+from dynamo_single.table.flow import call_sync, run
 from dynamo_single.table.request import MAX_ACTIONS
 from dynamo_single.table.table import get_table
 
@@ -158,7 +158,7 @@ async def _plan_move(
     # What is reported of the old item has its ``pk``, and a block that is discarded leaves the object as it was.
     _set_state(obj, as_it_was)
     if relations_from_sql(model):
-        await local(partial(move_references.refuse_sql_references, obj))
+        await call_sync(partial(move_references.refuse_sql_references, obj))
     return _MoveStep(obj, decode.instance(model, item), values, wanted)
 
 

@@ -38,7 +38,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import cascade
 from dynamo_single.orm.write.cascade import Cascade, ReferenceStep
 from dynamo_single.table import names
-from dynamo_single.table.flow import each_of, local
+from dynamo_single.table.flow import call_sync, flatten
 
 #: How often objects are read again because another process changed or created them.
 ATTEMPTS = 3
@@ -133,7 +133,7 @@ class ReferrerStep(ReferenceStep):
             return await super().compose(pending)
         obj, model = self.obj, type(self.obj)
         if relations_from_sql(model):
-            await local(partial(refuse_sql_references, obj))
+            await call_sync(partial(refuse_sql_references, obj))
         other = decode.instance(model, dict(obj._stored))
         other.__dict__.update(self.values)
         effects = effects_of(model)
@@ -267,7 +267,7 @@ class TreeMove:
                 model, name = query.children.model, query.children.field.attname
                 if name not in model._identity or not references_to(model):
                     continue
-                async with aclosing(each_of(query.pages([way.new]))) as found:
+                async with aclosing(flatten(query.pages([way.new]))) as found:
                     async for obj in found:
                         held = {each: obj.__dict__[each] for each in model._identity}
                         yield IdentityChange.of(model, pk_of(model, {**held, name: way.old}), obj.pk, way.marks)

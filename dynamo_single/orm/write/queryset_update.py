@@ -55,7 +55,7 @@ from dynamo_single.orm.write import assignments, cascade, on_delete
 from dynamo_single.orm.write.assignments import Target, is_expression, resolve, target_of
 from dynamo_single.orm.write.batch_transactions import BulkWrite, Progress, distinct_objects
 from dynamo_single.signals import post_restore, post_soft_delete
-from dynamo_single.table.flow import local, streamed
+from dynamo_single.table.flow import as_stream, call_sync
 from dynamo_single.table.names import ITEM_TYPE, MOVED_FROM, PARTITION_KEY, SORT_KEY
 from dynamo_single.table.table import get_table
 
@@ -84,14 +84,14 @@ async def update(matches: QuerysetWrite, assigned: Assignments) -> int:
     written = await update_by_key(matches, assigned)
     if written is not None:
         if written and matches.progress is not None:
-            await local(partial(matches.progress, written, written))
+            await call_sync(partial(matches.progress, written, written))
         return written
     model, values = matches.model, assigned.values
     objects, condition_of = distinct_objects(matches.read(), matches.pending), _query_condition(matches.query)
     if any(values.get(name) not in (None, "") for name in unique_claims.unique_attributes(model)):
         found = [obj async for obj in objects]
         _check_unique(model, values, found)
-        objects = streamed(found)
+        objects = as_stream(found)
 
     async def write(obj: DynamoModel, pending: Block | None) -> Mapping[str, int]:
         for name, value in values.items():
@@ -121,7 +121,7 @@ async def _delete_each(matches: QuerysetWrite, verb: str, *, for_good: bool) -> 
     deleted = await delete_by_key(matches, for_good=for_good)
     if deleted is not None:
         if deleted and matches.progress is not None:
-            await local(partial(matches.progress, deleted, deleted))
+            await call_sync(partial(matches.progress, deleted, deleted))
         return deleted, {matches.model._meta.label: deleted} if deleted else {}
 
     condition_of = _query_condition(matches.query)

@@ -43,7 +43,7 @@ from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments
 from dynamo_single.table import names
-from dynamo_single.table.flow import local
+from dynamo_single.table.flow import call_sync
 from dynamo_single.table.table import pause_before
 
 # What a caller wants of one object, as a value.
@@ -99,7 +99,7 @@ async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> 
     await knowledge.ask(registry.layout_of(type(obj)))
     form = form_of(type(obj))
     if form.files and not wanted.raw:
-        await local(partial(form.store_files, obj, wanted.only))
+        await call_sync(partial(form.store_files, obj, wanted.only))
     named = _named_attributes(obj, wanted)
     if form.asks(values_held(obj)):
         wanted = replace(wanted, changes=(*wanted.changes, *assignments.changes_of(obj, wanted.only)))

@@ -7,12 +7,12 @@ import threading
 
 import pytest
 
-from dynamo_single.table.flow import is_run, local, pause, run
+from dynamo_single.table.flow import call_sync, is_run, pause, run
 
 
 async def _steps() -> tuple[bool, int, bool]:
     """Whether it is run, the thread that a piece of work was done in, and whether that saw itself as run."""
-    thread, within = await local(lambda: (threading.get_ident(), is_run()))
+    thread, within = await call_sync(lambda: (threading.get_ident(), is_run()))
     await pause(0)
     return is_run(), thread, within
 
@@ -35,7 +35,7 @@ def test_work_may_run_a_loop_of_its_own() -> None:
     """A handler that calls ``asyncio.run`` within a write is in a loop there, and not afterwards."""
 
     async def outer() -> tuple[bool, bool]:
-        inside = await local(lambda: asyncio.run(_is_run()))
+        inside = await call_sync(lambda: asyncio.run(_is_run()))
         return inside, is_run()
 
     async def _is_run() -> bool:

@@ -17,7 +17,7 @@ from dynamo_single.orm.items import decode, encode
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, as_read
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
-from dynamo_single.table.flow import each, run
+from dynamo_single.table.flow import iterate_stream, run
 from dynamo_single.table.table import Table
 from dynamo_single.table.translated import joined, sentence
 
@@ -62,7 +62,8 @@ def due(table: Table, subject: Subject) -> Iterator[Finding]:
     found = copy_updates.due_copies(model, item)
     pk = decode.instance(model, {name: dict(value) for name, value in item.items()}).pk
     left = any(
-        next(each(group.stale()), None) is not None for group in copy_updates.holder_groups(model, pk, item, found)
+        next(iterate_stream(group.stale()), None) is not None
+        for group in copy_updates.holder_groups(model, pk, item, found)
     )
     mark = {names.COPIES_DUE: item[names.COPIES_DUE]}
     unchanged = as_read(item, {copy.source.attr_name for copy in found})

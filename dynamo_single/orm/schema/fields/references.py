@@ -18,7 +18,7 @@ from dynamo_single.exceptions import StaleObject
 from dynamo_single.orm.schema.fields.fetching import in_mode_of
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel, all_plain
-from dynamo_single.table.flow import run, twin
+from dynamo_single.table.flow import call_method, run
 
 
 class ReverseDescriptor(ReverseManyToOneDescriptor):  # type: ignore[type-arg]  # not generic at run time
@@ -112,7 +112,7 @@ class Adding:
             referred = not obj._state.adding and self.field.get_local_related_value(obj) == owner
             setattr(obj, self.field.name, self.instance)
             if not bulk:
-                await twin(obj, "save")
+                await call_method(obj, "save")
             if bulk or referred:
                 await self._name(obj)
 
@@ -170,11 +170,11 @@ class Adding:
     async def _name(self, obj: DynamoModel) -> None:
         """Write the reference of an object, whatever it is in the table; another version is not written over."""
         try:
-            await twin(obj, "save", update_fields=[self.field.name])
+            await call_method(obj, "save", update_fields=[self.field.name])
         except StaleObject as error:
             if error.expected is not None or not await obj._follow_stored({self.field.attname}):
                 raise
-            await twin(obj, "save", update_fields=[self.field.name])
+            await call_method(obj, "save", update_fields=[self.field.name])
 
     add.alters_data = set.alters_data = aadd.alters_data = aset.alters_data = True  # type: ignore[attr-defined]  # templates call none
     acreate.alters_data = aget_or_create.alters_data = aupdate_or_create.alters_data = True  # type: ignore[attr-defined]
@@ -205,7 +205,7 @@ class Removing(Adding):
                 )
         for obj in await self._given_by_manager(objs):
             setattr(obj, self.field.name, None)
-            await twin(obj, "save", update_fields=[self.field.name])
+            await call_method(obj, "save", update_fields=[self.field.name])
 
     async def aclear(self, *, bulk: bool = True) -> None:
         """``clear()``, awaited: without ``bulk`` each object is saved, with its signals."""
