@@ -239,10 +239,8 @@ def item_of(text: bytes) -> NewItem:
 #: The content type of DynamoDB's responses (AWS: "DynamoDB low-level API"), without its version.
 CONTENT_TYPE = "application/x-amz-json-1."
 
-
 #: The most bytes of an invalid response that a message shows.
 _SHOWN = 60
-
 
 #: The reason of a request path that received a body which does not match its checksum.
 DAMAGED = "its checksum does not match"
@@ -252,56 +250,36 @@ class InvalidResponse(Exception):
     """A response is not DynamoDB's response to the request; the text contains the reason, as the end of a sentence."""
 
 
-class ResponseShape(Struct, frozen=True):
-    """The members of an operation's response. ``capacity`` is the type of ``ConsumedCapacity``, if there is one."""
-
-    required: Mapping[str, Shape] = field(default_factory=dict)
-    optional: Mapping[str, Shape] = field(default_factory=dict)
-    capacity: Shape | None = None
-
-    def all(self, *, capacity: bool) -> Iterator[tuple[str, Shape]]:
-        """Yield each member with its type; ``ConsumedCapacity`` only with ``capacity``."""
-        yield from self.required.items()
-        yield from self.optional.items()
-        if capacity and self.capacity is not None:
-            yield "ConsumedCapacity", self.capacity
-
-
-_WRITTEN = ResponseShape(optional={"Attributes": ITEM}, capacity=CAPACITY)
-_FOUND = ResponseShape(
-    required={"Count": COUNT, "ScannedCount": COUNT},
-    optional={"Items": ListOf(ITEM), "LastEvaluatedKey": ITEM},
-    capacity=CAPACITY,
-)
+_USED = {"ConsumedCapacity": CAPACITY}
+_USED_BY_TABLES = {"ConsumedCapacity": ListOf(CAPACITY)}
+_WRITTEN = Record(_USED, {"Attributes": ITEM})
+_FOUND = Record({"Count": COUNT, "ScannedCount": COUNT, **_USED}, {"Items": ListOf(ITEM), "LastEvaluatedKey": ITEM})
 _TABLE = Record({"TableName": TEXT, "TableStatus": TEXT})
-_CHANGED_TABLE = ResponseShape({"TableDescription": _TABLE})
+_CHANGED_TABLE = Record({"TableDescription": _TABLE})
 _KEYS = Record({"Keys": ListOf(ITEM)})
 _WRITE = Record(optional={"PutRequest": Record({"Item": ITEM}), "DeleteRequest": Record({"Key": ITEM})})
+_ENTRY = Record(optional={"Item": ITEM})
 
-#: The operations that the app sends, from the sections "Response Syntax" of the AWS API reference.
-OPERATIONS: Mapping[str, ResponseShape] = MappingProxyType(
+#: The members of each response, from the sections "Response Syntax" of the AWS API reference, of all sent operations.
+OPERATIONS: Mapping[str, Record] = MappingProxyType(
     {
-        "BatchGetItem": ResponseShape(
-            {"Responses": MapOf(ListOf(ITEM)), "UnprocessedKeys": MapOf(_KEYS)}, capacity=ListOf(CAPACITY)
-        ),
-        "BatchWriteItem": ResponseShape({"UnprocessedItems": MapOf(ListOf(_WRITE))}, capacity=ListOf(CAPACITY)),
+        "BatchGetItem": Record({"Responses": MapOf(ListOf(ITEM)), "UnprocessedKeys": MapOf(_KEYS), **_USED_BY_TABLES}),
+        "BatchWriteItem": Record({"UnprocessedItems": MapOf(ListOf(_WRITE)), **_USED_BY_TABLES}),
         "CreateTable": _CHANGED_TABLE,
         "DeleteItem": _WRITTEN,
         "DeleteTable": _CHANGED_TABLE,
-        "DescribeTable": ResponseShape({"Table": _TABLE}),
-        "DescribeTimeToLive": ResponseShape({"TimeToLiveDescription": Record({"TimeToLiveStatus": TEXT})}),
-        "GetItem": ResponseShape(optional={"Item": ITEM}, capacity=CAPACITY),
-        "ListTables": ResponseShape({"TableNames": ListOf(TEXT)}, optional={"LastEvaluatedTableName": TEXT}),
+        "DescribeTable": Record({"Table": _TABLE}),
+        "DescribeTimeToLive": Record({"TimeToLiveDescription": Record({"TimeToLiveStatus": TEXT})}),
+        "GetItem": Record(_USED, {"Item": ITEM}),
+        "ListTables": Record({"TableNames": ListOf(TEXT)}, {"LastEvaluatedTableName": TEXT}),
         "PutItem": _WRITTEN,
         "Query": _FOUND,
         "Scan": _FOUND,
-        "TransactGetItems": ResponseShape(
-            {"Responses": ListOf(Record(optional={"Item": ITEM}))}, capacity=ListOf(CAPACITY)
-        ),
-        "TransactWriteItems": ResponseShape(capacity=ListOf(CAPACITY)),
+        "TransactGetItems": Record({"Responses": ListOf(_ENTRY), **_USED_BY_TABLES}),
+        "TransactWriteItems": Record(_USED_BY_TABLES),
         "UpdateItem": _WRITTEN,
         "UpdateTable": _CHANGED_TABLE,
-        "UpdateTimeToLive": ResponseShape({"TimeToLiveSpecification": RECORD}),
+        "UpdateTimeToLive": Record({"TimeToLiveSpecification": RECORD}),
     }
 )
 
@@ -321,12 +299,11 @@ def read(
     capacity: bool = True,
     decoder: ResponseDecoder | None = None,
 ) -> dict[str, object]:
-    """Return the content of a successful response, with binary values as bytes; raise ``InvalidResponse`` if it is
-    invalid.
+    """Return the content of a successful response, with binary values as bytes, or raise ``InvalidResponse``.
 
     ``headers`` has names in lower case. With ``capacity``, the response must contain ``ConsumedCapacity``, which
-    distinguishes it from an empty response of another server. Return a ``TypedResponse`` if there is
-    a ``decoder`` and the page matches it.
+    distinguishes it from an empty response of another server. Return a ``TypedResponse`` if there is a ``decoder`` and
+    the page matches it.
     """
     _check_head(status, headers, body)
     if decoder is None:
@@ -341,7 +318,7 @@ def read(
     # Among the other members, only keys can contain binary values.
     _check_members(operation, found, body, capacity=capacity, binary=True, apart_from=decoder.member)
     found[decoder.member] = typed
-    _check_asked_for(operation, params, found, body)
+    _check_requested(operation, params, found, body)
     return TypedResponse(found, decoder.member, partial(_content, operation, params, body, capacity=capacity))
 
 
@@ -390,24 +367,21 @@ def _content(operation: str, params: Parameters, body: bytes, *, capacity: bool)
     if operation in OPERATIONS:
         # Decoding walks through the whole response, so it is skipped if there is no binary value.
         _check_members(operation, answer, body, capacity=capacity, binary=holds_binary(body))
-        _check_asked_for(operation, params, answer, body)
+        _check_requested(operation, params, answer, body)
     return answer
-
-
-def _check_asked_for(operation: str, params: Mapping[str, object], answer: Mapping[str, object], body: bytes) -> None:
-    if name := _missing_member(operation, params, answer):
-        raise InvalidResponse(_missing_sentence(operation, name, body))
 
 
 def _check_members(
     operation: str, answer: dict[str, object], body: bytes, *, capacity: bool, binary: bool, apart_from: str = ""
 ) -> None:
     """Raise ``InvalidResponse`` if a member is missing or has a wrong type; with ``binary``, decode binary values."""
-    members = OPERATIONS[operation]
-    for name, shape in members.all(capacity=capacity):
+    record = OPERATIONS[operation]
+    for name, shape in {**record.required, **record.optional}.items():
+        if name == "ConsumedCapacity" and not capacity:
+            continue
         if name in answer:
             answer[name] = _member(operation, name, shape, answer[name], binary=binary)
-        elif name != apart_from and (name in members.required or name == "ConsumedCapacity"):
+        elif name in record.required and name != apart_from:
             raise InvalidResponse(_missing_sentence(operation, name, body))
 
 
@@ -433,8 +407,13 @@ def _member(operation: str, name: str, shape: Shape, value: object, *, binary: b
         ) from None
 
 
+def _check_requested(operation: str, params: Parameters, answer: Mapping[str, Any], body: bytes) -> None:
+    """Raise ``InvalidResponse`` if a member that the parameters request is missing or incomplete."""
+    if missing := _missing_member(operation, params, answer):
+        raise InvalidResponse(_missing_sentence(operation, missing, body))
+
+
 def _missing_member(operation: str, params: Parameters, answer: Mapping[str, Any]) -> str:
-    """Return the member that the parameters request and that is missing or incomplete, or an empty string."""
     if operation in {"Query", "Scan"} and params.get("Select") != "COUNT":
         return "" if "Items" in answer and len(answer["Items"]) == answer["Count"] else "Items, as many as Count"
     if operation == "UpdateItem" and params.get("ReturnValues") == "ALL_NEW":

@@ -40,7 +40,6 @@ from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table import answers, errors, flow
 from dynamo_single.table.answers import ResponseDecoder
 from dynamo_single.table.deadlines import BUDGET, USUAL, BudgetSpent, Deadline, deadline_of, total_reason
-from dynamo_single.table.http import OPERATIONS, UnsendableCredentials
 from dynamo_single.table.request import Parameters
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ async def send(
             deadline = Deadline(begun + settings.total_timeout, total_reason(settings.total_timeout))
         else:
             deadline = deadline_of(settings, spent)
-        sender = client.direct if client.direct is not None and operation in OPERATIONS else client
+        sender = client.direct if client.direct is not None and operation in answers.OPERATIONS else client
         received = await sender.send(operation, params, deadline)
         # A library that replaces AWS in tests does not return the capacity of every operation.
         capacity = settings.consumed_capacity and not client.is_stand_in
@@ -185,7 +184,7 @@ def _error_for(settings: TableSettings, operation: str, params: Parameters, erro
         return errors.Refusal(settings, operation, params, code, message, answer).error()
     if isinstance(error, ResponseParserError):
         return errors.invalid_response(settings, operation, "it cannot be read")
-    if isinstance(error, UnsendableCredentials):
+    if isinstance(error, credentials.UnsendableCredentials):
         return errors.unsendable_credentials(settings, operation, str(error))
     if isinstance(error, _CREDENTIALS):
         return errors.missing_credentials(settings, operation, str(error))
@@ -213,7 +212,7 @@ class _Client:
 
     async def send(self, operation: str, params: Parameters, deadline: Deadline) -> HTTPResponse:
         # Creating a client reads files, and may request credentials.
-        if self._is_direct and operation in OPERATIONS and (client := await flow.in_thread(self._make_direct)):
+        if self._is_direct and operation in answers.OPERATIONS and (client := await flow.in_thread(self._make_direct)):
             return await client.send(operation, params, deadline)
         return await flow.in_thread(lambda: self._make_botocore().send(operation, params, deadline))
 

@@ -23,9 +23,9 @@ from botocore.utils import normalize_url_path
 from msgspec import Struct
 
 from dynamo_single.table import flow
-from dynamo_single.table.answers import DAMAGED, InvalidResponse
+from dynamo_single.table.answers import DAMAGED, OPERATIONS, InvalidResponse
 from dynamo_single.table.deadlines import Deadline
-from dynamo_single.table.http import OPERATIONS, retries
+from dynamo_single.table.http import retries
 from dynamo_single.table.http.connections import Endpoint, HTTPResponse, Pool
 from dynamo_single.table.http.loop_connections import LoopPools
 from dynamo_single.table.http.retries import Doubt, Failure, RetryQuota, pause_after

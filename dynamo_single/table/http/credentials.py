@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import ParseResult, quote, unquote, urlparse, urlunparse
 
+from botocore.exceptions import NoCredentialsError
 from botocore.handlers import BUILTIN_HANDLERS
 from botocore.hooks import HierarchicalEmitter
 from botocore.httpsession import get_cert_path
@@ -25,7 +26,6 @@ from botocore.utils import get_environ_proxies, is_valid_uri
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.table.http import UnsendableCredentials
 from dynamo_single.table.http.client import Credentials, CredentialSource, DirectClient
 from dynamo_single.table.http.connections import Endpoint
 
@@ -177,6 +177,12 @@ def bundle_of(session: Session) -> str | None:
             "AWS_CA_BUNDLE, in ca_bundle of the AWS profile, or in REQUESTS_CA_BUNDLE."
         ) from error
     return str(bundle)
+
+
+class UnsendableCredentials(NoCredentialsError):
+    """Credentials contain a character that a header cannot contain; the error names them and their source."""
+
+    fmt = "The {names} from {source} has a line break, another control character, or a letter beyond Latin-1"
 
 
 class _Unchanging:

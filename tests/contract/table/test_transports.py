@@ -49,9 +49,10 @@ from dynamo_single.exceptions import (
     Throttled,
     TransactionCancelled,
 )
-from dynamo_single.table import Request, answers, flow, get_table
+from dynamo_single.table import Request, flow, get_table
+from dynamo_single.table.answers import OPERATIONS
 from dynamo_single.table.deadlines import Deadline
-from dynamo_single.table.http import OPERATIONS, credentials
+from dynamo_single.table.http import credentials
 from dynamo_single.table.http.connections import Endpoint, Pool
 from dynamo_single.table.http.credentials import endpoint_of, new_client
 from tests.contract.table.scripted import FOUND, ITEM, UNITS, Scripted, Step, refusal, reply, scripted
@@ -422,11 +423,6 @@ def test_a_child_process_has_connections_of_its_own(transport: Transport) -> Non
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert transport.send(GET) == FOUND
         assert server.connections == 2
-
-
-def test_whatever_the_app_sends_is_direct() -> None:
-    """What an answer to it has to be is known."""
-    assert set(answers.OPERATIONS) == OPERATIONS
 
 
 def test_other_operations_are_botocores(direct: Transport) -> None:
