@@ -207,17 +207,19 @@ def web_timeout() -> float | None:
     return cast(float | None, found)
 
 
+#: The cached values, by the setting that they are read from.
+_CACHED: Final = {
+    "DYNAMO_SINGLE": _read,
+    "DYNAMO_SINGLE_COSTS": cost_settings,
+    "DYNAMO_SINGLE_FETCH_MODE": default_fetch_mode,
+    "DYNAMO_SINGLE_SQL_TRANSACTIONS": sql_transactions,
+    "DYNAMO_SINGLE_WEB_TIMEOUT": web_timeout,
+}
+
+
 def _forget(*, setting: str, **_: object) -> None:
-    if setting == "DYNAMO_SINGLE":
-        _read.cache_clear()
-    if setting == "DYNAMO_SINGLE_COSTS":
-        cost_settings.cache_clear()
-    if setting == "DYNAMO_SINGLE_FETCH_MODE":
-        default_fetch_mode.cache_clear()
-    if setting == "DYNAMO_SINGLE_SQL_TRANSACTIONS":
-        sql_transactions.cache_clear()
-    if setting == "DYNAMO_SINGLE_WEB_TIMEOUT":
-        web_timeout.cache_clear()
+    if setting in _CACHED:
+        _CACHED[setting].cache_clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="dynamo_single.conf")

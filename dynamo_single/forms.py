@@ -25,13 +25,13 @@ READ_VERSION = "read_version"
 AS_SHOWN = "as_shown"
 
 
-class VersionField(forms.CharField):
-    """The version that the form was shown for, signed together with its object's identity."""
+class SignedField(forms.CharField):
+    """What the form was shown for: a version or fingerprints, signed together with the identity of their object."""
 
     widget = forms.HiddenInput
 
     def has_changed(self, initial: object, data: object) -> bool:
-        """Return False: a new version by another user is not a change by this form."""
+        """Return False: this is not a value of the object."""
         return False
 
 
@@ -44,7 +44,7 @@ class VersionedModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not gene
     ``StaleObject``. A form for a new object needs no version. Sends no request.
     """
 
-    read_version = VersionField(required=False)
+    read_version = SignedField(required=False)
 
     version_messages: ClassVar[dict[str, Any]] = {
         "changed": _(
@@ -108,16 +108,6 @@ def _signer() -> signing.Signer:
     return signing.Signer(salt="dynamo_single.forms")
 
 
-class ShownField(forms.CharField):
-    """Fingerprints of the displayed fields, signed together with the identity of their object."""
-
-    widget = forms.HiddenInput
-
-    def has_changed(self, initial: object, data: object) -> bool:
-        """Return False: this is not a value of the object."""
-        return False
-
-
 class Theirs(Struct, frozen=True):
     """A field that another user has changed, with the new value; ``is_ours`` if this form changes it too."""
 
@@ -137,7 +127,7 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
     compared. The form compares the model's attributes except for files. Sends no request.
     """
 
-    as_shown = ShownField(required=False, label=_("As shown"))
+    as_shown = SignedField(required=False, label=_("As shown"))
 
     merging_messages: ClassVar[dict[str, Any]] = {
         "both": _('Somebody has changed this to "%(theirs)s" since the form was shown. Your value is kept here.'),
