@@ -106,7 +106,7 @@ def keys_of_user(request: HttpRequest, model: type[models.Model], flag: int, sin
     Sends a strongly consistent Query of all entries of the user since then.
     """
     if not is_in_dynamodb():
-        return _keys_of_user_in_sql(request, model, flag, since)
+        return {str(each.object_id) for each in _entries_in_sql(model, flag, since).filter(user_id=request.user.pk)}
     # Times are stored in milliseconds.
     found = log_entries().consistent().filter(user_id=request.user.pk, action_time__gte=since - _PRECISION)
     label = model._meta.label_lower
@@ -130,10 +130,6 @@ def keys_of_others(
     own = str(request.user.pk)
     by_others = (each for each in found if str(each.user_id) != own)
     return {str(each.object_id) for each in by_others if not (each.change_message or "").startswith("[")}
-
-
-def _keys_of_user_in_sql(request: HttpRequest, model: type[models.Model], flag: int, since: datetime) -> set[str]:
-    return {str(each.object_id) for each in _entries_in_sql(model, flag, since).filter(user_id=request.user.pk)}
 
 
 def _entries_in_sql(model: type[models.Model], flag: int, since: datetime) -> Any:

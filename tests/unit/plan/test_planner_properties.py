@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamo_single.exceptions import NoAccessPattern
+from dynamo_single.exceptions import EmptyKeyPart, NoAccessPattern
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import And, Compare, Condition, Not, Or
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, Query
@@ -144,8 +145,8 @@ def stored(values: Mapping[str, Any], layout: ModelLayout) -> dict[str, Any]:
     item |= {"pk": {"S": layout.primary.partition.render(values)}, "sk": {"S": layout.primary.sort.render(values)}}
     deleted = values.get("deleted_at") is not None
     for key in [layout.trash] if deleted and layout.trash else [] if deleted else layout.indexes:
-        partition, sort = key.partition.render_or_none(values), key.sort.render_or_none(values)
-        if partition is not None and sort is not None:
+        with suppress(EmptyKeyPart):
+            partition, sort = key.partition.render(values), key.sort.render(values)
             item |= {f"{key.index}pk": {"S": partition}, f"{key.index}sk": {"S": sort}}
     return item
 

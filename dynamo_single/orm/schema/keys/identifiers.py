@@ -37,16 +37,6 @@ class _Last:
 _last = _Last()
 
 
-def _begin_ulids() -> None:
-    """Begin as a process of its own: also with a lock that no thread of the parent holds."""
-    global _last
-    _last = _Last()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=_begin_ulids)
-
-
 def make_ulid() -> str:
     """A new one. Those that a process makes are in the order in which it makes them, as long as its clock goes on."""
     milliseconds = _milliseconds(clock.instant())
@@ -121,14 +111,14 @@ class _Process:
 _process = _Process()
 
 
-def _begin_uuids() -> None:
-    """Begin as a process of its own: also with a lock that no thread of the parent holds."""
-    global _process
-    _process = _Process()
+def _begin() -> None:
+    """Begin as a process of its own: also with locks that no thread of the parent holds."""
+    global _last, _process
+    _last, _process = _Last(), _Process()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=_begin_uuids)
+    os.register_at_fork(after_in_child=_begin)
 
 
 def make_uuid() -> UUID:

@@ -388,13 +388,6 @@ class Template(Struct, frozen=True):
         write: Callable[[Mapping[str, Any]], str | None] = known["write"]
         return write
 
-    def render_or_none(self, values: Mapping[str, object], *, limit: int | None = None) -> str | None:
-        """Write the key of an index, or ``None`` if a part is missing, so that the item stays out of the index."""
-        try:
-            return self.render(values, limit=limit)
-        except EmptyKeyPart:
-            return None
-
     def prefix(self, values: Mapping[str, object], count: int) -> str:
         """Write the key up to the boundary after ``count`` values: ``ORDER#1#`` does not start ``ORDER#10#``."""
         return self._written(values, min(count, len(self.parts)))
