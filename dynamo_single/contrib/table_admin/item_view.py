@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
@@ -27,7 +26,8 @@ from dynamo_single.contrib.table_admin.masked_keys import (
 )
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnexpectedItem
 from dynamo_single.orm.effects import counters, derived, unique_claims
-from dynamo_single.orm.effects.copy_updates import holder_querysets
+from dynamo_single.orm.effects.copy_updates import holder_query
+from dynamo_single.orm.effects.referrers import ReferrerQuery
 from dynamo_single.orm.items import decode, encode
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
@@ -40,7 +40,7 @@ from dynamo_single.table import id_tables, names
 from dynamo_single.table.request import StoredValue
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.schema.references import Children
+    pass
 
 
 #: The most partitions that are named for items in several of them, such as shards.
@@ -92,15 +92,13 @@ def followers_of(model: type[DynamoModel], pk: object, masks: Masks) -> Iterator
     copies: dict[tuple[Any, Any], list[str]] = {}
     for copy in registry.copied_from(model):
         copies.setdefault((copy.field.model, copy.reference_field), []).append(copy.name)
-    for (holder, field), found in copies.items():
-        for queryset in _found(partial(holder_querysets, holder, field, pk, deleted=False)):
-            yield from _partitions("copies", ", ".join(found), holder, queryset, masks)
+    for (_holder, field), found in copies.items():
+        yield from _partitions("copies", found, holder_query(field, deleted=False), pk, masks)
     counted: dict[Any, list[str]] = {}
     for counter in registry.counters_of(model):
         counted.setdefault(getattr(model, counter.children), []).append(counter.name)
     for children, found in counted.items():
-        for queryset in _found(partial(_children, children, pk)):
-            yield from _partitions("counted", ", ".join(found), children.model, queryset, masks)
+        yield from _partitions("counted", found, ReferrerQuery(children, "live"), pk, masks)
 
 
 def _together(found: Iterable[Kept]) -> list[Kept]:
@@ -111,24 +109,18 @@ def _together(found: Iterable[Kept]) -> list[Kept]:
     return [(", ".join(dict.fromkeys(each)), key, model) for (key, model), each in names.items()]
 
 
-def _children(children: Children, pk: object) -> list[DynamoModel]:
-    return [counters.live_children(children, pk)]
-
-
-def _found(make: Callable[[], list[Any]]) -> list[DynamoModel]:
-    try:
-        return make()
-    except NotSupported:  # no key finds them, which E003 and E019 report
-        return []
-
-
 def _partitions(
-    relation: Literal["copies", "counted"], label: str, model: Any, queryset: Any, masks: Masks
+    relation: Literal["copies", "counted"], names: Iterable[str], query: ReferrerQuery, pk: object, masks: Masks
 ) -> Iterator[Partition]:
+    model = query.children.model
     alias = registry.layout_of(model).alias
-    for index, partition in list(dict.fromkeys(_read(queryset._plan(ordered=False))))[:_PARTITIONS]:
+    try:
+        plan = query.queryset([pk])._plan()
+    except NotSupported:  # no key finds them, which E003 and E019 report
+        return
+    for index, partition in list(dict.fromkeys(_read(plan)))[:_PARTITIONS]:
         if masked_text(alias, partition, masks) == partition:
-            yield Partition(relation, label, alias, index, partition, model)
+            yield Partition(relation, ", ".join(names), alias, index, partition, model)
 
 
 def _read(plan: Plan) -> Iterator[tuple[str | None, str]]:

@@ -27,6 +27,7 @@ from dynamo_single.orm.effects import send
 from dynamo_single.orm.effects.base import Effect, Effects, SideWrites, Subject, Transition, is_repeated
 from dynamo_single.orm.effects.compose import compose, draft_of
 from dynamo_single.orm.effects.copies import stored_value
+from dynamo_single.orm.effects.referrers import ReferrerQuery
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items.encode import is_same
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, key_of
@@ -36,9 +37,11 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CopiedAttribute
 from dynamo_single.orm.schema.identities import some_value_of
 from dynamo_single.orm.schema.keys.values import item_size, named
-from dynamo_single.orm.schema.types import DynamoModel, ModelField
+from dynamo_single.orm.schema.references import Referrers
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
-from dynamo_single.table.request import MAX_ACTIONS, MAX_BATCH_KEYS
+from dynamo_single.table.flow import flatten
+from dynamo_single.table.request import MAX_ACTIONS
 from dynamo_single.table.table import pause_before
 
 # The holders of copies: the objects that refer to the source, found by a key. ``CopyUpdates`` writes them.
@@ -64,60 +67,32 @@ class HolderGroup(Struct, frozen=True):
         The read is strongly consistent if the table itself has a key for them. An index may lag by some seconds;
         ``reread`` adds a consistent BatchGetItem for each hundred objects that it returns as stale.
         """
-        # Planning asks for it.
+        # The planner needs the state of migrations.
         await self.holder._base_manager.all()._know()
-        for queryset in holder_querysets(self.holder, self.field, self.pk, deleted=deleted):
-            again = reread and not queryset._asked.consistent
-            async with aclosing(queryset._pages()) as pages:
-                async for page in pages:
-                    found = [obj for obj in page if self._is_stale(obj)]
-                    for obj in await self._reread(found) if again and found else found:
-                        yield obj
+        query = replace(holder_query(self.field, deleted=deleted), still=self._is_stale)
+        async with aclosing(flatten(query.pages([self.pk], again=reread))) as holders:
+            async for holder in holders:
+                yield holder
 
     def _is_stale(self, obj: Any) -> bool:
         attributes, held = registry.attributes_of(self.holder), obj.__dict__
         return not all(is_same(attributes[name], value, held[name]) for name, value in self.values.items())
 
-    async def _reread(self, shown: list[Any]) -> list[Any]:
-        """Return the objects that are stale in the table too, as they are stored there."""
-        pks = [obj.pk for obj in shown]
-        every = self.holder._base_manager.order_by().consistent().filter(**{self.field.attname: self.pk})
-        found = []
-        for start in range(0, len(pks), MAX_BATCH_KEYS):
-            async with aclosing(every.filter(pk__in=pks[start : start + MAX_BATCH_KEYS])._pages()) as pages:
-                found += [obj async for page in pages for obj in page if self._is_stale(obj)]
-        return found
 
+def holder_query(field: Any, *, deleted: bool = True) -> ReferrerQuery:
+    """Return the query of the objects with a reference to a source.
 
-def holder_querysets(holder: Any, field: ModelField, pk: object, *, deleted: bool) -> list[Any]:
-    """Return the querysets that find the objects with a reference; raises ``NoAccessPattern`` if no key supports it."""
-    # Without Meta.ordering, which no key may have.
-    every = holder._base_manager.order_by().filter(**{field.attname: pk})
-    querysets = [every]
-    if registry.layout_of(holder).soft_delete and not _is_one_query(every):
-        # Deleted objects are not in the live keys.
-        querysets = [every.with_visibility("live"), every.with_visibility("deleted")][: 1 + deleted]
-    return [_as_consistent_as_possible(queryset) for queryset in querysets]
-
-
-def _is_one_query(queryset: Any) -> bool:
-    try:
-        return queryset._plan(ordered=False).kind in ("query", "get", "batch_get")
-    except NoAccessPattern:
-        return False
-
-
-def _as_consistent_as_possible(queryset: Any) -> Any:
-    plan = queryset._plan(ordered=False)
-    from_table = plan.kind == "query" and plan.key is not None and plan.key.index is None
-    return queryset.consistent() if from_table or plan.kind in ("get", "batch_get") else queryset
+    Without ``deleted``, objects in the trash are still included if the table itself has a key for all of them.
+    """
+    holders = Referrers(field.related_model, field)
+    return ReferrerQuery(holders, "all" if deleted or holders.is_by_table else "live")
 
 
 def holder_key_problem(copy: CopiedAttribute) -> str | None:
     """Return why no key finds the holders of a copy; ``None`` if one does."""
     value = some_value_of(copy.reference_field.attribute)
     try:
-        holder_querysets(copy.field.model, copy.reference_field, value, deleted=True)
+        holder_query(copy.reference_field).queryset([value])._plan()
     except NoAccessPattern as error:
         return str(error)
     return None

@@ -6,6 +6,7 @@ The update is in the transaction of the child, so that a counter is exact with a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import aclosing
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
@@ -17,6 +18,7 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored, join, names_in
 from dynamo_single.orm.effects import send
 from dynamo_single.orm.effects.base import Effect, SideWrites, Subject, Transition, WriteConditions, liveness_names
+from dynamo_single.orm.effects.referrers import ReferrerQuery
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items.encode import key_of_pk
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
@@ -30,6 +32,7 @@ from dynamo_single.orm.schema.references import Children, checked, count_name, l
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where import declared
 from dynamo_single.table import masking, names
+from dynamo_single.table.flow import flatten
 from dynamo_single.table.table import get_table
 
 #: After how many seconds an index shows a write: "within a fraction of a second, under normal conditions", AWS
@@ -223,11 +226,15 @@ def own_counters(model: type[DynamoModel]) -> list[OwnCounter]:
 
 async def count_children(children: Children, pk: object, condition: Any = None) -> int:
     """Return the number of live children of an object: one COUNT Query for each megabyte of them."""
+    found: int = await (await _live_children(children, pk, condition))._count()
+    return found
+
+
+async def _live_children(children: Children, pk: object, condition: Any) -> Any:
     # The planner needs the state of migrations.
     await children.model._base_manager.all()._know()
-    queryset = live_children(children, pk)
-    found: int = await (queryset if condition is None else queryset.filter(condition))._count()
-    return found
+    queryset = ReferrerQuery(children, "live").queryset([pk])
+    return queryset if condition is None else queryset.filter(condition)
 
 
 def counter_problem(counter: CounterAttribute) -> tuple[str, str] | None:
@@ -250,7 +257,7 @@ def counter_problem(counter: CounterAttribute) -> tuple[str, str] | None:
             f"Count them when it is needed: {counter.children}.count() is a Query.",
         )
     try:
-        live_children(children, some_value_of(children.field.attribute))
+        ReferrerQuery(children, "live").queryset([some_value_of(children.field.attribute)])._plan()
     except NoAccessPattern as error:
         return str(error), f"Add a key whose partition is made of {{{children.field.attname}}} alone."
     try:
@@ -277,23 +284,19 @@ async def children_snapshot(children: Children, pk: object, condition: Any = Non
     that was read in between can be compared with them. Equal numbers of children are not enough, since one child may
     have replaced another.
     """
-    await children.model._base_manager.all()._know()
-    queryset = live_children(children, pk)
+    queryset = await _live_children(children, pk, condition)
     found, digest = 0, 0
-    async for page in (queryset if condition is None else queryset.filter(condition)).values_list("pk")._pages():
-        for row in page:
+    async with aclosing(flatten(queryset.values_list("pk")._pages())) as rows:
+        async for row in rows:
             found += 1
             digest += int.from_bytes(blake2b(repr(row).encode(), digest_size=16).digest())
     return ChildrenSnapshot(found, digest % 2**128)
 
 
 def index_lag(children: Children) -> float:
-    """Return after how many seconds a Query of the children includes a write: 0 without an index or on a local engine.
-
-    Raises ``NoAccessPattern`` and ``KeyNotFilled`` as planning does.
-    """
+    """Return the seconds after which a Query of children includes a write: 0 without an index or on a local engine."""
     is_local = get_table(children.model._options.alias).settings.is_local
-    return LAG if not is_local and is_by_index(children) else 0.0
+    return 0.0 if is_local or children.is_by_table else LAG
 
 
 async def send_count(obj: DynamoModel, name: str, number: int, pending: Block | None) -> None:
@@ -312,17 +315,3 @@ def set_known_count(obj: DynamoModel, name: str, number: int) -> None:
     for attribute in registry.counters_of(type(obj)):
         if attribute.attr_name == name:
             obj.__dict__[attribute.name] = number
-
-
-def is_by_index(children: Children) -> bool:
-    """Return whether an index lists the live children of an object; raises ``NoAccessPattern`` if no key does."""
-    key = live_children(children, some_value_of(children.field.attribute))._plan(ordered=False).key
-    return key is None or key.index is not None
-
-
-def live_children(children: Children, pk: object) -> Any:
-    """Return a queryset of the live children of an object, including those that a custom manager excludes; it reads the
-    table itself if that has a key for them."""
-    queryset = children.model._base_manager.with_visibility("live").filter(**{children.field.attname: pk})
-    plan = queryset._plan(ordered=False)
-    return queryset.consistent() if plan.key is not None and plan.key.index is None else queryset

@@ -17,7 +17,7 @@ from dynamo_single.exceptions import NoAccessPattern
 from dynamo_single.orm.conditions.terms import MAX_MEMBERS
 from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.references import Children, Referrers, references_to
+from dynamo_single.orm.schema.references import Referrers, references_to
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.request import MAX_BATCH_KEYS
 
@@ -73,14 +73,6 @@ class ReferrerQuery(Struct, frozen=True):
     def _everything(self) -> Any:
         # Without Meta.ordering, which no key may have.
         return self.children.model._base_manager.order_by()
-
-
-def referrer_queries(children: Children, *, deleted: bool = True) -> list[ReferrerQuery]:
-    """Return the query of all objects with a reference, or of live ones unless ``deleted`` is set.
-
-    Objects in the trash are included anyway if the table itself has a key for them: they are read with the others.
-    """
-    return [ReferrerQuery(children, "all" if deleted or children.is_by_table else "live")]
 
 
 async def queries_by_key(model: type[DynamoModel], pk: object) -> AsyncGenerator[ReferrerQuery, None]:

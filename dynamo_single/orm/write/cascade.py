@@ -22,7 +22,7 @@ from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions, Subject
 from dynamo_single.orm.effects.compose import compose, draft_of
 from dynamo_single.orm.effects.counters import Sums
-from dynamo_single.orm.effects.referrers import ReferrerQuery, referrer_queries
+from dynamo_single.orm.effects.referrers import ReferrerQuery
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values
@@ -102,13 +102,18 @@ async def _read_together(queries: Sequence[ReferrerQuery], pks: Sequence[object]
     return found
 
 
+def every_query(children: Children) -> list[ReferrerQuery]:
+    """Return the query of the objects with a reference, live or in the trash."""
+    return [ReferrerQuery(children)]
+
+
 def live_queries(children: Children) -> list[ReferrerQuery]:
     """Return the query of the objects that are not in the trash."""
     return [ReferrerQuery(children, "live")]
 
 
 #: Deleting permanently: everything goes along, live or in the trash.
-DELETION = Operation(cascading, referrer_queries)
+DELETION = Operation(cascading, every_query)
 #: Moving to the trash: live objects go along if they have a trash.
 TRASH = Operation(cascading_to_trash, live_queries, lambda obj: names.DELETED_AT not in obj._stored)
 
