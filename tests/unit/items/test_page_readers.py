@@ -153,7 +153,7 @@ def test_what_is_no_page_is_no_answer(body: bytes) -> None:
     for reader in (objects_reader(Order, ()), columns(Order, ["number"], {}, as_tuple).page_reader(Order)):
         assert reader is not None
         with pytest.raises(answers.InvalidResponse):
-            answers.read("Query", {}, 200, HEAD, body, capacity=False, form=reader.form)
+            answers.read("Query", {}, 200, HEAD, body, capacity=False, decoder=reader.form)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_what_is_no_batch_is_no_answer(body: bytes) -> None:
     for content in (body, b'{"Responses":{},"UnprocessedKeys":{}}'):
         with pytest.raises(answers.InvalidResponse):
             asked = {"RequestItems": {"table": {}}}
-            answers.read("BatchGetItem", asked, 200, HEAD, content, capacity=False, form=reader.form)
+            answers.read("BatchGetItem", asked, 200, HEAD, content, capacity=False, decoder=reader.form)
 
 
 @given(PAGES)
