@@ -178,7 +178,11 @@ def test_wrong_secret_is_access_denied(transport: Transport, table: Table) -> No
 
 def test_date_of_refusal_sets_the_clock(table: Table) -> None:
     """The direct request path dates its next attempt by the server's clock, and is taken."""
-    with mock.patch.dict(os.environ, KEYED), in_front_of(table, secrets=dict(SECRETS), ahead=7200) as server:
-        Transport("direct").send(GET)
+    direct = Transport("direct")
+    with (
+        mock.patch.dict(os.environ, KEYED),
+        in_front_of(on(direct, table), secrets=dict(SECRETS), ahead=7200) as server,
+    ):
+        direct.send(GET)
     assert [refused.code for refused in server.refused] == ["InvalidSignatureException"]
     assert len(server.taken) == 1
