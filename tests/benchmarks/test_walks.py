@@ -18,9 +18,9 @@ from tests import children
 BOUNDS = {
     "get(pk=), Memo": (12, 41),
     "filter(title=) to an object, Memo": (45, 307),
-    "save() of one attribute, Memo": (34, 281),
-    "soft delete, Memo": (40, 370),
-    "create(), Memo": (36, 220),
+    "save() of one attribute, Memo": (14, 52),
+    "soft delete, Memo": (19, 102),
+    "create(), Memo": (18, 54),
 }
 #: The modules of the table that a request enters if DynamoDB answers it at once.
 PATH = {"flow", "table", "transport", "answers", "http.client", "http.connections"}

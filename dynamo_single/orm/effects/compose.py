@@ -34,11 +34,13 @@ from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import fits
 from dynamo_single.orm.requests.updates import Change, Place, as_stored, by_place, needs, whole
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.rollout.compare import Missing
-from dynamo_single.orm.schema import bindings, registry
+from dynamo_single.orm.rollout.compare import NOTHING
+from dynamo_single.orm.schema import bindings
+from dynamo_single.orm.schema.bindings import ModelBinding
 from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
+from dynamo_single.table.table import get_table
 
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 
@@ -53,9 +55,10 @@ class Draft(Struct, frozen=True, eq=False):
     - ``repeated`` names attributes to write even if they are unchanged.
     - ``whole`` names documents to overwrite completely.
     - ``raw`` (fixtures) sets no version and does not require parents.
-    - ``begun`` is the generation of names and keys that the draft was made with.
+    - ``binding`` is the one that the operation has taken: it decides about names and keys.
     """
 
+    binding: ModelBinding
     before: Item
     held: Values
     changed: Values
@@ -64,7 +67,6 @@ class Draft(Struct, frozen=True, eq=False):
     raw: bool = False
     repeated: frozenset[str] = frozenset()
     whole: frozenset[str] = frozenset()
-    begun: bindings.Generation = field(default_factory=bindings.current)
     set_to: Mapping[str, Any] = field(default_factory=dict)
     shown: Mapping[str, Any] = field(default_factory=dict)
 
@@ -74,11 +76,19 @@ class Draft(Struct, frozen=True, eq=False):
         return {**self.shown, **self.set_to, **self.changed}
 
 
-def draft_of(obj: DynamoModel, values: Mapping[str, object]) -> Draft:
-    """Return the draft that sets attributes of an object's item to ``values`` instead of the object's own values."""
-    before = obj._stored
-    changed = {**values, **form_of(type(obj)).automatic_values(obj)}
-    return Draft(before, decode.values_of(type(obj), before), changed)
+async def draft_of(obj: DynamoModel, values: Mapping[str, object], binding: ModelBinding | None = None) -> Draft:
+    """Return the draft that sets attributes of an object's item to ``values`` instead of the object's own values.
+
+    It takes the model's binding, which may ask the table, unless it is given.
+    """
+    binding, before = binding or await taken(type(obj)), obj._stored
+    changed = {**values, **form_of(binding).automatic_values(obj)}
+    return Draft(binding, before, decode.values_of(binding, before), changed)
+
+
+async def taken(model: type[DynamoModel]) -> ModelBinding:
+    """The binding that an operation takes at its beginning, and carries to the end: asks as ``knowledge.ask()``."""
+    return bindings.settled(model, get_table(model._options.alias)) or await knowledge.take(model)
 
 
 async def compose(
@@ -91,8 +101,8 @@ async def compose(
     absent: frozenset[ItemKey] = frozenset(),
 ) -> Write | None:
     """Return the write of a draft; ``None`` if it would not change the item."""
-    refuse_upgraded_conditions(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
-    form, before = form_of(type(obj)), draft.before
+    await refuse_upgraded_conditions(draft.binding, terms)
+    form, before = form_of(draft.binding), draft.before
     base = form.upgraded(before)
     terms = terms.by(form.twins) if form.twins else terms
     form.check_key(obj, draft.held, before)
@@ -191,6 +201,7 @@ def _with_renamed_attributes(own: Update, twins: Iterable[Twin]) -> Update:
 
 async def compose_new(
     obj: DynamoModel,
+    binding: ModelBinding,
     effects: Effects,
     item: Item,
     values: Values,
@@ -198,13 +209,13 @@ async def compose_new(
     pending: Block | None = None,
     absent: frozenset[ItemKey] = frozenset(),
     lenient: bool = False,
+    size: int = 0,
 ) -> Write:
-    """Return the write of a new item, which overwrites expired items only."""
-    await knowledge.ask(registry.layout_of(type(obj)))
-    form = form_of(type(obj))
+    """Return the write of a new item, which overwrites expired items only; ``size`` is in bytes, if it is known."""
+    form = form_of(binding)
     check_trash_key(form.model, values)
     transition = Transition(Subject(obj), None, item, form.known, pending, absent, lenient)
-    put = Put(item, free(type(obj)))
+    put = Put(item, free(form.model), size)
     return Write(
         transition, form.alias, (put,), WriteConditions(), await _side_writes(effects, transition), values=values
     )
@@ -220,8 +231,9 @@ async def compose_removal(
     because: frozenset[str] = frozenset(),
 ) -> Write:
     """Return the write that deletes a stored item; ``because`` contains the stored names that must be unchanged."""
-    refuse_upgraded_conditions(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
-    form, before = form_of(type(obj)), obj._stored
+    binding = await taken(type(obj))
+    await refuse_upgraded_conditions(binding, terms)
+    form, before = form_of(binding), obj._stored
     terms = terms.by(form.twins) if form.twins else terms
     transition = Transition(Subject(obj), before, None, form.known, pending, absent)
     side_writes = await _side_writes(effects, transition)
@@ -251,10 +263,14 @@ async def compose_move(
     return Write(transition, form.alias, (put, delete), conditions, side_writes, target=Subject(target), values=values)
 
 
-def refuse_upgraded_conditions(obj: DynamoModel, missing: Missing, terms: CallerConditions) -> None:
-    """Raise ``KeyNotFilled`` for conditions on attributes that upgrades change: DynamoDB compares the stored values."""
-    layout = registry.layout_of(type(obj))
-    if layout.schema is None or not (terms and missing.attributes):
+async def refuse_upgraded_conditions(binding: ModelBinding, terms: CallerConditions) -> None:
+    """Raise ``KeyNotFilled`` for conditions on attributes that upgrades change: DynamoDB compares the stored values.
+
+    It asks as ``knowledge.ask()`` about a model with schema versions, if there are conditions.
+    """
+    layout = binding.layout
+    missing = NOTHING if layout.schema is None or not terms else await knowledge.ask(layout)
+    if not missing.attributes:
         return
     named = {*names_in(terms.demanded), *names_in(terms.queried)}
     for name in sorted(missing.attributes):

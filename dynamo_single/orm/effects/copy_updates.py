@@ -219,7 +219,7 @@ class CopyUpdates(Effect):
     ) -> Write | None:
         """Return the write that sets a holder's copies, with the holder's effects except copies of its copies."""
         effects = tuple(each for each in self.effects_of(type(holder)) if not each.updates_copies)
-        return await compose(holder, effects, draft_of(holder, values), pending=pending)
+        return await compose(holder, effects, await draft_of(holder, values), pending=pending)
 
     async def idle(self, obj: DynamoModel, pending: Block | None) -> None:
         """Update the copies that the marker of an object lists."""

@@ -61,6 +61,20 @@ async def send_write(obj: DynamoModel, write: Write) -> Item:
     return write.stored_after(answer.get("Attributes"))
 
 
+def explained(write: Write, error: ConditionFailed) -> Item:
+    """Raise the object's error for the refused request of a write with one action.
+
+    If an earlier attempt of the request succeeded and its response was lost, return the object's item.
+    """
+    try:
+        raise write.explain(write.own[0], error.item) from error
+    except (AlreadyExists, StaleObject, ConditionNotMet) as refusal:
+        found = write.carried_out(refusal)
+        if found is None:
+            raise
+        return found
+
+
 def _is_refusal(error: BaseException) -> bool:
     """Return whether DynamoDB reported that nothing was written; the outcome of any other error is unknown."""
     return any(isinstance(each, ConditionFailed | TransactionCancelled) for each in (error, error.__cause__))

@@ -25,7 +25,7 @@ from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.atomic_block import put_whole
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.bindings import ModelBinding, fact
+from dynamo_single.orm.schema.bindings import ModelBinding, Subject, fact
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.keys.values import named
@@ -38,7 +38,7 @@ from dynamo_single.table.table import get_table
 Item = NewItem
 
 
-def values_of(model: type[DynamoModel], item: Mapping[str, StoredValue]) -> dict[str, Any]:
+def values_of(model: Subject, item: Mapping[str, StoredValue]) -> dict[str, Any]:
     """The Python values of an item, by attribute; what the item lacks has the attribute's default, or ``None``.
 
     Of an item that was read in part there are only the attributes that were read.

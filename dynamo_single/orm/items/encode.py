@@ -26,7 +26,8 @@ from dynamo_single.orm.rollout import knowledge, old_keys
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.bindings import ModelBinding, Subject, binding_of, fact
-from dynamo_single.orm.schema.fields.base import IdentityField
+from dynamo_single.orm.schema.fields.base import DateField, IdentityField, TimestampField
+from dynamo_single.orm.schema.fields.simple import TimeField
 from dynamo_single.orm.schema.keys.shards import Sharding, place_among, seconds, suffix
 from dynamo_single.orm.schema.keys.template import NoIdentity, Template
 from dynamo_single.orm.schema.keys.values import HAS_TO_HAVE_VALUE, words
@@ -346,21 +347,27 @@ def index_names(model: Subject) -> set[str]:
 def set_automatic(obj: DynamoModel, *, add: bool) -> None:
     """Let each field set what it sets itself before a save, such as the time."""
     model: Any = type(obj)
-    for field in _setting_themselves(model):
+    for field in fields_setting_themselves(model):
         field.pre_save(obj, add)
 
 
 @cache
-def _setting_themselves(model: type[DynamoModel]) -> tuple[Any, ...]:
+def fields_setting_themselves(model: type[DynamoModel]) -> tuple[Any, ...]:
     """The fields that may set their value themselves; Django's own only gives it."""
     fields = (field for field in model._meta.concrete_fields if hasattr(field, "attribute"))
-    return tuple(field for field in fields if type(field).pre_save is not Field.pre_save)
+    return tuple(field for field in fields if type(field).pre_save is not Field.pre_save and not _is_given(field))
+
+
+def _is_given(field: Any) -> bool:
+    """Whether a field could set a time, and is not declared to."""
+    automatic = type(field).pre_save in {TimestampField.pre_save, DateField.pre_save, TimeField.pre_save}
+    return automatic and not (field.auto_now or field.auto_now_add)
 
 
 @cache
 def may_wait(model: type[DynamoModel]) -> bool:
     """Whether a field may wait as it sets its value: for a storage, a request's user, or a project's own code."""
-    fields = _setting_themselves(model)
+    fields = fields_setting_themselves(model)
     return any(getattr(field, "may_wait", False) or not are_plain(type(field), ("pre_save",)) for field in fields)
 
 

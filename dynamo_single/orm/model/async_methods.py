@@ -25,7 +25,7 @@ from dynamo_single.orm.schema.types import DynamoModel, are_plain
 from dynamo_single.orm.write import create, save
 from dynamo_single.orm.write import delete as purging
 from dynamo_single.orm.write.on_delete import involved_models
-from dynamo_single.orm.write.save import SaveOptions
+from dynamo_single.orm.write.save import DEFAULT_SAVE, SaveOptions
 from dynamo_single.table.flow import call_sync
 
 _TO_SAVE = ("save", "save_base", "_save_table", "get_deferred_fields")
@@ -73,9 +73,12 @@ class Awaited:
         if force_insert or (self._state.adding and not force_update and update_fields is None):
             await create.create(self, current())
             return False
-        names = None if update_fields is None else frozenset(update_fields)
-        terms = NO_CONDITIONS if condition == EVERYTHING else CallerConditions(demanded=condition)
-        await save.save(self, SaveOptions(names, terms=terms, force=force_update and names is None), current())
+        wanted = DEFAULT_SAVE
+        if update_fields is not None or force_update or condition != EVERYTHING:
+            names = None if update_fields is None else frozenset(update_fields)
+            terms = NO_CONDITIONS if condition == EVERYTHING else CallerConditions(demanded=condition)
+            wanted = SaveOptions(names, terms=terms, force=force_update and names is None)
+        await save.save(self, wanted, current())
         return True
 
     async def _hard_deleted(

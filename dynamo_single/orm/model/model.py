@@ -183,7 +183,8 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metacla
     def _settable(cls) -> set[str]:
         meta: Any = cls._meta
         fields = meta.concrete_fields
-        return {"pk", *(f.name for f in fields), *(f.attname for f in fields), *meta._property_names}
+        # Lists, since a generator is entered again for each field.
+        return {"pk", *[f.name for f in fields], *[f.attname for f in fields], *meta._property_names}
 
     @classmethod
     def _update_names(cls, update_fields: Iterable[str] | None) -> frozenset[str] | None:

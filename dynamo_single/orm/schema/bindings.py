@@ -72,6 +72,11 @@ class ModelBinding:
         self.layout = declared if rollout is None else in_use(declared, rollout.twins)
         return getattr(self, name)
 
+    @property
+    def is_current(self) -> bool:
+        """Whether no other generation has begun since; that of any model's items may be in one request with these."""
+        return generation.bindings.get(self.model) is self
+
 
 #: What facts are worked out of: a binding, or a model for its present one.
 Subject: TypeAlias = ModelBinding | type[DynamoModel]

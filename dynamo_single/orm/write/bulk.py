@@ -37,12 +37,13 @@ from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes.base import Attribute
 from dynamo_single.orm.schema.attributes.computed import FollowingAttribute
+from dynamo_single.orm.schema.bindings import binding_of
 from dynamo_single.orm.schema.keys.values import named, shown
 from dynamo_single.orm.schema.references import checked
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.batch_transactions import BulkWrite, ObjectWriter, Outcome, Progress
-from dynamo_single.orm.write.create import create, new_item
+from dynamo_single.orm.write.create import NewItem, create, new_item
 from dynamo_single.orm.write.save import SaveOptions, save, write_if
 from dynamo_single.table import batches, names
 from dynamo_single.table.flow import as_stream
@@ -59,8 +60,17 @@ class _NewObject(Struct, frozen=True, eq=False):
     """An object to create, with its item and values."""
 
     obj: Any
-    item: Item
-    values: Values
+    new: NewItem
+
+    @property
+    def item(self) -> Item:
+        """Its item."""
+        return self.new.item
+
+    @property
+    def values(self) -> Values:
+        """The values of its attributes."""
+        return self.new.values
 
     @property
     def claims(self) -> set[ItemKey]:
@@ -123,7 +133,7 @@ class BulkCreate(Struct, frozen=True):
                 f"{self.model.__name__}(...) makes one."
             )
         obj._prepare_related_fields_for_save(operation_name="bulk_create")
-        return _NewObject(obj, *await new_item(obj, pending))
+        return _NewObject(obj, await new_item(obj, pending))
 
     def _note(self, new: _NewObject) -> int:
         new.obj._state.adding = False
@@ -149,7 +159,7 @@ class BulkCreate(Struct, frozen=True):
     # ways to create
 
     async def _create(self, new: _NewObject, pending: Block | None) -> int:
-        await create(new.obj, pending, new=(new.item, new.values))
+        await create(new.obj, pending, new=new.new)
         return self._note(new)
 
     async def _create_if_new(self, new: _NewObject, pending: Block | None) -> int:
@@ -198,7 +208,10 @@ class BulkCreate(Struct, frozen=True):
         table = get_table(self.model._options.alias)
         size = min(self.batch_size or MAX_BATCH_WRITES, MAX_BATCH_WRITES)
         # Compiled before anything is sent: an item may be too large.
-        puts = {id(each): {"PutRequest": {"Item": compile_action(Put(each.item)).params["Item"]}} for each in kept}
+        puts = {
+            id(each): {"PutRequest": {"Item": compile_action(Put(each.item, EVERYTHING, each.new.size)).params["Item"]}}
+            for each in kept
+        }
 
         async def work(unit: Sequence[_NewObject]) -> list[Outcome]:
             rest = await batches.write_batch(table, [puts[id(each)] for each in unit], patient=True)
@@ -321,7 +334,7 @@ async def _check_objects(model: type[DynamoModel], objects: Sequence[DynamoModel
         if not decides or decides & asked or obj._stored is None:
             continue
         held = {**decode.values_of(model, obj._stored), **values}
-        new = _NewObject(obj, item_from(model, held), held)
+        new = _NewObject(obj, NewItem(binding_of(model), item_from(model, held), held))
         for claim in sorted(new.claims):
             if claim in takers:
                 raise _duplicate_error("bulk_update", takers[claim], new, claim)

@@ -206,7 +206,7 @@ class ReferenceStep(Step):
             values = {**values, **await effect.fill(Subject(self.obj), given, before, only, pending, lenient=False)}
         attributes = registry.attributes_of(model)
         as_read = [as_stored(before, attributes[name].attr_name) for name in self.values]
-        draft = replace(draft_of(self.obj, values), computed=join(as_read))
+        draft = replace(await draft_of(self.obj, values), computed=join(as_read))
         return await compose(self.obj, effects, draft, pending=pending, absent=self.absent)
 
 

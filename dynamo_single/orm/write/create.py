@@ -5,61 +5,89 @@ Only an expired item is overwritten.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from dynamo_single.exceptions import AlreadyExists, MissingReference
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.effects import recount, send
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import Subject
-from dynamo_single.orm.effects.compose import compose_new
+from dynamo_single.orm.effects.compose import compose_new, taken
 from dynamo_single.orm.effects.trash_counts import has_trash_count
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values, item_from, may_wait, set_automatic
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.refresh import completed
 from dynamo_single.orm.items.stored import values_held
+from dynamo_single.orm.items.writer import item_writer
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import bindings, registry
+from dynamo_single.orm.schema.bindings import ModelBinding
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments
-from dynamo_single.orm.write.save import SaveOptions, absent_parents, remember, retry_source_changes, save
+from dynamo_single.orm.write.direct import created_directly
+from dynamo_single.orm.write.save import (
+    SaveOptions,
+    absent_parents,
+    refuse_outdated,
+    remember,
+    retry_source_changes,
+    save,
+)
 from dynamo_single.table.flow import call_sync
+from dynamo_single.table.table import get_table
 
 if TYPE_CHECKING:
     from dynamo_single.orm.write import trash
 else:
     trash = LazyModule("dynamo_single.orm.write.trash")
 
-#: The item of a new object, and the values of its attributes.
-ItemAndValues = tuple[Item, Values]
+
+class NewItem(Struct, frozen=True, eq=False):
+    """The item of a new object, the values of its attributes, and the binding that both are of.
+
+    ``size`` is in bytes; 0 if it was not counted.
+    """
+
+    binding: ModelBinding
+    item: Item
+    values: Values
+    size: int = 0
 
 
-async def create(
-    obj: DynamoModel, pending: Block | None, *, raw: bool = False, new: ItemAndValues | None = None
-) -> None:
+async def create(obj: DynamoModel, pending: Block | None, *, raw: bool = False, new: NewItem | None = None) -> None:
     """Write a new object: PutItem, or one transaction with its claims and derived items; it never overwrites an item.
 
     ``raw`` (fixtures) keeps automatic times as they are given. ``new`` is a result of ``new_item``.
     """
+    model = type(obj)
+    if pending is None and new is None and not raw:
+        binding = bindings.settled(model, get_table(model._options.alias)) or await knowledge.take(model)
+        if await created_directly(binding, obj):
+            return
     prepared = [] if new is None else [new]
 
     async def attempt() -> None:
         # Made again where a source has changed since.
-        item, values = prepared.pop() if prepared else await new_item(obj, pending, raw=raw)
-        await _send(obj, item, values, pending, raw=raw)
+        await _send(obj, prepared.pop() if prepared else await new_item(obj, pending, raw=raw), pending, raw=raw)
 
     await retry_source_changes(attempt)
 
 
-async def _send(obj: DynamoModel, item: Item, values: Values, pending: Block | None, *, raw: bool) -> None:
-    effects = effects_of(type(obj))
+async def _send(obj: DynamoModel, new: NewItem, pending: Block | None, *, raw: bool) -> None:
+    binding, effects = new.binding, effects_of(new.binding)
     absent: frozenset[ItemKey] = frozenset()
     while True:
-        write = await compose_new(obj, effects, item, values, pending=pending, absent=absent, lenient=raw)
+        write = await compose_new(
+            obj, binding, effects, new.item, new.values, pending=pending, absent=absent, lenient=raw, size=new.size
+        )
+        refuse_outdated(obj, binding)
         try:
             stored = await send.send_write(obj, write)
         except MissingReference as error:
@@ -69,14 +97,14 @@ async def _send(obj: DynamoModel, item: Item, values: Values, pending: Block | N
             return
 
 
-async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False) -> ItemAndValues:
+async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False) -> NewItem:
     """Return the item and the values of an object to create, after setting its identifier and automatic values."""
     model = type(obj)
-    await knowledge.ask(registry.layout_of(model))
+    binding = await taken(model)
     if obj._stored is not None:
         await completed(obj)
     _set_identity(obj)
-    form, effects = form_of(model), effects_of(model)
+    form, effects = form_of(binding), effects_of(binding)
     if form.asks(values_held(obj)):
         assignments.refuse_changes(obj, "A new object has none: give it a value.")
     values = obj.__dict__
@@ -89,9 +117,14 @@ async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False
             values.update(effect.stamp(None))
     for effect in effects:
         values = {**values, **await effect.fill(Subject(obj), values, None, None, pending, lenient=raw)}
+    writer = item_writer(binding)
+    with suppress(Exception):  # whatever it is, it is raised again where it is worded
+        if writer is not None:
+            prepared, item, size = writer.whole(values)
+            return NewItem(binding, item, prepared, size)
     prepared = form.prepared(values, None)
     form.check_whole(prepared)
-    return item_from(model, prepared), prepared
+    return NewItem(binding, item_from(binding, prepared), prepared)
 
 
 def _set_identity(obj: Any) -> None:

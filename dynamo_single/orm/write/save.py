@@ -26,7 +26,7 @@ from dynamo_single.orm.effects.base import (
     WriteConditions,
     is_repeated,
 )
-from dynamo_single.orm.effects.compose import Draft, compose, draft_of, refuse_upgraded_conditions
+from dynamo_single.orm.effects.compose import Draft, compose, refuse_upgraded_conditions
 from dynamo_single.orm.effects.write import Write, conflicting_item, is_gone
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values
@@ -39,12 +39,14 @@ from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.updates import Change, with_names
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import bindings, registry
+from dynamo_single.orm.schema.bindings import ModelBinding
 from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments
+from dynamo_single.orm.write.direct import saved_directly
 from dynamo_single.table import names
 from dynamo_single.table.flow import call_sync
-from dynamo_single.table.table import pause_before
+from dynamo_single.table.table import get_table, pause_before
 
 # What a caller wants of one object, as a value.
 
@@ -96,8 +98,11 @@ async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> 
     Nothing is sent if nothing changed, but for a check of what is demanded. An object that was read in part is read
     whole first, if there may be something to write.
     """
-    await knowledge.ask(registry.layout_of(type(obj)))
-    form = form_of(type(obj))
+    model = type(obj)
+    binding = bindings.settled(model, get_table(model._options.alias)) or await knowledge.take(model)
+    if pending is None and wanted is DEFAULT_SAVE and await saved_directly(binding, obj):
+        return
+    form = form_of(binding)
     if form.files and not wanted.raw:
         await call_sync(partial(form.store_files, obj, wanted.only))
     named = _named_attributes(obj, wanted)
@@ -108,9 +113,9 @@ async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> 
 
     async def attempt() -> None:
         # Made again also where what is being renamed has another name meanwhile.
-        begun, twins = bindings.current(), registry.layout_of(type(obj)).twins
-        current = wanted.by(twins) if twins else wanted
-        await _ObjectSave(obj, current, effects_of(type(obj)), pending, named, begun).run()
+        now = binding if binding.is_current else await knowledge.take(model)
+        current = wanted.by(now.layout.twins) if now.layout.twins else wanted
+        await _ObjectSave(obj, current, effects_of(now), pending, named, now).run()
 
     await retry_source_changes(attempt)
 
@@ -165,7 +170,7 @@ class _ObjectSave(Struct, frozen=True, eq=False):
     effects: Effects
     pending: Block | None
     named: frozenset[str] | None
-    begun: bindings.Generation
+    binding: ModelBinding
 
     async def run(self) -> None:
         """Draft what is wanted and send it; again where another writer changed what something is computed of."""
@@ -194,8 +199,8 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         ``shown`` are values that another writer gave to attributes which were not set in the object.
         """
         model, changes, only, raw = type(self.obj), self.wanted.changes, self.wanted.only, self.wanted.raw
-        base = form_of(model).upgraded(before)
-        held, given = decode.values_of(model, before), {**values_held(self.obj), **shown}
+        base = form_of(self.binding).upgraded(before)
+        held, given = decode.values_of(self.binding, before), {**values_held(self.obj), **shown}
         left = assignments.attribute_names(model, changes) if changes else frozenset()
         filled = await self._filled(before, given, only)
         changed = self._changed(base, held, {**given, **filled}, only, left)
@@ -204,7 +209,7 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         if not changes or (
             base is before and assignments.is_computed_by_dynamodb(model, changes, changed, alone=alone)
         ):
-            draft = Draft(before, held, changed, changes, raw=raw, set_to=filled, shown=shown)
+            draft = Draft(self.binding, before, held, changed, changes, raw=raw, set_to=filled, shown=shown)
             return self._as_named(draft, left)
         computed, condition = assignments.compute(Subject(self.obj), changes, base)
         if base is not before:
@@ -214,7 +219,8 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         filled = await self._filled(before, given, only)
         changed = self._changed(base, held, {**given, **filled}, only)
         set_to = {**computed, **filled}
-        return self._as_named(Draft(before, held, changed, computed=condition, raw=raw, set_to=set_to, shown=shown))
+        draft = Draft(self.binding, before, held, changed, computed=condition, raw=raw, set_to=set_to, shown=shown)
+        return self._as_named(draft)
 
     def _as_named(self, draft: Draft, left: frozenset[str] = frozenset()) -> Draft:
         """A draft that also writes what is named and did not change, but for what is ``left`` to DynamoDB."""
@@ -239,12 +245,12 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         only: frozenset[str] | None,
         without: frozenset[str] = frozenset(),
     ) -> Values:
-        form = form_of(type(self.obj))
+        form = form_of(self.binding)
         return form.difference(form.prepared(given, before, only, without), held, before, named=self.named is not None)
 
     async def _send(self, draft: Draft) -> None:
         """Send what a draft asks for, with what follows every write; nothing but a check if it asks for nothing."""
-        form, wanted = form_of(type(self.obj)), self.wanted
+        form, wanted = form_of(self.binding), self.wanted
         automatic = form.automatic.keys()
         named_automatic = wanted.only is not None and not automatic.isdisjoint(wanted.only)
         if not (draft.changed or draft.changes or draft.repeated or wanted.force or named_automatic):
@@ -261,14 +267,14 @@ class _ObjectSave(Struct, frozen=True, eq=False):
                 following = form.automatic_values(self.obj)
                 changed = {**changed, **{name: following[name] for name in following if name not in wanted.given}}
         form.refuse_move(draft.held, changed, draft.before)
-        draft = replace(draft, changed=changed, begun=self.begun)
+        draft = replace(draft, changed=changed)
         await send(self.obj, self.effects, draft, wanted.terms, self.pending)
         if draft.repeated:
             await self._finish_earlier()
 
     async def _leave(self, draft: Draft) -> None:
         """Nothing is to be written: ask what is demanded, and finish what an earlier write left undone."""
-        await _check_conditions(self.obj, draft.before, self.wanted.terms, self.pending)
+        await _check_conditions(self.obj, draft, self.wanted.terms, self.pending)
         _set_stored(self.obj, draft)
         await self._finish_earlier()
 
@@ -293,11 +299,6 @@ async def _stored_item(obj: DynamoModel, named: Collection[str]) -> Item:
     return item
 
 
-async def set_values(obj: DynamoModel, values: Values, terms: CallerConditions, pending: Block | None) -> None:
-    """Set attributes of a stored object, with every key and unique value that depends on them: one request."""
-    await send(obj, effects_of(type(obj)), draft_of(obj, values), terms, pending)
-
-
 async def send(
     obj: DynamoModel, effects: Effects, draft: Draft, terms: CallerConditions, pending: Block | None
 ) -> None:
@@ -305,14 +306,10 @@ async def send(
     absent: frozenset[ItemKey] = frozenset()
     while True:
         write = await compose(obj, effects, draft, terms, pending=pending, absent=absent)
-        if draft.begun is not bindings.current():
-            raise SourceChanged(
-                f"{Subject(obj).name}: a migration has changed meanwhile under which names and keys it is stored; "
-                "nothing was written. Try again."
-            )
+        refuse_outdated(obj, draft.binding)
         if write is None:
             # An automatic time that is the same to the millisecond.
-            await _check_conditions(obj, draft.before, terms, pending)
+            await _check_conditions(obj, draft, terms, pending)
             _set_stored(obj, draft)
             return
         try:
@@ -323,6 +320,15 @@ async def send(
             obj.__dict__.update({**draft.shown, **draft.set_to})
             await remember(obj, write, stored)
             return
+
+
+def refuse_outdated(obj: DynamoModel, binding: ModelBinding) -> None:
+    """Raise ``SourceChanged``, after which a write is composed again, if a binding is of another time."""
+    if not binding.is_current:
+        raise SourceChanged(
+            f"{Subject(obj).name}: a migration has changed meanwhile under which names and keys it is stored; "
+            "nothing was written. Try again."
+        )
 
 
 def absent_parents(write: Write, effects: Effects, error: MissingReference) -> frozenset[ItemKey]:
@@ -341,11 +347,12 @@ def _set_stored(obj: DynamoModel, draft: Draft) -> None:
     obj.__dict__.update(draft.shows)
 
 
-async def _check_conditions(obj: DynamoModel, before: Item, terms: CallerConditions, pending: Block | None) -> None:
+async def _check_conditions(obj: DynamoModel, draft: Draft, terms: CallerConditions, pending: Block | None) -> None:
     """Ask whether a stored object meets what is demanded, where there is nothing to write: one transaction."""
     if terms.demanded == EVERYTHING:
         return
-    refuse_upgraded_conditions(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
+    await refuse_upgraded_conditions(draft.binding, terms)
+    before = draft.before
     check = Check(key_of(before), join((ITEM_EXISTS, terms.demanded)))
     transition = Transition(Subject(obj), before, before, frozenset(), pending)
     conditions = WriteConditions(CallerConditions(demanded=terms.demanded))

@@ -38,11 +38,20 @@ from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import Action, Check, Item, Update, as_read, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Entry
 from dynamo_single.orm.requests.compiler import compile_action
-from dynamo_single.orm.schema import registry, secrecy
-from dynamo_single.orm.schema.references import Children, cascading_parents, cascading_to_trash, checked
+from dynamo_single.orm.schema import bindings, registry, secrecy
+from dynamo_single.orm.schema.bindings import ModelBinding, fact
+from dynamo_single.orm.schema.references import (
+    Children,
+    cascading,
+    cascading_parents,
+    cascading_to_trash,
+    checked,
+    protecting,
+)
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import cascade, on_delete
 from dynamo_single.orm.write.cascade import TRASH, Cascade, Operation, Step
+from dynamo_single.orm.write.direct import set_directly
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import names
 from dynamo_single.table.flow import pause
@@ -128,9 +137,18 @@ class TrashStep(Step):
         if held is not None:
             self.read, self.counters = held, [name for name, _ in checked(type(obj))]
 
+    async def send(self, pending: Block | None) -> bool:
+        """See ``Step``; it is not composed if nothing follows from it."""
+        model = type(self.obj)
+        if pending is None and not self.counters and (self.terms is NO_CONDITIONS or not self.terms):
+            binding = bindings.settled(model, get_table(model._options.alias))
+            if binding is not None and await set_directly(binding, self.obj, self.values):
+                return True
+        return await super().send(pending)
+
     async def compose(self, pending: Block | None) -> Write | None:
         """Return the object's write, for a transaction with the other objects."""
-        effects, draft = effects_of(type(self.obj)), draft_of(self.obj, self.values)
+        effects, draft = effects_of(type(self.obj)), await draft_of(self.obj, self.values)
         return await compose(self.obj, effects, draft, self.terms, pending=pending, absent=self.absent)
 
 
@@ -293,11 +311,18 @@ async def _run(
                 hold_only(obj, as_it_was[1])
                 raise
         else:
-            if into_trash and pending is None and work.steps:
+            if into_trash and pending is None and work.steps and not is_alone(type(obj)):
                 await _delete_late_referrers(obj, work, done)
             return
         finally:
             done += work.done
+
+
+@fact
+def is_alone(binding: ModelBinding) -> bool:
+    """Whether no references to a model's objects decide about their deletion."""
+    model = binding.model
+    return not (checked(model) or cascading(model) or protecting(model))
 
 
 async def _delete_late_referrers(obj: DynamoModel, first: Cascade, done: list[DynamoModel]) -> None:
@@ -316,6 +341,8 @@ async def _plan_deletion(obj: DynamoModel, terms: CallerConditions, *, again: bo
     """The object first, so that an interrupted deletion says so, then its children."""
     interrupted = is_in_trash(obj)
     batch = DeletionBatch.of(obj) if interrupted else DeletionBatch.of_new_deletion(obj)
+    if is_alone(type(obj)) and not interrupted:
+        return _TrashCascade([TrashStep(obj, batch.changes(obj, follows=False), terms)], (), root=obj)
 
     def queries(children: Children) -> list[ReferrerQuery]:
         completes = interrupted and cascading_to_trash(children.model)
@@ -344,7 +371,8 @@ class _TrashCascade(Cascade):
     async def send(self, pending: Block | None) -> None:
         """See ``Cascade``."""
         await super().send(pending)
-        trash_counts.add_known_count(self.root, [step.obj for step in self.steps])
+        if len(self.steps) > 1:
+            trash_counts.add_known_count(self.root, [step.obj for step in self.steps])
 
 
 async def _plan_restore(obj: DynamoModel, terms: CallerConditions, *, again: bool) -> Cascade:

@@ -12,36 +12,37 @@ import pytest
 
 import dynamo_single
 from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.schema import bindings
 from dynamo_single.table import Table
 from project.directory.models import Company, Person
 from tests.catalog.library import Aisle, Volume
-from tests.catalog.models import Firm
+from tests.catalog.models import Firm, Product
 
 pytestmark = pytest.mark.usefixtures("table")
 
 PACKAGE = Path(dynamo_single.__file__).parent
-#: The modules of what follows from a write; ``claims`` stands for unique values.
-EFFECTS = {
-    "claims",
-    "unique_rules",
-    "copies",
-    "holders",
-    "spreading",
-    "child_counters",
-    "derived",
-    "version",
-    "write_errors",
+#: The modules of what follows from a write, and of what is asked while a migration is open.
+UNCONCERNED = {
+    "orm.effects.copies",
+    "orm.effects.copy_updates",
+    "orm.effects.counters",
+    "orm.effects.derived",
+    "orm.effects.unique_claims",
+    "orm.items.unique_rules",
+    "orm.items.version",
+    "orm.schema.keys.shards",
+    "orm.schema.upgrades",
 }
 
 
-def entered(work: Callable[[], object]) -> set[str]:
-    """The modules of ``orm/effects`` of which a function is called."""
-    found: set[str] = set()
+def entered(work: Callable[[], object]) -> list[str]:
+    """The modules of which a function is called, each as often as that happens."""
+    found: list[str] = []
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
         path = Path(frame.f_code.co_filename)
-        if event == "call" and path.parent == PACKAGE / "orm" / "effects":
-            found.add(path.stem)
+        if event == "call" and PACKAGE in path.parents:
+            found.append(".".join(path.relative_to(PACKAGE).with_suffix("").parts))
 
     sys.setprofile(note)
     try:
@@ -72,12 +73,40 @@ def _save(firm: Firm) -> None:
     firm.save()
 
 
-@pytest.mark.parametrize(
+WRITES = pytest.mark.parametrize(
     "write",
-    [_save, lambda firm: firm.delete(), lambda firm: Firm.objects.create(firm_id="other", name="Other")],
+    [_save, lambda firm: firm.delete(), lambda firm: Firm.objects.create(firm_id="other", name="Other", stock="O")],
     ids=["save", "delete", "create"],
 )
+
+
+@WRITES
 def test_a_plain_write_enters_no_effect(write: Callable[[Firm], object], table: Table) -> None:
-    """Claims, copies, counters, derived items and versions cost nothing where there are none."""
-    firm = Firm.objects.create(firm_id="f", name="Firm")
-    assert entered(lambda: write(firm)) & EFFECTS == set()
+    """Claims, copies, counters, derived items, versions, shards and upgrades cost nothing where there are none."""
+    firm = Firm.objects.create(firm_id="f", name="Firm", stock="F")
+    assert UNCONCERNED.isdisjoint(entered(lambda: write(firm)))
+
+
+@pytest.mark.parametrize("model", [Firm, Product])
+def test_a_plain_write_asks_nothing_of_migrations(model: Any, table: Table) -> None:
+    """Once the table was asked: an operation takes its binding, and carries that to the end."""
+    names = {Firm: {"firm_id": "f", "name": "Firm", "stock": "F"}, Product: {"product_id": "p"}}[model]
+    model.objects.create(**names).hard_delete()
+    obj = model.objects.create(**names)
+    change = {"stock": "Changed"} if model is Firm else {"data": {"a": 1}}
+    vars(obj).update(change)
+    for write in (obj.save, obj.hard_delete, lambda: model.objects.create(**names)):
+        assert not [name for name in entered(write) if name.startswith("orm.rollout.")]
+
+
+def test_a_save_takes_one_binding(monkeypatch: pytest.MonkeyPatch, table: Table) -> None:
+    """And asks once whether the table has to be asked."""
+    firm = Firm.objects.create(firm_id="f", name="Firm", stock="F")
+    firm.save()
+    taken: list[Any] = []
+    settled = bindings.settled
+    monkeypatch.setattr(bindings, "settled", lambda *given: taken.append(given) or settled(*given))
+    monkeypatch.setattr(bindings, "binding_of", lambda subject: pytest.fail("The binding is taken already."))
+    firm.name = "Changed"
+    firm.save()
+    assert len(taken) == 1

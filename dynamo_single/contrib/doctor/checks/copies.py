@@ -16,6 +16,7 @@ from dynamo_single.orm.effects.compose import Draft, compose
 from dynamo_single.orm.items import decode, encode
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, as_read
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.bindings import binding_of
 from dynamo_single.table import names
 from dynamo_single.table.flow import iterate_stream, run
 from dynamo_single.table.table import Table
@@ -100,7 +101,7 @@ def _repair(subject: Subject, stale: list[Any], key: ItemKey, source: Item) -> t
     try:
         changed = {copy.name: copies.stored_value(copy.source, source) for copy in stale}
         obj = decode.instance(model, {name: dict(value) for name, value in item.items()})
-        draft = Draft(item, decode.values_of(model, item), changed, raw=True)
+        draft = Draft(binding_of(model), item, decode.values_of(model, item), changed, raw=True)
         effects = tuple(effect for effect in effects_of(model) if not effect.updates_copies)
         write = run(compose(obj, effects, draft))
     except InvalidValue:

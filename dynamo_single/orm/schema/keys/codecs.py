@@ -133,6 +133,11 @@ def escape(text: str, terminator: str = "") -> str:
     return text.translate(codes) if unsafe.search(text) else text
 
 
+def unsafe_in(terminator: str) -> re.Pattern[str]:
+    """What finds a character that is escaped in front of a terminator; ``""`` stands for ``#``."""
+    return _escaping(terminator)[0]
+
+
 @lru_cache(maxsize=64)
 def _escaping(terminator: str) -> tuple[re.Pattern[str], dict[int, str]]:
     """What finds a character that is escaped, which most texts have none of, and what stands for each of them."""

@@ -1,0 +1,268 @@
+"""An object's item in one pass, by a function that is compiled once a binding: its values as they are stored, the item
+with its keys, and its size.
+
+It takes what is usually given. For anything else it raises, and ``ItemForm`` decides, and words what is refused. The
+source of a function holds names as literals, as those of ``readers`` do. Nothing here sends a request.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from django.conf import settings
+from msgspec import Struct
+
+from dynamo_single import clock
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.items.encode import PLAIN, IndexKey, Values, index_keys, version_mark, writer_of
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute, TimestampAttribute, UnicodeAttribute
+from dynamo_single.orm.schema.attributes.operations import Operation
+from dynamo_single.orm.schema.bindings import ModelBinding, fact
+from dynamo_single.orm.schema.keys.codecs import unsafe_in
+from dynamo_single.orm.schema.keys.template import KeyPart, Template
+from dynamo_single.orm.schema.keys.values import item_size
+from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.table import names
+from dynamo_single.table.request import MAX_ITEM_SIZE, PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, Item, NewItem
+
+#: A value in its stored Python form, its AttributeValue, and the bytes of that with its name.
+Written = tuple[Any, dict[str, Any], int]
+#: The methods that decide how an attribute's value is written.
+_DECIDING: Final = ("prepare", "clean", "encode", "current", "to_attribute_value")
+
+
+class Unusual(Exception):
+    """What is given is to be written by ``ItemForm``."""
+
+
+class ItemWriter(Struct, frozen=True, eq=False):
+    """How the items of one binding are written.
+
+    ``whole`` gives the prepared values, the item and its size in bytes, of an object's values by attribute. It raises
+    any error where ``ItemForm`` has to decide. ``parts`` write one value each, which is not ``None``.
+    ``in_keys`` are the attributes that index keys follow from. An object whose primary key has at most ``longest``
+    characters has a key in the trash.
+    """
+
+    whole: Callable[[Mapping[str, Any]], tuple[Values, NewItem, int]]
+    parts: Mapping[str, Callable[[Any], Written]]
+    in_keys: frozenset[str]
+    longest: int
+
+
+@fact
+def item_writer(binding: ModelBinding) -> ItemWriter | None:
+    """The writer of a model's items; ``None`` where their keys are in shards, or attributes are being renamed."""
+    layout = binding.layout
+    attributes = registry.attributes_of(binding.model)
+    stored = {name: layout.attributes[name].stored for name in attributes}
+    live, trash = index_keys(binding)
+    others = _FIXED.union(*(key.pair for key in (*live, *trash)))
+    if layout.sharding is not None or layout.twins or others & {*stored.values()}:
+        return None
+    parts = {name: _part(stored[name], attribute) for name, attribute in attributes.items()}
+    source = _Source({"Unusual": Unusual})
+    head = {names.ITEM_TYPE: {"S": layout.item_type}, **version_mark(binding)}
+    source.line(f"prepared = {{}}; own = {{}}; size = {item_size(head)}")
+    for name, attribute in attributes.items():
+        _add_attribute(source, stored[name], attribute, parts[name])
+    partition, sort = names.PARTITION_KEY, names.SORT_KEY
+    _add_key(source, layout.primary, (partition, sort), "")
+    copied = ", ".join(f"{name!r}: {source.value(value)}.copy()" for name, value in head.items())
+    source.line(f"item = {{{partition!r}: {{'S': partition}}, {sort!r}: {{'S': sort}}, {copied}}}")
+    is_live = f"prepared[{registry.DELETED_AT!r}] is None" if registry.DELETED_AT in attributes else "True"
+    for keys, test in ((live, is_live), (trash, f"not ({is_live})")):
+        if keys:
+            source.line(f"if {test}:")
+        for key in keys:
+            _add_index_key(source, key)
+    source.line("item.update(own)")
+    source.line(f"if size > {MAX_ITEM_SIZE}: raise Unusual")
+    source.line("return prepared, item, size")
+    in_keys = frozenset(name for key in (*live, *trash) for name in key.key.named)
+    room = min((_room(layout.primary, key.key) for key in trash), default=2 * SORT_KEY_LIMIT + PARTITION_KEY_LIMIT)
+    return ItemWriter(source.function("values"), parts, in_keys, room)
+
+
+#: What an item has beside attributes and index keys.
+_FIXED: Final = frozenset({names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, names.SCHEMA_VERSION})
+
+
+class _Source:
+    """The lines of a function, and what they name."""
+
+    def __init__(self, known: dict[str, Any]) -> None:
+        self.known = known
+        self.lines: list[str] = []
+
+    def line(self, text: str, depth: int = 0) -> None:
+        self.lines.append(" " * (depth + 1) + text)
+
+    def value(self, value: object) -> str:
+        """The name of a value."""
+        name = f"_{len(self.known)}"
+        self.known[name] = value
+        return name
+
+    def function(self, argument: str) -> Callable[..., Any]:
+        exec("\n".join([f"def write({argument}):", *self.lines, ""]), self.known)  # noqa: S102 - see the docstring
+        made: Callable[..., Any] = self.known["write"]
+        return made
+
+
+def _is_own(attribute: Attribute, kind: type[Attribute]) -> bool:
+    """Whether an attribute writes its values as a kind of ours does."""
+    return isinstance(attribute, kind) and all(
+        getattr(type(attribute), name) is getattr(kind, name) for name in _DECIDING
+    )
+
+
+def _part(stored: str, attribute: Attribute) -> Callable[[Any], Written]:
+    encode, checked = writer_of(attribute), getattr(attribute, "shape", None) is not None
+
+    def write(value: Any) -> Written:
+        if type(value) not in PLAIN and (isinstance(value, Operation) or hasattr(value, "resolve_expression")):
+            raise Unusual
+        prepared = attribute.prepare(value)
+        if prepared is None:
+            raise Unusual
+        if checked:
+            attribute.check_whole(prepared)
+        found = encode(prepared)
+        return prepared, found, item_size({stored: found})
+
+    return partial(_moment, attribute, len(stored.encode()), write) if _is_own(attribute, TimestampAttribute) else write
+
+
+def _moment(attribute: Any, size: int, write: Callable[[Any], Written], value: Any) -> Written:
+    """Write a moment, as ``TimestampAttribute`` prepares and encodes one that is in UTC."""
+    if type(value) is not datetime.datetime or value.tzinfo is not datetime.UTC or not settings.USE_TZ:
+        return write(value)
+    units = (value - clock.EPOCH) // attribute.unit
+    text = str(units)
+    length = len(text.strip("-0")) if units else 0
+    return clock.EPOCH + units * attribute.unit, {"N": text}, size + (length + 1) // 2 + 1 + (units < 0)
+
+
+def _add_attribute(source: _Source, stored: str, attribute: Attribute, part: Callable[[Any], Written]) -> None:
+    name = attribute.name
+    if type(attribute).current is Attribute.current:
+        source.line(f"value = values[{name!r}]")
+    else:
+        source.line(f"{source.value(_refuse_expression)}(values.get({name!r}))")
+        source.line(f"value = {source.value(attribute.current)}(values)")
+    source.line("if value is None:")
+    source.line(f"prepared[{name!r}] = None" if attribute.null else "raise Unusual", 1)
+    if _is_own(attribute, UnicodeAttribute):
+        source.line("elif type(value) is str and value.isascii():")
+        source.line(f"prepared[{name!r}] = value; own[{stored!r}] = {{'S': value}}", 1)
+        source.line(f"size += {len(stored.encode())} + len(value)", 1)
+    source.line("else:")
+    source.line(f"prepared[{name!r}], own[{stored!r}], more = {source.value(part)}(value)", 1)
+    source.line("size += more", 1)
+
+
+def _refuse_expression(value: object) -> None:
+    if type(value) not in PLAIN and (isinstance(value, Operation) or hasattr(value, "resolve_expression")):
+        raise Unusual
+
+
+def _add_index_key(source: _Source, key: IndexKey) -> None:
+    depth = 1
+    if key.conditioned:
+        asked = [stored for _, stored, _ in key.conditioned]
+        source.line(f"if {source.value(partial(_is_met, key, asked))}(own):", depth)
+        depth += 1
+    optional = []
+    for name, required in key.needs:
+        if required:
+            source.line(f"if prepared[{name!r}] is None or prepared[{name!r}] == '': raise Unusual", depth)
+        else:
+            optional.append(f"prepared[{name!r}] is not None and prepared[{name!r}] != ''")
+    source.line(f"if {' and '.join(optional) or 'True'}:", depth)
+    _add_key(source, key.key, key.pair, " " * (depth + 1))
+    one, other = key.pair
+    source.line(f"item[{one!r}] = {{'S': partition}}; item[{other!r}] = {{'S': sort}}", depth + 1)
+
+
+def _is_met(key: IndexKey, asked: list[str], own: Item) -> bool:
+    return matches(key.condition, {name: own[name] for name in asked if name in own})
+
+
+def _add_key(source: _Source, key: AccessKey, pair: tuple[str, str], indent: str) -> None:
+    """Render both halves of a key, with its bytes and those of its names."""
+    depth = len(indent)
+    for target, template, limit in (
+        ("partition", key.partition, PARTITION_KEY_LIMIT),
+        ("sort", key.sort, SORT_KEY_LIMIT),
+    ):
+        _add_text(source, target, template, depth)
+        source.line(f"length = len({target}) if {target}.isascii() else len({target}.encode())", depth)
+        source.line(f"if length > {limit}: raise Unusual", depth)
+        source.line(f"size += length + {len(pair[target == 'sort'].encode())}", depth)
+
+
+def _add_text(source: _Source, target: str, template: Template, depth: int) -> None:
+    texts = []
+    for number, part in enumerate(template.parts):
+        local = f"part_{number}"
+        source.line(f"{local} = prepared[{part.name!r}]", depth)
+        codec = part.bound
+        if (codec.kind, codec.spec, codec.place, codec.member) == ("text", "", "", ()) and not part.path:
+            unsafe = source.value(unsafe_in(_terminator(part)).search)
+            source.line(f"if type({local}) is not str or not {local} or {unsafe}({local}):", depth)
+            source.line(f"{local} = {source.value(key_part(part))}({local})", depth + 1)
+        else:
+            source.line(f"{local} = {source.value(key_part(part))}({local})", depth)
+        texts += [repr(part.literal), local]
+    texts.append(repr(template.pattern.literals[len(template.parts)]))
+    source.line(f"{target} = {' + '.join(texts)}", depth)
+
+
+def _terminator(part: KeyPart) -> str:
+    return "" if part.terminator == "#" else part.terminator
+
+
+def key_part(part: KeyPart) -> Callable[[Any], str]:
+    """What writes a value as it stands in a part of a key; it raises where ``Template.render()`` has to decide."""
+    encode, terminator, place, path = part.bound.encode, _terminator(part), part.place, part.path
+    is_moment = part.bound.kind == "timestamp" and not (part.spec or terminator)
+
+    def write(value: Any) -> str:
+        if is_moment and type(value) is datetime.datetime and value.tzinfo is datetime.UTC:
+            return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        if (not value) if path else (value is None and not place):
+            raise Unusual
+        written = encode(value, terminator)
+        if not written:
+            raise Unusual
+        return written
+
+    return write
+
+
+def _room(primary: AccessKey, trash: AccessKey) -> int:
+    """Up to which length of a primary key the trash's key has room for an identity, which the primary key holds too."""
+    parts = trash.sort.parts
+    if any(
+        _terminator(part) or part.spec or part.path for part in (*primary.partition.parts, *primary.sort.parts, *parts)
+    ):
+        return 0
+    return SORT_KEY_LIMIT - sum(map(len, trash.sort.pattern.literals)) - _LONGEST_VALUE * len(parts)
+
+
+#: More characters than any value has in a key that is not a text.
+_LONGEST_VALUE: Final = 64
+
+
+def asymmetrical(attributes: Mapping[str, Attribute]) -> Iterator[str]:
+    """The attributes that a project's class may write otherwise than it reads them."""
+    methods = (*_DECIDING, "decode", "from_attribute_value")
+    for name, attribute in attributes.items():
+        owners = (each for each in type(attribute).__mro__ if not vars(each).keys().isdisjoint(methods))
+        if not all(each.__module__.startswith(("dynamo_single.", "pynamodb.")) for each in owners):
+            yield name

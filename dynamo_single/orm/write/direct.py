@@ -1,0 +1,282 @@
+"""Write one object of which nothing else follows: its item in one pass, and a request of a form that is known.
+
+Each function returns ``False`` without a request if something is not as usual: the ways that compose a write decide
+then, and word what is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from dynamo_single.exceptions import ConditionFailed
+from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.effects.base import Effect, Effects, WriteConditions
+from dynamo_single.orm.effects.compose import Draft, compose, compose_new
+from dynamo_single.orm.effects.derived import Version
+from dynamo_single.orm.effects.send import explained
+from dynamo_single.orm.effects.write import Write
+from dynamo_single.orm.items import version
+from dynamo_single.orm.items.encode import Values, check_trash_key, fields_setting_themselves, may_wait, set_automatic
+from dynamo_single.orm.items.expiry import free
+from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.items.readers import values_reader
+from dynamo_single.orm.items.stored import NAME as STORED
+from dynamo_single.orm.items.writer import ItemWriter, asymmetrical, item_writer
+from dynamo_single.orm.requests.actions import Item, Put, Update
+from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.orm.requests.updates import as_stored
+from dynamo_single.orm.schema.bindings import ModelBinding, fact
+from dynamo_single.table import names
+from dynamo_single.table.request import MAX_ITEM_SIZE, Request
+from dynamo_single.table.table import get_table
+
+_KEY: Final = frozenset({names.PARTITION_KEY, names.SORT_KEY})
+_VERSION: Final = frozenset({names.VERSION})
+_DUE: Final = names.COPIES_DUE
+#: How many forms of updates are kept for a model.
+MAX_SHAPES: Final = 256
+
+
+class DirectWrites:
+    """How the objects of one binding are written by single requests.
+
+    ``watched`` are the physical names of which something else follows, and ``careful`` those that are written by their
+    difference, or with conditions of their own. ``kept`` are the attributes that a save does not change.
+    ``version_name`` is the attribute that counts the writes. Only if ``is_alone`` nothing follows from any write.
+    """
+
+    __slots__ = (
+        "asymmetrical",
+        "binding",
+        "careful",
+        "form",
+        "is_alone",
+        "kept",
+        "new",
+        "read",
+        "sets_itself",
+        "shapes",
+        "version_name",
+        "watched",
+        "writer",
+    )
+
+    def __init__(self, binding: ModelBinding, writer: ItemWriter, effects: Effects) -> None:
+        form = form_of(binding)
+        pairs = frozenset[str]().union(*(key.pair for key in form.keys)) if form.extracted else frozenset[str]()
+        self.binding, self.writer, self.form = binding, writer, form
+        self.read = values_reader(binding)
+        self.is_alone = not effects
+        self.watched = frozenset[str]().union(*(effect.watches for effect in effects))
+        self.careful = form.documents.union(pairs, (each.copy for each in form.extracted))
+        self.kept = form.fixed.union(form.immutable, form.identity)
+        self.asymmetrical = frozenset(asymmetrical(form.attributes))
+        counting = version.attribute_of(binding.model)
+        self.version_name = "" if counting is None else counting.name
+        self.shapes: dict[Any, UpdateShape] = {}
+        self.new: dict[str, Any] | None = None
+        self.sets_itself = bool(fields_setting_themselves(binding.model))
+
+    def following(self, obj: Any, before: Item) -> Values:
+        """The automatic times and the version that go with every write of a stored object."""
+        values = self.form.automatic_values(obj) if self.form.automatic else {}
+        return {**values, **version.next_values(self.binding.model, before)} if self.version_name else values
+
+    def creation(self, item: Item, size: int) -> Request:
+        """The request of a new item."""
+        if self.new is not None:
+            return Request("PutItem", {"Item": item, **self.new})
+        # Where items expire, the condition names the present.
+        found = compile_action(Put(item, free(self.binding.model), size))
+        if self.binding.layout.expires is None:
+            self.new = {name: value for name, value in found.params.items() if name != "Item"}
+        return found
+
+    def earlier(self, write: Write, error: ConditionFailed, values: Values) -> tuple[dict[str, Any], Values]:
+        """The item, and the values that were written, of an attempt whose response was lost; else raise the error."""
+        stored = dict(explained(write, error))
+        held = self.read(stored)
+        return stored, {name: held[name] for name in values}
+
+    def shape(self, put: Item, removed: tuple[str, ...], as_read: Sequence[tuple[str, bool]]) -> UpdateShape:
+        """The request of an update that writes these names, on the condition that others are as they were read."""
+        key = (*put, None, *removed, None, *as_read)
+        found = self.shapes.get(key)
+        if found is None:
+            if len(self.shapes) >= MAX_SHAPES:
+                self.shapes.clear()
+            found = self.shapes[key] = UpdateShape.of(tuple(put), removed, as_read)
+        return found
+
+
+class UpdateShape(Struct, frozen=True, eq=False):
+    """The parameters of an update that do not depend on its values.
+
+    ``values`` are the placeholders, each with a physical name and whether it has the value that was read.
+    """
+
+    params: dict[str, Any]
+    values: tuple[tuple[str, str, bool], ...]
+
+    @classmethod
+    def of(cls, put: Sequence[str], removed: tuple[str, ...], as_read: Sequence[tuple[str, bool]]) -> UpdateShape:
+        """Compile the update with the names in the places of the values."""
+        before: Item = {name: {"S": f"1{name}"} for name, is_there in as_read if is_there}
+        conditions = WriteConditions(as_read=tuple(as_stored(before, name) for name, _ in as_read))
+        update = Update(("", ""), {name: {"S": f"0{name}"} for name in put}, removed, condition=conditions.whole())
+        params = dict(compile_action(update).params)
+        given: dict[str, Any] = params.get("ExpressionAttributeValues", {})
+        del params["Key"]
+        return cls(params, tuple((mark, each["S"][1:], each["S"][0] == "1") for mark, each in given.items()))
+
+    def request(self, before: Item, after: Item) -> Request:
+        """The request that writes an item which was read ``before``."""
+        key = {name: before[name] for name in (names.PARTITION_KEY, names.SORT_KEY)}
+        params = {"Key": key, **self.params}
+        if self.values:
+            values = {mark: (before if is_read else after)[name] for mark, name, is_read in self.values}
+            params["ExpressionAttributeValues"] = values
+        return Request("UpdateItem", params)
+
+
+@fact
+def direct_writes(binding: ModelBinding) -> DirectWrites | None:
+    """How a model is written directly; ``None`` if something takes part in every write, or a migration is open."""
+    writer = item_writer(binding)
+    if writer is None or binding.rollout is not None or binding.layout.schema is not None:
+        return None
+    effects = tuple(each for each in effects_of(binding) if not isinstance(each, Version))
+    return DirectWrites(binding, writer, effects) if all(map(_is_passive, effects)) else None
+
+
+def _is_passive(effect: Effect) -> bool:
+    """Whether an effect takes part only in writes of what it watches."""
+    methods = ((getattr(type(effect), name), getattr(Effect, name)) for name in ("concerns", "fill", "stamp"))
+    return not effect.always and all(own is base for own, base in methods)
+
+
+async def saved_directly(binding: ModelBinding, obj: Any) -> bool:
+    """Write what changed since an object was read; ``False`` if it has to be looked at more closely."""
+    direct, values = direct_writes(binding), obj.__dict__
+    before = obj._stored if type(values.get(STORED)) is bytes else values.get(STORED)
+    if direct is None or type(before) is not dict or direct.form.files:
+        return False
+    form = direct.form
+    try:
+        prepared, after, size = direct.writer.whole(values)
+        differing = {
+            name: prepared[name]
+            for name, stored in form.stored.items()
+            if after.get(stored) != before.get(stored) or name in direct.asymmetrical
+        }
+        if not differing:
+            return direct.is_alone
+        read = direct.read(before)
+        changed = form.difference(differing, read, before, named=False)
+        if not direct.kept.isdisjoint(changed):
+            return False
+        if changed and (form.automatic or direct.version_name):
+            changed.update(following := direct.following(obj, before))
+            prepared, after, size = direct.writer.whole({**values, **following})
+    except Exception:
+        return False  # whatever it is, it is raised again where it is worded
+    if not changed:
+        return direct.is_alone
+    for name in differing.keys() - changed.keys():
+        _leave_as_read(after, before, form.stored[name])
+    return await _update(direct, obj, before, read, after, changed, size)
+
+
+async def set_directly(binding: ModelBinding, obj: Any, values: Values) -> bool:
+    """Set attributes of an object as it was read; ``False`` if it has to be looked at more closely."""
+    direct, held = direct_writes(binding), obj.__dict__
+    before = obj._stored if type(held.get(STORED)) is bytes else held.get(STORED)
+    if direct is None or type(before) is not dict:
+        return False
+    try:
+        read = direct.read(before)
+        changed = {**values, **direct.following(obj, before)}
+        _, after, size = direct.writer.whole({**read, **changed})
+    except Exception:
+        return False  # as above
+    for name, stored in direct.form.stored.items():
+        if name not in changed:
+            _leave_as_read(after, before, stored)
+    return await _update(direct, obj, before, read, after, changed, size)
+
+
+def _leave_as_read(after: dict[str, Any], before: Item, stored: str) -> None:
+    if stored in before:
+        after[stored] = before[stored]
+    else:
+        after.pop(stored, None)
+
+
+async def _update(
+    direct: DirectWrites, obj: Any, before: Item, read: Values, after: dict[str, Any], changed: Values, size: int
+) -> bool:
+    """Send an update, and let the object know it; ``False`` if it is not as usual, and nothing was sent."""
+    form, binding = direct.form, direct.binding
+    put = {name: value for name, value in after.items() if before.get(name) != value}
+    removed = tuple(name for name in before if name not in after and name in form.known)
+    written = frozenset((*put, *removed))
+    is_usual = (
+        written.isdisjoint(direct.watched)
+        and written.isdisjoint(direct.careful)
+        and put.keys().isdisjoint(_KEY)
+        and written
+        and size <= MAX_ITEM_SIZE // 2
+    )
+    if not is_usual or not binding.is_current:
+        return False
+    as_read = sorted(form.as_read(written, after).difference(_VERSION))
+    if direct.version_name:
+        as_read.insert(0, names.VERSION)
+    try:
+        request = direct.shape(put, removed, [(name, name in before) for name in as_read]).request(before, after)
+    except Exception:
+        return False  # such as too long an expression
+    try:
+        await get_table(form.alias).ask_patiently(request)
+    except ConditionFailed as error:
+        write = await compose(obj, effects_of(binding), Draft(binding, before, read, changed))
+        if write is None:
+            raise
+        after, changed = direct.earlier(write, error, changed)
+    # The mark of what an earlier write has left to do stays.
+    obj.__dict__[STORED] = {**after, _DUE: before[_DUE]} if _DUE in before else after
+    obj.__dict__.update(changed)
+    return True
+
+
+async def created_directly(binding: ModelBinding, obj: Any) -> bool:
+    """Write a new object; ``False`` if it has to be looked at more closely."""
+    direct, held = direct_writes(binding), obj.__dict__
+    if direct is None or not direct.is_alone or held[STORED] is not None or may_wait(binding.model):
+        return False
+    as_it_was = {**held} if direct.sets_itself or direct.version_name else held
+    if direct.sets_itself:
+        set_automatic(obj, add=True)
+    if direct.version_name:
+        held.update(version.next_values(binding.model, None))
+    try:
+        values, item, size = direct.writer.whole(held)
+    except Exception:
+        # Whatever it is, it is raised again where it is worded, of the object as it was given.
+        held.update(as_it_was)
+        return False
+    if len(item[names.PARTITION_KEY]["S"]) + len(item[names.SORT_KEY]["S"]) > direct.writer.longest:
+        check_trash_key(binding.model, values)
+    if not binding.is_current:
+        return False
+    try:
+        await get_table(direct.form.alias).ask_patiently(direct.creation(item, size))
+    except ConditionFailed as error:
+        write = await compose_new(obj, binding, effects_of(binding), item, values)
+        item, values = direct.earlier(write, error, values)
+    held[STORED] = item
+    held.update(values)
+    return True

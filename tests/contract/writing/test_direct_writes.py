@@ -1,0 +1,241 @@
+"""What is written directly is what is composed: the same requests, objects and errors, of random models and values."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from dynamo_single import models
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.requests.actions import key_of
+from dynamo_single.orm.requests.compiler import item_key
+from dynamo_single.orm.schema import bindings, registry
+from dynamo_single.orm.schema.bindings import ModelBinding, Rollout
+from dynamo_single.orm.schema.layout import Twin
+from dynamo_single.orm.write import create, direct
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import get_table
+from dynamo_single.testing import capture_requests, frozen_time
+from tests.catalog.models import Firm
+from tests.deep import examples
+from tests.unit.declaring import declare, forgotten
+from tests.unit.items.test_writer import KINDS, MOMENTS, ODD, templates
+
+pytestmark = pytest.mark.usefixtures("table")
+
+NOON = datetime.datetime(2025, 5, 1, 12, tzinfo=datetime.UTC)
+
+
+@st.composite
+def written_models(draw: st.DrawFn) -> Any:
+    """A model with any of what takes part in writes of an object alone."""
+    kinds = {f"a{number}": kind for number, kind in enumerate(draw(st.lists(st.sampled_from([*KINDS]), max_size=4)))}
+    declared: dict[str, Any] = {
+        name: KINDS[kind][0](null=True, attr_name=draw(st.sampled_from([None, f"s_{name}"])))
+        for name, kind in kinds.items()
+    }
+    more: dict[str, Any] = {
+        "folded": lambda: models.CanonicalAttribute(source="title"),
+        "taken": lambda: models.ExtractedAttribute("data__a", models.IntegerAttribute(null=True)),
+        "version": models.VersionAttribute,
+        "expires": models.TTLAttribute,
+        "first": partial(models.UnicodeAttribute, default="x", immutable=True),
+        "unique": partial(models.UnicodeAttribute, null=True, unique=True),
+    }
+    chosen = draw(st.sets(st.sampled_from([*more])))
+    declared |= {name: more[name]() for name in sorted(chosen)}
+    declared |= {
+        "code": models.UnicodeAttribute(),
+        "title": models.UnicodeAttribute(blank=True),
+        "data": models.MapAttribute(null=True),
+    }
+    kinds |= {"title": "text", "data": "map"}
+    written = [(draw(templates({**kinds, "code": "text"})), draw(templates(kinds))) for _ in range(2)]
+    bases = (models.SoftDeleteModel, models.TimestampedModel)
+    try:
+        keys = {
+            f"by_{number}": models.IndexKey(f"gs{number}", f"P{partition}", sort)
+            for number, (partition, sort) in enumerate(written, 1)
+        }
+        number = draw(st.integers(0, 2))
+        model = declare("Parcel", ("PARCEL#{code}", "#META"), keys, bases=bases[:number] or (models.Model,), **declared)
+        registry.layout_of(model)
+    except ConfigurationError:
+        assume(False)
+    strategies = {name: KINDS[kind][1] for name, kind in kinds.items()}
+    if "expires" in chosen:
+        strategies["expires"] = st.none() | MOMENTS | st.just(NOON + datetime.timedelta(days=1))
+    if "unique" in chosen:
+        strategies["unique"] = st.sampled_from(["a", "b", None])
+    return model, strategies
+
+
+STEPS = st.sampled_from(["set", "set", "set", "touch", "again", "other", "gone", "delete", "restore", "named"])
+
+
+def followed(model: Any, steps: list[tuple[str, Mapping[str, Any]]]) -> list[Any]:
+    """What each step sends, what it raises, and what the object is after it."""
+    found: list[Any] = []
+    obj: Any = None
+    with frozen_time(NOON) as time, capture_requests() as sent:
+        for step, values in steps:
+            time.move(datetime.timedelta(seconds=1))
+            del sent[:]
+            said = ""
+            try:
+                obj = done(model, obj, step, values)
+            except Exception as error:
+                said = f"{type(error).__name__}: {error}"
+            requests = [(each.operation, unrepeated(dict(each.params))) for each in sent]
+            state = {} if obj is None else {name: value for name, value in vars(obj).items() if name != "_state"}
+            found.append((step, said, requests, repr(in_order(state))))
+    return found
+
+
+def done(model: Any, obj: Any, step: str, values: Mapping[str, Any]) -> Any:
+    """Carry a step out, and give the object."""
+    if step == "create":
+        return model.objects.create(code="one", **values)
+    for name, value in values.items() if step in ("set", "named") else ():
+        setattr(obj, name, value)
+    if step == "again":
+        obj = model._base_manager.get(pk="one")
+        obj.__dict__["data"] = in_order(obj.__dict__["data"])
+    elif step == "other":
+        get_table().send(_other(obj))
+        obj.title = "from here"
+        obj.save()
+    elif step == "gone":
+        get_table().send(Request("DeleteItem", {"Key": item_key(("PARCEL#one", "#META"))}))
+        obj.save()
+    elif step == "named":
+        obj.save(update_fields=list(values))
+    elif step in ("delete", "restore"):
+        getattr(obj, step)()
+    else:
+        obj.save()
+    return obj
+
+
+def _other(obj: Any) -> Request:
+    """Another writer's change of the title."""
+    stored = registry.layout_of(type(obj)).attributes["title"].stored
+    return Request(
+        "UpdateItem",
+        {
+            "Key": item_key(("PARCEL#one", "#META")),
+            "UpdateExpression": "SET #t = :t",
+            "ExpressionAttributeNames": {"#t": stored},
+            "ExpressionAttributeValues": {":t": {"S": "from elsewhere"}},
+        },
+    )
+
+
+def unrepeated(params: Any) -> Any:
+    """A request without the token that is made for each transaction, and whatever names its placeholders have.
+
+    An engine gives an item's attributes in any order, which is the one that a request removes them in.
+    """
+    if isinstance(params, list):
+        return [unrepeated(each) for each in params]
+    if not isinstance(params, dict):
+        return params
+    stand_for = {**params.get("ExpressionAttributeNames", {}), **params.get("ExpressionAttributeValues", {})}
+    found = {name: unrepeated(value) for name, value in params.items() if name != "ClientRequestToken"}
+    if not stand_for:
+        return in_order(found)
+    expressions = {name: found.pop(name) for name in sorted(found) if name.endswith("Expression")}
+
+    def said(part: str) -> str:
+        return re.sub(r"[#:][av][0-9]+", lambda mark: repr(in_order(stand_for[mark[0]])), part.strip())
+
+    for name, text in expressions.items():
+        clauses = re.split(r"(SET|REMOVE|ADD|DELETE| AND )", text)
+        found[name] = [sorted(map(said, clause.split(", "))) for clause in clauses]
+    return in_order({name: value for name, value in found.items() if not name.startswith("ExpressionAttribute")})
+
+
+def in_order(value: Any) -> Any:
+    """A value with the keys of its maps, and the members of its sets, in order."""
+    if isinstance(value, dict) and len(value) == 1 and not {"SS", "NS", "BS"}.isdisjoint(value):
+        return {kind: sorted(members) for kind, members in value.items()}
+    if isinstance(value, dict):
+        return {name: in_order(value[name]) for name in sorted(value)}
+    if isinstance(value, list):
+        return [in_order(each) for each in value]
+    return sorted(value) if isinstance(value, set) else value
+
+
+def emptied() -> None:
+    """Let the table hold nothing."""
+    table = get_table()
+    for page in table.pages(Request("Scan", {})):
+        for item in page["Items"]:
+            table.send(Request("DeleteItem", {"Key": {name: item[name] for name in ("pk", "sk")}}))
+
+
+@settings(max_examples=examples(40, 1500))
+@given(st.data())
+def test_direct_writes_are_as_composed(data: st.DataObject) -> None:
+    """With what other writers do meanwhile, and what is refused."""
+    with forgotten(), pytest.MonkeyPatch.context() as patch:
+        model, strategies = data.draw(written_models())
+        usually = st.integers(0, 9)
+
+        def given_values(fewest: int = 0) -> Mapping[str, Any]:
+            chosen = data.draw(st.sets(st.sampled_from([*strategies]), min_size=fewest, max_size=2))
+            return {name: data.draw(strategies[name] if data.draw(usually) else ODD) for name in sorted(chosen)}
+
+        steps = [("create", {"title": "first", **given_values()})]
+        steps += [(step, given_values(1)) for step in data.draw(st.lists(STEPS, min_size=2, max_size=8))]
+        emptied()
+        found = followed(model, steps)
+        emptied()
+        patch.setattr(direct, "direct_writes", lambda binding: None)
+        patch.setattr(create, "item_writer", lambda binding: None)
+        for one, other in zip(found, followed(model, steps), strict=True):
+            assert one == other
+
+
+RENAME = Rollout((Twin("name", "title", is_before=True),))
+
+
+@pytest.mark.parametrize("write", ["save", "create"])
+def test_write_is_composed_again_by_the_names_of_now(monkeypatch: pytest.MonkeyPatch, write: str) -> None:
+    """If a rename begins after a write has taken its binding, and before it is sent."""
+    firm = Firm.objects.create(firm_id="f", name="Before", stock="F")
+    found = direct.direct_writes
+
+    def begun(binding: ModelBinding) -> Any:
+        known = found(binding)
+        bindings.roll(Firm, RENAME)
+        return known
+
+    monkeypatch.setattr(direct, "direct_writes", begun)
+    try:
+        if write == "save":
+            firm.name = "Now"
+            firm.save()
+        else:
+            firm = Firm.objects.create(firm_id="g", name="Now", stock="F")
+        stored = get_table().send(Request("GetItem", {"Key": item_key(key_of(firm._stored))}))["Item"]
+    finally:
+        bindings.forget()
+    assert (stored["name"], stored["title"]) == ({"S": "Now"}, {"S": "Now"})
+
+
+def test_foreign_item_without_a_type_gets_it() -> None:
+    """A save writes what the model writes, whoever has made the item."""
+    firm = Firm.objects.create(firm_id="f", name="Firm", stock="F")
+    firm._stored = {name: value for name, value in firm._stored.items() if name != "itemType"}
+    firm.name = "Changed"
+    with capture_requests() as sent:
+        firm.save()
+    assert {"S": "Firm"} in sent[0].params["ExpressionAttributeValues"].values()
