@@ -26,7 +26,7 @@ from dynamo_single.evolution.backfill.work import Phase, digest_of
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import Difference, form_of
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.effects.recount import CountTarget
+from dynamo_single.orm.effects.counters import CountTarget
 from dynamo_single.orm.rollout import knowledge, schedules
 from dynamo_single.orm.rollout.states import OpenChange, StoredForm, TableState
 from dynamo_single.orm.schema import registry

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from dynamo_single.conf import table_settings
 from dynamo_single.orm.conditions.terms import Condition
-from dynamo_single.orm.effects.recount import CountTarget
+from dynamo_single.orm.effects.counters import CountTarget
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Item, ItemKey, as_read, key_of
 from dynamo_single.orm.schema import registry

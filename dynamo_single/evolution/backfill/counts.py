@@ -21,14 +21,13 @@ from dynamo_single.exceptions import (
     KeyNotFilled,
     NoAccessPattern,
 )
+from dynamo_single.orm.effects.counters import CountTarget
 from dynamo_single.orm.effects.recount import (
     MAX_SNAPSHOTS,
     CountMark,
-    CountTarget,
     mark_update,
     new_mark,
     number_update,
-    snapshot,
     stable_count,
 )
 from dynamo_single.orm.items.encode import pk_of
@@ -72,7 +71,7 @@ def count_items(item_type: str, counting: Callable[[], CountTarget | None]) -> T
         if key in marks:
             return _number_action(found, item, item_type, marks.pop(key))
         with _check_key(found):  # a rehearsal does not set markers
-            number = run(snapshot(found, _pk(found.model, item))).number
+            number = run(found.snapshot(_pk(found.model, item))).number
         after = with_value(item, found.name, {"N": str(number)})
         return () if number == found.held(item) else rewrite_actions(item, after, (found.name,))
 

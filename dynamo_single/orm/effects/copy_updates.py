@@ -1,5 +1,7 @@
 """Find the objects that hold copies of an attribute, and update the copies when the attribute changes.
 
+The holders of copies are the objects that refer to the source; a key finds them (``HolderGroup``). ``CopyUpdates``
+writes them.
 If the copies do not fit into the transaction, the source is marked, and batches update them until none is stale.
 """
 
@@ -43,8 +45,6 @@ from dynamo_single.table import names
 from dynamo_single.table.flow import flatten
 from dynamo_single.table.request import MAX_ACTIONS
 from dynamo_single.table.table import pause_before
-
-# The holders of copies: the objects that refer to the source, found by a key. ``CopyUpdates`` writes them.
 
 
 class HolderGroup(Struct, frozen=True):

@@ -214,27 +214,64 @@ def only_loses_children(model: type[DynamoModel], before: Item | None, after: It
     return all(number < 0 for number in counter_sums(model, before, after).get(key, {"": 0}).values())
 
 
-#: A number that an object has: its physical name, the children, and the condition on those that are counted.
-OwnCounter = tuple[str, Children, Any]
+class ChildrenSnapshot(Struct, frozen=True):
+    """The live children of an object at one time: their number, and a digest of their keys in any order.
+
+    Two equal snapshots, at least ``CountTarget.index_lag()`` apart, show that no child was added or removed between
+    them: a number that was read in between can be compared with them. Equal numbers of children are not enough, since
+    one child may have replaced another.
+    """
+
+    number: int
+    digest: int
 
 
-def own_counters(model: type[DynamoModel]) -> list[OwnCounter]:
+class CountTarget(Struct, frozen=True):
+    """The number under a physical ``name`` of a ``model``: it counts live ``children`` that meet a ``condition``."""
+
+    model: type[DynamoModel]
+    name: str
+    children: Any
+    condition: Any = None
+
+    def held(self, item: Item) -> int:
+        """Return the number that an item has."""
+        return int(item.get(self.name, {"N": "0"})["N"])
+
+    async def count(self, pk: object) -> int:
+        """Return the number of children of an object: one COUNT Query for each megabyte of them."""
+        found: int = await (await self._live_children(pk))._count()
+        return found
+
+    async def snapshot(self, pk: object) -> ChildrenSnapshot:
+        """Return a snapshot of the children: one Query for each megabyte of them; none stays in memory."""
+        queryset = await self._live_children(pk)
+        found, digest = 0, 0
+        async with aclosing(flatten(queryset.values_list("pk")._pages())) as rows:
+            async for row in rows:
+                found += 1
+                digest += int.from_bytes(blake2b(repr(row).encode(), digest_size=16).digest())
+        return ChildrenSnapshot(found, digest % 2**128)
+
+    def index_lag(self) -> float:
+        """Return the seconds after which a snapshot includes a write: 0 without an index or on a local engine."""
+        is_local = get_table(self.model._options.alias).settings.is_local
+        return 0.0 if is_local or self.children.is_by_table else LAG
+
+    async def _live_children(self, pk: object) -> Any:
+        # The planner needs the state of migrations.
+        await self.children.model._base_manager.all()._know()
+        queryset = ReferrerQuery(self.children, "live").queryset([pk])
+        return queryset if self.condition is None else queryset.filter(self.condition)
+
+
+@fact
+def own_counters(binding: ModelBinding) -> tuple[CountTarget, ...]:
     """Return the numbers that objects of a model have: declared counters, and counts of checked references."""
-    declared = [(each.attr_name, getattr(model, each.children), each.condition) for each in registry.counters_of(model)]
-    return [*declared, *((name, children, None) for name, children in checked(model))]
-
-
-async def count_children(children: Children, pk: object, condition: Any = None) -> int:
-    """Return the number of live children of an object: one COUNT Query for each megabyte of them."""
-    found: int = await (await _live_children(children, pk, condition))._count()
-    return found
-
-
-async def _live_children(children: Children, pk: object, condition: Any) -> Any:
-    # The planner needs the state of migrations.
-    await children.model._base_manager.all()._know()
-    queryset = ReferrerQuery(children, "live").queryset([pk])
-    return queryset if condition is None else queryset.filter(condition)
+    model = binding.model
+    own = ((each.attr_name, getattr(model, each.children), each.condition) for each in registry.counters_of(model))
+    counts = ((name, children, None) for name, children in checked(binding))
+    return tuple(CountTarget(model, *each) for each in (*own, *counts))
 
 
 def counter_problem(counter: CounterAttribute) -> tuple[str, str] | None:
@@ -268,35 +305,6 @@ def counter_problem(counter: CounterAttribute) -> tuple[str, str] | None:
             "Compare its own attributes with values.",
         )
     return None
-
-
-class ChildrenSnapshot(Struct, frozen=True):
-    """The live children of an object at one time: their number, and a digest of their keys in any order."""
-
-    number: int
-    digest: int
-
-
-async def children_snapshot(children: Children, pk: object, condition: Any = None) -> ChildrenSnapshot:
-    """Return a snapshot of the live children of an object: one Query for each megabyte of them; none stays in memory.
-
-    Two equal snapshots, at least ``index_lag()`` apart, show that no child was added or removed between them: a number
-    that was read in between can be compared with them. Equal numbers of children are not enough, since one child may
-    have replaced another.
-    """
-    queryset = await _live_children(children, pk, condition)
-    found, digest = 0, 0
-    async with aclosing(flatten(queryset.values_list("pk")._pages())) as rows:
-        async for row in rows:
-            found += 1
-            digest += int.from_bytes(blake2b(repr(row).encode(), digest_size=16).digest())
-    return ChildrenSnapshot(found, digest % 2**128)
-
-
-def index_lag(children: Children) -> float:
-    """Return the seconds after which a Query of children includes a write: 0 without an index or on a local engine."""
-    is_local = get_table(children.model._options.alias).settings.is_local
-    return 0.0 if is_local or children.is_by_table else LAG
 
 
 async def send_count(obj: DynamoModel, name: str, number: int, pending: Block | None) -> None:

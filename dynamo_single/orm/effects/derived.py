@@ -144,11 +144,8 @@ def _refusal_error(transition: Transition, action: Action, found: Item | None) -
     )
 
 
-# Versions: every write sets the next one, and is conditional on the one that was read.
-
-
 class Version(Effect):
-    """The version of one model's objects."""
+    """The version of one model's objects: every write sets the next one, on the condition that it is unchanged."""
 
     always = True
 
@@ -166,16 +163,17 @@ class Version(Effect):
         return SideWrites(as_read=held, exclusive=True)
 
 
-# Sharded models: the number of shards changes with time, so that one identity can have several keys. A creation writes
-# the item under one of them and checks the others in the same transaction. The time of an object must not be later than
-# the schedule of shards that every process has read: see ``orm/rollout/knowledge``.
-
 #: For how many seconds an ``atomic()`` block may delay a creation: a schedule recorded since then starts later.
 MAX_DELAY: Final = 120.0
 
 
 class Shards(Effect):
-    """Checks that a new object of a sharded model has one key only."""
+    """Checks that a new object of a sharded model has one key only.
+
+    The number of shards changes with time, so that one identity can have several keys. A creation writes the item under
+    one of them and checks the others in the same transaction. The time of an object must not be later than the schedule
+    of shards that every process has read: see ``orm/rollout/knowledge``.
+    """
 
     def __init__(self, model: type[DynamoModel], sharding: Sharding) -> None:
         self.model, self.sharding = model, sharding

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -16,8 +16,8 @@ from dynamo_single.exceptions import ConditionFailed, StaleObject
 from dynamo_single.orm.conditions.terms import Stored, join
 from dynamo_single.orm.effects import counters
 from dynamo_single.orm.effects.base import Subject
-from dynamo_single.orm.effects.counters import ChildrenSnapshot
-from dynamo_single.orm.requests.actions import ITEM_EXISTS, Item, ItemKey, Update, key_of, of_type
+from dynamo_single.orm.effects.counters import ChildrenSnapshot, CountTarget
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, ItemKey, Update, key_of, of_type
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema.types import DynamoModel
@@ -29,19 +29,6 @@ from dynamo_single.table.table import Table, get_table
 MAX_SNAPSHOTS: Final = 6
 #: How often ``recount()`` sets its marker if other processes remove it.
 MAX_MARKS: Final = 5
-
-
-class CountTarget(Struct, frozen=True):
-    """The number under a physical ``name`` of a ``model``: it counts the ``children`` that meet a ``condition``."""
-
-    model: type[DynamoModel]
-    name: str
-    children: Any
-    condition: Any = None
-
-    def held(self, item: Item) -> int:
-        """Return the number that an item has."""
-        return int(item.get(self.name, {"N": "0"})["N"])
 
 
 class CountMark(Struct, frozen=True):
@@ -75,12 +62,7 @@ def number_update(key: ItemKey, item_type: str, mark: CountMark, name: str, numb
 
 async def new_mark(text: str, found: CountTarget, pk: object) -> CountMark:
     """Return a marker that was just set, with the first snapshot."""
-    return CountMark(text, time.monotonic(), await snapshot(found, pk))
-
-
-async def snapshot(found: CountTarget, pk: object) -> ChildrenSnapshot:
-    """Return a snapshot of the live objects that are counted: one Query for each megabyte of them."""
-    return await counters.children_snapshot(found.children, pk, found.condition)
+    return CountMark(text, time.monotonic(), await found.snapshot(pk))
 
 
 async def stable_count(found: CountTarget, pk: object, mark: CountMark) -> int | None:
@@ -89,10 +71,10 @@ async def stable_count(found: CountTarget, pk: object, mark: CountMark) -> int |
     An object that moves within the key, for example because it is renamed, does not remove the marker, and a Query of
     several pages may skip it or return it twice. With an index there is a second between two snapshots.
     """
-    at, seen, lag = mark.at, mark.seen, counters.index_lag(found.children)
+    at, seen, lag = mark.at, mark.seen, found.index_lag()
     for _ in range(MAX_SNAPSHOTS):
         await pause(max(0.0, at + lag - time.monotonic()))
-        at, before, seen = time.monotonic(), seen, await snapshot(found, pk)
+        at, before, seen = time.monotonic(), seen, await found.snapshot(pk)
         if seen == before:
             return seen.number
     return None
@@ -132,16 +114,16 @@ async def count_earlier_children(obj: DynamoModel, pending: Block | None) -> Non
     processes keep writing.
     """
     model = type(obj)
-    for name, children, condition in counters.own_counters(model):
-        number = await counters.count_children(children, obj.pk, condition)
+    for each in counters.own_counters(model):
+        number = await each.count(obj.pk)
         if number and pending is not None:
-            await counters.send_count(obj, name, number, pending)
+            await counters.send_count(obj, each.name, number, pending)
         elif number:
             table = get_table(model._options.alias)
-            counted = await recount(table, key_of(obj._stored), CountTarget(model, name, children, condition), obj.pk)
+            counted = await recount(table, key_of(obj._stored), each, obj.pk)
             if counted is None:
                 raise StaleObject(
-                    f"{Subject(obj).name} is stored, and {name} is not counted yet: others write what it counts all "
-                    "the time. Load it again at a quieter time, or run manage.py dynamo_rebuild."
+                    f"{Subject(obj).name} is stored, and {each.name} is not counted yet: others write what it counts "
+                    "all the time. Load it again at a quieter time, or run manage.py dynamo_rebuild."
                 )
-            counters.set_known_count(obj, name, counted.number)
+            counters.set_known_count(obj, each.name, counted.number)

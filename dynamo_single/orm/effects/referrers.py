@@ -1,8 +1,7 @@
-"""Find the objects that refer to others by one reference: children, holders of copies, and what a move updates.
+"""Find the objects that refer to others by one reference: children, holders of copies, referrers of a moved object.
 
-All that follows an object that is deleted, trashed, restored, moved or copied from is found here. An index may be
-behind, so that what it shows can be read again from the table. This module does not depend on what is done to the
-objects.
+Every deletion, restoration, move, count and change of a copy finds the dependent objects here. An index may be behind,
+so that the objects it returns can be read again from the table. This module does not write.
 """
 
 from __future__ import annotations

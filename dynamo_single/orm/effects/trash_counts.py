@@ -8,7 +8,7 @@ counted. This module reads only the object with the count.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -79,7 +79,7 @@ def trash_count(item: Item) -> int | None:
 
 def add_known_count(root: DynamoModel, moved: Sequence[DynamoModel]) -> None:
     """Set the count of an object in memory that was just moved to the trash."""
-    number = sum(1 for each in moved if each is not root and is_counted(type(each)))
+    number = sum(1 for each in moved if is_counted(type(each)))
     if number and root._stored is not None:
         known = {names.DELETED_ALONG: {"N": str((trash_count(root._stored) or 0) + number)}}
         root._stored = {**root._stored, **known}
@@ -190,21 +190,19 @@ def _count_update(key: ItemKey, number: int, condition: Condition) -> Update:
 
 def _root_key(model: type[DynamoModel], item: Item) -> ItemKey | None:
     """Return the key of the object that an item was deleted with; ``None`` if no model of the table matches it."""
-    mark = item[names.DELETED_WITH]["S"]
+    roots = roots_of(model._options.alias, item[names.DELETED_WITH]["S"])
+    return next((key for root, key in roots if has_trash_count(root)), None)
+
+
+def roots_of(alias: str, mark: str) -> Iterator[tuple[type[DynamoModel], ItemKey]]:
+    """Yield the objects that a mark may name: an item type and a ``pk``, joined by a ``#`` that both may contain."""
     for position, letter in enumerate(mark):
-        # An item type may contain the separator, too.
-        root = registry.model_of_type(model._options.alias, mark[:position]) if letter == "#" else None
-        if root is not None and has_trash_count(root):
-            try:
-                return key_of_pk(root, _value_of(root, mark[position + 1 :]))
-            except InvalidValue:
-                return None
-    return None
-
-
-def _value_of(model: type[DynamoModel], pk: str) -> object:
-    attribute = getattr(model._meta.pk, "attribute", None)
-    return pk if attribute is None else attribute.from_text(pk)
+        root = registry.model_of_type(alias, mark[:position]) if letter == "#" else None
+        if root is not None:
+            attribute = getattr(root._meta.pk, "attribute", None)
+            with suppress(InvalidValue):  # another program wrote the mark
+                pk = mark[position + 1 :]
+                yield root, key_of_pk(root, pk if attribute is None else attribute.from_text(pk))
 
 
 def _refusal_error(transition: Transition, root: Item, action: Action, found: Item | None) -> Exception | None:

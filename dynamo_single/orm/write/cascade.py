@@ -1,7 +1,7 @@
 """Find the objects that follow an object that is deleted or restored, and send the writes of all as one operation.
 
 ``Children(cascade=...)``, or the ``on_delete`` of their reference, selects the children. The writes are one transaction
-if they fit, else several in order. This module does not depend on what is done to an object, or which signals follow.
+if they fit, else several in order. This module does not depend on the change of an object, or on signals.
 """
 
 from __future__ import annotations
@@ -44,12 +44,17 @@ from dynamo_single.table.table import get_table
 PARENTS_AT_ONCE = 100
 
 
-class Operation(Struct, frozen=True):
-    """What a deletion or a restoration includes: the objects that ``follow`` an object by their references, with those
-    that follow these.
+#: How often objects are read and written again if other processes change them in the meantime.
+ATTEMPTS = 3
+#: For how many seconds an incomplete index is waited for before it is read again.
+PAUSE = 0.2
 
-    ``queries`` returns the queries of one reference; ``protects`` whether an object keeps another one from being
-    deleted if its reference is protected.
+
+class Operation(Struct, frozen=True):
+    """The scope of a deletion or a restoration: which references it follows, and which of their objects it includes.
+
+    ``follow`` returns the references to a model that are followed, ``queries`` the queries of one of them. ``protects``
+    returns whether an object with a protected reference prevents the deletion.
     """
 
     follow: Callable[[type[DynamoModel]], tuple[Children, ...]]
@@ -91,7 +96,7 @@ def parents_of(objects: Iterable[DynamoModel]) -> Iterator[tuple[type[DynamoMode
 
 
 async def _read_together(queries: Sequence[ReferrerQuery], pks: Sequence[object], *, again: bool) -> list[DynamoModel]:
-    """Read the children of some parents: those in the table itself by one Query if they are adjacent."""
+    """Read the children of up to a hundred parents: by one Query if they are adjacent in the table."""
     querysets = [each.queryset(pks) for each in queries]
     by_table = [queryset for each, queryset in zip(queries, querysets, strict=True) if each.children.is_by_table]
     if len(by_table) > 1:
@@ -112,9 +117,9 @@ def live_queries(children: Children) -> list[ReferrerQuery]:
     return [ReferrerQuery(children, "live")]
 
 
-#: Deleting permanently: everything goes along, live or in the trash.
+#: Deleting permanently: it includes live objects and those in the trash.
 DELETION = Operation(cascading, every_query)
-#: Moving to the trash: live objects go along if they have a trash.
+#: Moving to the trash: it includes live objects whose model has a trash.
 TRASH = Operation(cascading_to_trash, live_queries, lambda obj: names.DELETED_AT not in obj._stored)
 
 
@@ -132,7 +137,7 @@ class Step:
     It is conditional on the ``counters`` of the item that was ``read``, which are physical names.
     """
 
-    #: The keys of objects that count this one and do not exist any more.
+    #: The keys of objects that count the object and no longer exist.
     absent: frozenset[ItemKey] = frozenset()
     #: Whether the object is reported to the caller, and signals are sent for it.
     is_reported: bool = True
@@ -146,7 +151,7 @@ class Step:
         self.read: Item = obj._stored
 
     async def compose(self, pending: Block | None) -> Write | None:
-        """Return the write; ``pending`` contains those of earlier steps. ``None`` if there is nothing to write."""
+        """Return the write; ``pending`` contains the earlier writes. ``None`` if there is nothing to write."""
         raise NotImplementedError
 
     async def remember(self, write: Write, stored: Item) -> None:
@@ -198,7 +203,7 @@ class ReferenceStep(Step):
         self.absent = absent
 
     async def compose(self, pending: Block | None) -> Write | None:
-        """Return the object's write, with its copies of what it refers to."""
+        """Return the object's write, with the copies that depend on its references."""
         model, before, effects = type(self.obj), self.obj._stored, effects_of(type(self.obj))
         values, given = self.values, {**decode.values_of(model, before), **self.values}
         for effect in effects:
@@ -279,7 +284,7 @@ class Cascade:
         callbacks: list[Callable[[], Coroutine[Any, Any, None]]] = []
         left = [*self.steps]
         while left:
-            # It collects the writes, so that each is composed knowing those before it, and nothing is written twice.
+            # The block collects the writes, so that each is composed on top of the earlier ones.
             collected = Block(callbacks=callbacks)
             parts = await self._composed(left, collected)
             groups = [*self._groups(parts)]
@@ -324,7 +329,7 @@ class Cascade:
 
     def _groups(self, parts: Sequence[_StepWrite]) -> Iterator[list[_StepWrite]]:
         """Yield as few transactions as contain the parts in their order; each part is checked once."""
-        # What several do to one item is one action, and a guard on an item that is written is none of its own.
+        # Writes of one item are one action, and so is a guard on an item that is written.
         guarded = {action.key for guard in self.guards for action in guard.actions}
         group: list[_StepWrite] = []
         keys, size = set(guarded), 0

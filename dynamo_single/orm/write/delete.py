@@ -28,7 +28,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.references import cascading, checked, taking_along
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import cascade, on_delete
-from dynamo_single.orm.write.cascade import DELETION, Cascade, Step
+from dynamo_single.orm.write.cascade import ATTEMPTS, DELETION, PAUSE, Cascade, Step
 from dynamo_single.orm.write.save import write_if
 from dynamo_single.table import names
 from dynamo_single.table.flow import pause
@@ -37,11 +37,6 @@ if TYPE_CHECKING:
     from dynamo_single.orm.write import move_references
 else:
     move_references = LazyModule("dynamo_single.orm.write.move_references")
-
-#: How often the children are read if other processes change them in the meantime.
-ATTEMPTS = 3
-#: For how many seconds an incomplete index is waited for before it is read again.
-PAUSE = 0.2
 
 
 async def delete(
@@ -55,7 +50,7 @@ async def delete(
     if obj._stored is None:
         raise ValueError(f"{obj._meta.object_name} object can't be deleted because it is not stored.")
     if pending is None and names.MOVED_FROM in obj._stored:
-        # What refers to the identity that it had goes along too.
+        # Objects that refer to its former identity cascade too.
         await move_references.finish_move(obj)
     done: list[Any] = []
     origin = obj if origin is None else origin
@@ -98,7 +93,7 @@ async def _delete_cascade(
             return
         below = await DELETION.below([obj], again=attempt > 0)
         await on_delete.refuse_protected([obj, *below], DELETION)
-        # Before anything is deleted, so that what is interrupted can be begun again with the object.
+        # References are reset before anything is deleted, so that an interrupted deletion can be repeated.
         resets = await on_delete.reset_steps([obj, *below], again=attempt > 0)
         counted = [(obj, removal.read), *((each, each._stored) for each in below)]
         found = [*below, *(step.obj for step in resets)]
@@ -141,7 +136,7 @@ async def _delete_late_children(
         try:
             await work.send(None)
         except StaleObject:
-            pass  # written meanwhile: looked at again
+            pass  # changed again: read again
         finally:
             done += work.done
     raise StaleObject(
@@ -192,7 +187,7 @@ class DeleteStep(Step):
         )
 
     async def remember(self, write: Write, stored: Item) -> None:
-        """Record that the object is not stored any more."""
+        """Record that the object is no longer stored."""
         self.obj._stored = None
 
 

@@ -52,36 +52,37 @@ _ObjectState = tuple[dict[str, Any], dict[str, Any]]
 
 
 class Movable:
-    """The methods of a model."""
+    """The methods of a model that change the primary key of an object."""
 
     def move(self, **changes: Any) -> None:
         """Set attributes and store the object under the primary key that they give, in one transaction with its claims.
 
-        What else was set goes along. ``AlreadyExists`` if there is an item, ``StaleObject`` if another writer changed
-        this one, ``NotSupported`` if objects that a key finds refer to it: one Query for each such reference before.
+        Other unsaved attributes are stored too. Before that it sends a Query for each reference to the model that a key
+        supports. Raises ``AlreadyExists`` if there is an item under the key, ``StaleObject`` if another process changed
+        the object, and ``NotSupported`` if other objects refer to it.
         """
         run(move(self, changes, current()))
 
     async def amove(self: Any, **changes: object) -> None:
-        """``move()``, awaited unless a project's class has one of its own."""
+        """Do what ``move()`` does; an overridden ``move()`` is called in a thread."""
         if are_plain(self.__class__, ("move",)) and makes_objects(type(self)):
             await move(self, changes, current())
         else:
             await sync_to_async(self.move)(**changes)
 
     def move_tree(self, **changes: Any) -> None:
-        """``move()``, and all that refers to the object by a reference which a key finds refers to its new identity.
+        """Do what ``move()`` does, and update all objects that refer to the object by a reference that a key supports.
 
-        What has the reference in its primary key moves too, and what refers to that follows as well. One transaction if
-        they fit into one, between the Queries that find them and the same once more; else the object first, and then
-        transactions of up to a hundred actions. Interrupted, it is gone on with by the same call, or by
-        ``move_tree()`` of the object as it is stored then. ``post_save`` is sent for the object alone, when all have
-        followed.
+        Objects with the reference in their primary key move too, and the objects that refer to them are updated as
+        well. If all writes fit into one transaction, it sends that, and the Queries that find the objects before and
+        after it. Otherwise the object moves first, and transactions of up to a hundred actions follow. To resume an
+        interrupted move, repeat the call, or call ``move_tree()`` of the object as it is stored then. ``post_save`` is
+        sent for the object alone, after all others are updated.
         """
         run(move(self, changes, current(), tree=True))
 
     async def amove_tree(self: Any, **changes: object) -> None:
-        """``move_tree()``, awaited unless a project's class has one of its own."""
+        """Do what ``move_tree()`` does; an overridden ``move_tree()`` is called in a thread."""
         if are_plain(self.__class__, ("move_tree",)) and makes_objects(type(self)):
             await move(self, changes, current(), tree=True)
         else:
@@ -93,10 +94,11 @@ class Movable:
 
 
 async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *, tree: bool = False) -> None:
-    """Set attributes and store the object under the key that they give: one transaction; a save if that is its own.
+    """Set attributes and store the object under the key that they give: one transaction, or a save if the key is the
+    same.
 
-    Nothing is overwritten, and the old item has to be as it was read. If it fails, the object is as it was. With the
-    ``tree`` all that refers to it follows; what an earlier run of that left is done first.
+    It does not overwrite an item, and the old item must be unchanged since it was read. After an error the object is
+    as it was. ``tree`` updates the objects that refer to it; an interrupted earlier move is completed first.
     """
     model = type(obj)
     if obj._stored is None:
@@ -128,7 +130,7 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *
             await retry_source_changes(partial(_move_tree if tree else _move, obj, _state(obj), before, pending))
     except BaseException:
         if names.MOVED_FROM not in obj._stored:
-            _set_state(obj, before)  # else the object itself has moved
+            _set_state(obj, before)  # otherwise the object itself has moved
         raise
     await notify(post_save, model, created=False, **announced)
 
@@ -155,7 +157,7 @@ async def _plan_move(
     model = type(obj)
     _set_state(obj, wanted)
     values, item = await move_references.new_item(obj, effects_of(model), pending)
-    # What is reported of the old item has its ``pk``, and a block that is discarded leaves the object as it was.
+    # Errors name the old ``pk``, and a block that is discarded leaves the object unchanged.
     _set_state(obj, as_it_was)
     if relations_from_sql(model):
         await call_sync(partial(move_references.refuse_sql_references, obj))

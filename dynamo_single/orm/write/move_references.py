@@ -64,9 +64,6 @@ class IdentityChange(Struct, frozen=True, eq=False):
         return secrecy.shown(self.model, self.old)
 
 
-# their writes
-
-
 async def new_item(
     obj: DynamoModel, effects: Effects, pending: Block | None, *, follows: bool = False
 ) -> tuple[Values, decode.Item]:
@@ -101,7 +98,7 @@ async def new_item(
 def without_counts(model: type[DynamoModel], item: decode.Item) -> decode.Item:
     """Return an item with counts of 0: each object that refers to it is counted again when it is updated."""
     declared = {each.attr_name: {"N": "0"} for each in registry.counters_of(model) if each.attr_name in item}
-    counts = {name for name, _, _ in own_counters(model)}
+    counts = {each.name for each in own_counters(model)}
     return {name: value for name, value in item.items() if name not in counts} | declared if counts else item
 
 
@@ -155,9 +152,6 @@ def referrer_steps(
             values[registry.DELETED_WITH] = way.marks[mark]
         found.append(ReferrerStep(obj, values, absent))
     return found
-
-
-# all at once
 
 
 async def tree_steps(way: IdentityChange, most: int) -> list[ReferrerStep] | None:
@@ -215,9 +209,6 @@ async def set_mark(obj: Any, marked: Mapping[str, Any]) -> None:
     transition = Transition(Subject(obj), before, after, frozenset(marked))
     await send.send_write(obj, Write(transition, type(obj)._options.alias, (update,), WriteConditions()))
     obj._stored = after
-
-
-# one transaction after the other
 
 
 class TreeMove:
@@ -279,7 +270,7 @@ class TreeMove:
         an earlier state, are read again."""
         for attempt in range(ATTEMPTS):
             if attempt:
-                # What an index shows may have followed already.
+                # An index may show objects that are already updated.
                 some = await query.reread(some, [way.old])
             steps = referrer_steps(way, query, some, left=True)
             same_table = query.children.model._options.alias == self.way.model._options.alias
@@ -288,7 +279,7 @@ class TreeMove:
             except StaleObject as error:
                 await self._check()
                 if attempt == ATTEMPTS - 1:
-                    # Of what is copied, too: the object itself has moved, and is not to be moved again.
+                    # Also for a stale copy: the object itself has moved, so that the move must not be retried.
                     raise StaleObject(f"{error} {Subject(self.obj).name} has moved; move_tree() goes on.") from error
             else:
                 known = {(each.model, each.old) for each in ways}

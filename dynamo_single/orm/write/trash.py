@@ -1,8 +1,8 @@
-"""Soft delete: into the trash and out of it, with the children that go along.
+"""Soft delete: move an object to the trash and restore it, with the children that cascade.
 
-A deleted item keeps its attributes and its place in the table; it loses its live index keys and its unique claims, and
-gains the trash's key, so that live listings never read it and the trash is a Query. What went along with another object
-has that object's mark and its moment, so that it comes back with it and nothing else does.
+A deleted item keeps its attributes and its primary key. It loses its live index keys and its unique claims, and gains
+the trash's key, so that live listings never read it and the trash is a Query. All objects of one deletion have its time
+and the mark of the object that was deleted, so that only they are restored with it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dynamo_single.orm.items.refresh import changed_in_memory, completed
 from dynamo_single.orm.items.stored import hold_only, values_held
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading import single
-from dynamo_single.orm.requests.actions import Action, Check, Item, Update, as_read, key_of
+from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, as_read, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Entry
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import bindings, registry, secrecy
@@ -50,7 +50,7 @@ from dynamo_single.orm.schema.references import (
 )
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import cascade, on_delete
-from dynamo_single.orm.write.cascade import TRASH, Cascade, Operation, Step
+from dynamo_single.orm.write.cascade import ATTEMPTS, PAUSE, TRASH, Cascade, Operation, Step
 from dynamo_single.orm.write.direct import set_directly
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import names
@@ -62,11 +62,6 @@ if TYPE_CHECKING:
 else:
     move_references = LazyModule("dynamo_single.orm.write.move_references")
 
-
-# Write the attributes that put an object into the trash or restore it; the objects of one deletion share their
-# values.
-#
-# This module must not depend on how the objects of a deletion are found, or on how a concurrent change is handled.
 
 #: The attributes that a restored object loses, if it has them.
 TRASH_ATTRIBUTES = (registry.DELETED_AT, registry.DELETED_WITH, registry.PURGE_AT)
@@ -100,7 +95,7 @@ class DeletionBatch(Struct, frozen=True):
         return changes | ({registry.PURGE_AT: self.purge_at} if _purges(obj) else {})
 
     def guard(self, obj: DynamoModel) -> Entry:
-        """Return the check that the parent is in the trash with this batch, for a deletion of its children."""
+        """Return the check that a parent is in the trash with this batch, for the deletion of its children."""
         name = Subject(obj).name
         moment = registry.attributes_of(type(obj))[registry.DELETED_AT].to_attribute_value(self.moment)
         check = Check(key_of(obj._stored), Stored(names.DELETED_AT, "=", (moment,)))
@@ -108,15 +103,16 @@ class DeletionBatch(Struct, frozen=True):
 
     @property
     def restoration(self) -> Operation:
-        """Restoring: what is in the trash with this batch."""
+        """The scope of a restoration: the objects in the trash with this batch."""
         return Operation(cascading_to_trash, self.queries)
 
     @property
     def completion(self) -> Operation:
-        """The same with live objects that others of the batch may be below."""
+        """The same, and live objects below which others of the batch may be."""
         return Operation(cascading_to_trash, lambda children: [*_live_parents(children), *self.queries(children)])
 
     def queries(self, children: Children) -> list[ReferrerQuery]:
+        """Return the query of the children that are in the trash with this batch."""
         conditions = {registry.DELETED_WITH: self.mark, registry.DELETED_AT: self.moment}
         return [ReferrerQuery(children, "deleted", conditions, is_in_trash)]
 
@@ -155,8 +151,8 @@ class TrashStep(Step):
 class RestoreStep(TrashStep):
     """Remove the trash attributes of an object after all objects that were deleted with it.
 
-    The write is conditional on the number of those objects, less the ones restored before it. So it does not leave an
-    object in the trash that another deletion put there in the meantime.
+    The write is conditional on the number of those objects, less the ones restored before it. This
+    keeps it from leaving an object in the trash that another deletion put there in the meantime.
     """
 
     counters = (names.DELETED_ALONG,)
@@ -195,44 +191,38 @@ def _mark(obj: DynamoModel) -> str:
     return f"{type(obj)._options.item_type}#{obj.pk}"
 
 
-#: How often a step is begun again because another writer was faster.
-ATTEMPTS = 3
-#: How many seconds an index that does not show everything yet is waited for before it is read again.
-PAUSE = 0.2
-
-
 async def delete(obj: DynamoModel, terms: CallerConditions, pending: Block | None) -> tuple[int, dict[str, int]]:
-    """Move an object to the trash with the children that go along; what is there already is left alone.
+    """Move an object to the trash with the children that cascade; those in the trash already are left alone.
 
-    For an object that is in the trash this completes a deletion that was interrupted. Where the stored item does not
-    meet what is queried, nothing is written; where it does not meet what is demanded, that is ``ConditionNotMet``.
+    If the object is in the trash, this completes an interrupted deletion. If the stored item does not meet ``queried``,
+    nothing is written; if it does not meet ``demanded``, it raises ``ConditionNotMet``.
     """
     done: list[Any] = []
     _check_stored(obj, "deleted")
     if pending is None and names.MOVED_FROM in obj._stored:
-        # What refers to the identity that it had goes along too.
+        # Objects that refer to its former identity cascade too.
         await move_references.finish_move(obj)
     try:
         await _run(obj, terms, done, pending, into_trash=True)
     except type(obj).DoesNotExist:
-        pass  # somebody else deleted it for good
+        pass  # another process deleted it permanently
     finally:
         await _send_signal(post_soft_delete, done)
     return cascade.deletion_counts(type(obj), done)
 
 
 async def restore(obj: DynamoModel, terms: CallerConditions, pending: Block | None) -> tuple[int, dict[str, int]]:
-    """Bring an object back from the trash with what went there along with it; a live one is left alone.
+    """Restore an object with the objects that went to the trash with it; a live one is left alone.
 
-    Raises the model's ``DoesNotExist`` if it is gone for good, ``UniqueViolation`` if a value of it or of a child was
-    taken, ``ParentInTrash`` if it belongs to an object that is in the trash itself.
+    Raises the model's ``DoesNotExist`` if it was deleted permanently, ``UniqueViolation`` if a value of it or of a
+    child was taken, ``ParentInTrash`` if it belongs to an object in the trash.
     """
     done: list[Any] = []
     _check_stored(obj, "restored")
     try:
         await _run(obj, terms, done, pending, into_trash=False)
     except UniqueViolation as error:
-        if done:  # taken between the question and the answer
+        if done:  # taken between two transactions
             error.args = (
                 f"{str(error).removesuffix('; nothing was written.')}. {len(done)} objects that belong to "
                 f"{Subject(obj).name} were restored before that: delete() puts them back, restore() goes on from "
@@ -261,12 +251,12 @@ async def count_batch(obj: DynamoModel) -> int:
 
 
 async def set_loaded_count(obj: DynamoModel) -> None:
-    """Give an object that a fixture has put into the trash its number, if the fixture had what went with it before."""
+    """Set the trash count of an object that a fixture puts into the trash after its children: one UpdateItem."""
     number = await count_batch(obj) if is_in_trash(obj) else 0
     if number:
         unnumbered = join((as_read(obj._stored, (names.DELETED_AT,)), Stored(names.DELETED_ALONG, "missing")))
         update = Update(key_of(obj._stored), set={names.DELETED_ALONG: {"N": str(number)}}, condition=unnumbered)
-        with suppress(ConditionFailed):  # restored, or numbered by what was loaded in the meantime
+        with suppress(ConditionFailed):  # restored, or counted in the meantime
             await get_table(type(obj)._options.alias).ask_patiently(compile_action(update))
 
 
@@ -278,10 +268,9 @@ def _check_stored(obj: DynamoModel, done: str) -> None:
 async def _run(
     obj: DynamoModel, terms: CallerConditions, done: list[DynamoModel], pending: Block | None, *, into_trash: bool
 ) -> None:
-    """Do what there is to do, and again if another writer was faster; ``done`` takes in what is written.
+    """Delete or restore, ``ATTEMPTS`` times if other processes change the objects; ``done`` receives those written.
 
-    What the object remembers may be outdated: where it says that there is nothing to do, it is read again. Changes of
-    the object that are not saved stay as they are.
+    The object may be outdated: if there seems to be nothing to do, it is read again. Its unsaved changes are kept.
     """
     prepare = _plan_deletion if into_trash else _plan_restore
     is_fresh = isinstance(obj._stored, PartialItem) and await completed(obj)
@@ -294,7 +283,7 @@ async def _run(
         work = await prepare(obj, terms, again=attempt > 0)
         batch = None if into_trash or not is_in_trash(obj) else DeletionBatch.of(obj)
         try:
-            await work.send(pending)
+            await (_send_deletion(obj, work, pending) if into_trash else work.send(pending))
             if batch is not None and pending is None and work.steps:
                 await _restore_late_children(obj, batch, done)
         except StaleObject as error:
@@ -303,10 +292,10 @@ async def _run(
             await _reload(obj)
             is_fresh = True
             if into_trash and any(each is obj for each in work.done):
-                raise  # restored after its own transaction: what is below it is no matter of this deletion any more
-            # Another version is not written over, unless there is nothing left to do.
+                raise  # it was restored after its own transaction: its children are no longer concerned
+            # Another version is not overwritten, unless there is nothing left to do.
             if attempt == ATTEMPTS - 1 or (outdated and is_in_trash(obj) != into_trash):
-                # Nor by what the caller writes next.
+                # The caller's next write must not overwrite it either.
                 obj._stored = as_it_was[0]
                 hold_only(obj, as_it_was[1])
                 raise
@@ -326,29 +315,31 @@ def is_alone(binding: ModelBinding) -> bool:
 
 
 async def _delete_late_referrers(obj: DynamoModel, first: Cascade, done: list[DynamoModel]) -> None:
-    """Once more for what came to refer to the objects by ``on_delete`` while they went to the trash: a Query for each
-    such reference."""
+    """Delete the objects that began to refer to the deleted ones by ``on_delete`` during the deletion.
+
+    Sends a Query for each such reference.
+    """
     if any(map(on_delete.has_cascade, {type(step.obj) for step in first.steps})):
         work = await _plan_deletion(obj, NO_CONDITIONS, again=True)
         try:
-            await work.send(None)
+            await _send_deletion(obj, work, None)
         finally:
             done += work.done
     await on_delete.report_protected([step.obj for step in first.steps], TRASH)
 
 
 async def _plan_deletion(obj: DynamoModel, terms: CallerConditions, *, again: bool) -> Cascade:
-    """The object first, so that an interrupted deletion says so, then its children."""
+    """Return the deletion: the object first, so that an interrupted one is recognised, then its children."""
     interrupted = is_in_trash(obj)
     batch = DeletionBatch.of(obj) if interrupted else DeletionBatch.of_new_deletion(obj)
     if is_alone(type(obj)) and not interrupted:
-        return _TrashCascade([TrashStep(obj, batch.changes(obj, follows=False), terms)], (), root=obj)
+        return Cascade([TrashStep(obj, batch.changes(obj, follows=False), terms)])
 
     def queries(children: Children) -> list[ReferrerQuery]:
         completes = interrupted and cascading_to_trash(children.model)
         return [*cascade.live_queries(children), *(batch.queries(children) if completes else ())]
 
-    # What is counted is read before it is looked for.
+    # The counts are read before the objects, so that they include all objects that the search returns.
     held = (await decode.reloaded(obj))._stored if checked(type(obj)) and not interrupted else None
     steps = [] if interrupted else [TrashStep(obj, batch.changes(obj, follows=False), terms, held)]
     found = await replace(TRASH, queries=queries).below([obj], again=again)
@@ -357,26 +348,19 @@ async def _plan_deletion(obj: DynamoModel, terms: CallerConditions, *, again: bo
     if held is not None:
         on_delete.check_counts([(obj, held)], children, TRASH)
     steps += [TrashStep(child, batch.changes(child, follows=True)) for child in children]
-    # What follows the object's own transaction, or completes it, must not follow its restoration.
-    return _TrashCascade(steps, [batch.guard(obj)] if len(steps) > (0 if interrupted else 1) else [], root=obj)
+    # Transactions after the object's own must not be sent if it was restored.
+    return Cascade(steps, [batch.guard(obj)] if len(steps) > (0 if interrupted else 1) else [])
 
 
-class _TrashCascade(Cascade):
-    """Moving an object and its children to the trash: the object knows their number then."""
-
-    def __init__(self, steps: Sequence[Step], guards: Sequence[Entry], *, root: DynamoModel) -> None:
-        super().__init__(steps, guards)
-        self.root = root
-
-    async def send(self, pending: Block | None) -> None:
-        """See ``Cascade``."""
-        await super().send(pending)
-        if len(self.steps) > 1:
-            trash_counts.add_known_count(self.root, [step.obj for step in self.steps])
+async def _send_deletion(obj: DynamoModel, work: Cascade, pending: Block | None) -> None:
+    """Send a deletion; the object in memory gets the number of its children in the trash."""
+    await work.send(pending)
+    if along := [step.obj for step in work.steps if step.obj is not obj]:
+        trash_counts.add_known_count(obj, along)
 
 
 async def _plan_restore(obj: DynamoModel, terms: CallerConditions, *, again: bool) -> Cascade:
-    """The children first, so that what is not restored yet still belongs to an object in the trash."""
+    """Return the restoration: the children first, so that the others still belong to an object in the trash."""
     if not is_in_trash(obj):
         return Cascade(())
     if single.has_expired(obj._stored):
@@ -390,13 +374,14 @@ async def _plan_restore(obj: DynamoModel, terms: CallerConditions, *, again: boo
 
 
 async def _restorable(obj: DynamoModel, *, again: bool) -> list[DynamoModel]:
-    """Find what went to the trash with an object; an index that shows too little is waited for.
+    """Return the objects that went to the trash with an object, as many as it has counted.
 
-    Raises ``StaleObject`` if it still shows too little after ``ATTEMPTS`` searches, ``PAUSE`` seconds apart.
+    If an index does not show all of them, they are read again. Raises ``StaleObject`` after ``ATTEMPTS`` reads,
+    ``PAUSE`` seconds apart.
     """
     for attempt in range(ATTEMPTS):
         batch = DeletionBatch.of(obj)
-        # What another writer deletes again may be below what is restored already.
+        # Objects that another process deletes again may be below objects that are restored already.
         operation = batch.completion if attempt else batch.restoration
         found = await operation.below([obj], again=again or attempt > 0)
         found = [child for child in found if is_in_trash(child)]
@@ -404,10 +389,10 @@ async def _restorable(obj: DynamoModel, *, again: bool) -> list[DynamoModel]:
             return found
         if attempt < ATTEMPTS - 1:
             await pause(PAUSE)
-            # What left the trash by itself has lowered the number.
+            # Objects that have left the trash by themselves were subtracted from the number.
             await _reload(obj)
             if not is_in_trash(obj):
-                return []  # its own write says so
+                return []  # its own write raises the error
     number = trash_counts.trash_count(obj._stored)
     raise StaleObject(
         f"Cannot restore {Subject(obj).name}: {number} objects went to the trash with it and are still there, and "
@@ -417,17 +402,18 @@ async def _restorable(obj: DynamoModel, *, again: bool) -> list[DynamoModel]:
 
 
 async def _restore_late_children(obj: DynamoModel, batch: DeletionBatch, done: list[DynamoModel]) -> None:
-    """Bring back what another deletion of the object put into the trash meanwhile, as far as a key shows it by now."""
+    """Restore what another deletion of the object moved to the trash in the meantime, as far as a key shows it."""
     for _ in range(ATTEMPTS):
         below = await batch.completion.below([obj], again=True)
         late = [child for child in reversed(below) if is_in_trash(child)]
         if not late:
             return
-        work = Cascade([*(TrashStep(child, restore_values(child)) for child in late)], _child_guards(obj))
+        guard = _live_guard(obj, key_of(obj._stored), Subject(obj).name)
+        work = Cascade([TrashStep(child, restore_values(child)) for child in late], [guard])
         try:
             await work.send(None)
         except StaleObject:
-            pass  # written meanwhile: looked at again
+            pass  # changed again: read again
         finally:
             done += work.done
     raise StaleObject(
@@ -436,25 +422,20 @@ async def _restore_late_children(obj: DynamoModel, batch: DeletionBatch, done: l
     )
 
 
-def _child_guards(obj: DynamoModel) -> list[Entry]:
-    """What holds the restoration of children to their parent's being live."""
-    name = Subject(obj).name
-    check = Check(key_of(obj._stored), Stored(names.DELETED_AT, "missing"))
-    return [cascade.guard_entry(name, check, partial(_parent_error, obj, name))]
-
-
 def _parent_guards(obj: Any) -> list[Entry]:
-    """What has to be out of the trash for the object to be live: the objects that it goes along with."""
+    """Return the checks that the objects whose deletion cascades to an object are not in the trash."""
     guards = []
     for parent, field in cascading_parents(type(obj)):
-        if not registry.has_soft_delete(parent):
-            continue
         pk = decode.values_of(type(obj), obj._stored)[field.attname]
-        if pk is not None:
-            name = secrecy.named(parent, pk)
-            check = Check(key_of_pk(parent, pk), Stored(names.DELETED_AT, "missing"))
-            guards.append(cascade.guard_entry(name, check, partial(_parent_error, obj, name)))
+        if pk is not None and registry.has_soft_delete(parent):
+            guards.append(_live_guard(obj, key_of_pk(parent, pk), secrecy.named(parent, pk)))
     return guards
+
+
+def _live_guard(obj: DynamoModel, key: ItemKey, name: str) -> Entry:
+    """Return the check that a parent is not in the trash, for the restoration of its children."""
+    check = Check(key, Stored(names.DELETED_AT, "missing"))
+    return cascade.guard_entry(name, check, partial(_parent_error, obj, name))
 
 
 def _parent_error(

@@ -209,7 +209,7 @@ def test_what_an_index_does_not_show_yet_is_counted(
     async def follow(seconds: float) -> None:
         table.send(Request("PutItem", {"Item": shown}))
 
-    monkeypatch.setattr(counters, "index_lag", lambda children: 60.0)
+    monkeypatch.setattr(counters.CountTarget, "index_lag", lambda target: 60.0)
     monkeypatch.setattr(recount, "pause", follow)
     app.finish()
     assert numbers("refs:Member.home_id") == ["2", None, None]
@@ -225,7 +225,7 @@ def test_what_is_written_while_it_is_counted_is_counted_too(app: History, monkey
         if left:
             people.objects.get(shop_id=left.pop()).delete()
 
-    monkeypatch.setattr(counters, "index_lag", lambda children: 60.0)
+    monkeypatch.setattr(counters.CountTarget, "index_lag", lambda target: 60.0)
     monkeypatch.setattr(recount, "pause", leave)
     app.finish()
     assert numbers("refs:Member.home_id") == ["1", None, None]
@@ -324,7 +324,7 @@ def test_a_rehearsal_after_others_counts_as_often(app: History, table: Table) ->
     app.migrate()
     app.finish()
     join(people, "m")
-    task = counts.count_items("Shop", lambda: recount.CountTarget(new, "member_count", new.members))
+    task = counts.count_items("Shop", lambda: counters.CountTarget(new, "member_count", new.members))
     with assert_requests(["Scan", *["Query"] * 3]):
         rehearse(task, table, imagined={("CLAIM#1", "CLAIM"): None})
 

@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from dynamo_single.contrib.doctor.findings import Finding, FindingKind, Others, Removal, Subject
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.items.encode import key_of_pk, keys_of_pk
+from dynamo_single.orm.effects.trash_counts import roots_of
+from dynamo_single.orm.items.encode import keys_of_pk
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema import registry
@@ -133,19 +134,9 @@ def _edge_references(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
                     yield target, field
 
 
-def _value_of(model: type[DynamoModel], pk: str) -> object:
-    attribute = getattr(model._meta.pk, "attribute", None)
-    return pk if attribute is None else attribute.from_text(pk)
-
-
 def _trash_root(subject: Subject) -> ItemKey | None:
     """Return the key of the object that an item was trashed with."""
     mark = subject.item.get(names.DELETED_WITH, {}).get("S")
     if subject.model is None or mark is None or names.DELETED_AT not in subject.item:
         return None
-    item_type, _, pk = mark.partition("#")
-    model = registry.model_of_type(subject.alias, item_type)
-    try:
-        return None if model is None else key_of_pk(model, _value_of(model, pk))
-    except InvalidValue:
-        return None  # written by another program
+    return next((key for _model, key in roots_of(subject.alias, mark)), None)

@@ -8,7 +8,6 @@ from django.utils.translation import gettext_noop as _
 
 from dynamo_single.contrib.doctor.findings import Finding, Recount, Subject
 from dynamo_single.orm.effects import counters as effects_counters
-from dynamo_single.orm.effects.recount import CountTarget
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import DynamoModel
@@ -29,19 +28,20 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
     if not counters:
         return
     obj = decode.instance(subject.model, {name: dict(value) for name, value in subject.item.items()})
-    for name, children, condition in counters:
-        if run(effects_counters.count_children(children, obj.pk, condition)) == _stored_number(obj, name):
+    for each in counters:
+        name = each.name
+        if run(each.count(obj.pk)) == _stored_number(obj, name):
             continue
-        before = run(effects_counters.children_snapshot(children, obj.pk, condition))
+        before = run(each.snapshot(obj.pk))
         held = _stored_number(decode.reload(obj), name)
-        run(pause(effects_counters.index_lag(children)))
+        run(pause(each.index_lag()))
         number = before.number
-        if number == held or run(effects_counters.children_snapshot(children, obj.pk, condition)) != before:
+        if number == held or run(each.snapshot(obj.pk)) != before:
             continue
         if _stored_number(decode.reload(obj), name) != held:
             continue
-        recount = Recount(CountTarget(subject.model, name, children, condition), obj.pk)
-        attribute = next((each for each in registry.counters_of(subject.model) if each.attr_name == name), None)
+        recount = Recount(each, obj.pk)
+        attribute = next((one for one in registry.counters_of(subject.model) if one.attr_name == name), None)
         if attribute is None:
             said = sentence(
                 _("%(name)s is %(held)s, and there are %(number)s that refer to it."),
