@@ -107,18 +107,13 @@ async def _read_together(queries: Sequence[ReferrerQuery], pks: Sequence[object]
     return found
 
 
-def every_query(children: Children) -> list[ReferrerQuery]:
-    """Return the query of the objects with a reference, live or in the trash."""
-    return [ReferrerQuery(children)]
-
-
 def live_queries(children: Children) -> list[ReferrerQuery]:
     """Return the query of the objects that are not in the trash."""
     return [ReferrerQuery(children, "live")]
 
 
 #: Deleting permanently: it includes live objects and those in the trash.
-DELETION = Operation(cascading, every_query)
+DELETION = Operation(cascading, lambda children: [ReferrerQuery(children)])
 #: Moving to the trash: it includes live objects whose model has a trash.
 TRASH = Operation(cascading_to_trash, live_queries, lambda obj: names.DELETED_AT not in obj._stored)
 

@@ -15,7 +15,7 @@ from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import CallerConditions, Subject, Transition, WriteConditions
+from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions, Subject, Transition, WriteConditions
 from dynamo_single.orm.effects.compose import compose_removal
 from dynamo_single.orm.effects.write import Write, is_gone
 from dynamo_single.orm.items import decode, version
@@ -25,6 +25,7 @@ from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.requests.actions import Check, Item, ItemKey, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Entry
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.references import cascading, checked, taking_along
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import cascade, on_delete
@@ -88,7 +89,7 @@ async def _delete_cascade(
 ) -> None:
     announced: set[ItemKey] = set()
     for attempt in range(ATTEMPTS):
-        removal = _CascadeStep(obj, terms)
+        removal = DeleteStep(obj, terms, counting=True)
         if not await removal.read_counters():
             return
         below = await DELETION.below([obj], again=attempt > 0)
@@ -157,13 +158,22 @@ async def _send_pre_delete(objects: Sequence[DynamoModel], origin: object, annou
 class DeleteStep(Step):
     """The deletion of one object, with its claims; an object that was read in part is read completely first.
 
-    ``because`` as in ``compose_removal()``. If the object counts children that are deleted with it and it is not
-    deleted by itself, its deletion is conditional on the counters: no child was added since it was read.
+    ``because`` as in ``compose_removal()``. If the object is ``counting`` children that are deleted with it, its
+    deletion is conditional on the counters: no child was added since it was read.
     """
 
-    def __init__(self, obj: DynamoModel, terms: CallerConditions, because: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        obj: DynamoModel,
+        terms: CallerConditions = NO_CONDITIONS,
+        because: frozenset[str] = frozenset(),
+        *,
+        counting: bool = False,
+    ) -> None:
         super().__init__(obj, terms)
         self.because = because
+        if counting and not isinstance(obj._stored, PartialItem):
+            self.counters = _counter_names(type(obj))
 
     async def send(self, pending: Block | None) -> bool:
         """Delete the object by itself, or within a block; return whether there was one."""
@@ -190,14 +200,6 @@ class DeleteStep(Step):
         """Record that the object is no longer stored."""
         self.obj._stored = None
 
-
-class _CascadeStep(DeleteStep):
-    """The deletion of one object of several."""
-
-    def __init__(self, obj: DynamoModel, terms: CallerConditions, because: frozenset[str] = frozenset()) -> None:
-        super().__init__(obj, terms, because)
-        self.counters = () if isinstance(obj._stored, PartialItem) else _counter_names(type(obj))
-
     async def read_counters(self) -> bool:
         """Read the object's counters before its children: one GetItem if it has any; return whether it exists."""
         if self.counters:
@@ -213,15 +215,17 @@ class _CascadeStep(DeleteStep):
         return await self.read_counters() and any(self.read.get(name) != before.get(name) for name in self.counters)
 
 
-def _child_step(obj: DynamoModel) -> _CascadeStep:
+def _child_step(obj: DynamoModel) -> DeleteStep:
     """Return the deletion of a child, conditional on its reference: an index may have returned an earlier state."""
-    return _CascadeStep(obj, CallerConditions(), taking_along(type(obj)))
+    return DeleteStep(obj, because=taking_along(type(obj)), counting=True)
 
 
-def _counter_names(model: type[DynamoModel]) -> list[str]:
+@fact
+def _counter_names(binding: ModelBinding) -> tuple[str, ...]:
     """Return the physical names of counters of children that are deleted with an object, or checked."""
-    declared = (each for each in registry.counters_of(model) if getattr(model, each.children) in cascading(model))
-    return [*(each.attr_name for each in declared), *(name for name, _ in checked(model))]
+    model, along = binding.model, cascading(binding)
+    declared = (each for each in registry.counters_of(model) if getattr(model, each.children) in along)
+    return (*(each.attr_name for each in declared), *(name for name, _ in checked(binding)))
 
 
 def _guards(obj: DynamoModel, terms: CallerConditions) -> list[Entry]:
