@@ -107,13 +107,23 @@ async def _read_together(queries: Sequence[ReferrerQuery], pks: Sequence[object]
     return found
 
 
+def every_query(children: Children) -> list[ReferrerQuery]:
+    """Return the queries of the children of some parents, live and in the trash.
+
+    As one query they would read all of the trash for each of the parents.
+    """
+    if children.is_by_table or not registry.has_soft_delete(children.model):
+        return [ReferrerQuery(children)]
+    return [ReferrerQuery(children, "live"), ReferrerQuery(children, "deleted")]
+
+
 def live_queries(children: Children) -> list[ReferrerQuery]:
     """Return the query of the objects that are not in the trash."""
     return [ReferrerQuery(children, "live")]
 
 
 #: Deleting permanently: it includes live objects and those in the trash.
-DELETION = Operation(cascading, lambda children: [ReferrerQuery(children)])
+DELETION = Operation(cascading, every_query)
 #: Moving to the trash: it includes live objects whose model has a trash.
 TRASH = Operation(cascading_to_trash, live_queries, lambda obj: names.DELETED_AT not in obj._stored)
 

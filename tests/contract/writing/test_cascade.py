@@ -14,8 +14,10 @@ from dynamo_single import transactions
 from dynamo_single.exceptions import ParentInTrash, UniqueViolation
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.schema.keys.values import item_size
+from dynamo_single.orm.write.cascade import DELETION
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import SentRequest, Table
+from dynamo_single.table.flow import run
 from dynamo_single.testing import assert_requests, intercept
 from tests.catalog.clubs import Bee, Club, Guest, Hive, Player, Team, Trophy
 from tests.contract.clubs import SIZES, club, items
@@ -54,6 +56,17 @@ def test_only_what_goes_along_is_looked_for() -> None:
     made = club()
     with assert_requests(["Query", "Query", "Query", "TransactWriteItems", "Query", "Query", "Query"]):
         made.delete()
+
+
+def test_trash_is_read_once_for_many_parents(sent: list[SentRequest]) -> None:
+    """An index of live players has a partition for each team; the trash has all players in one."""
+    made = club()
+    Team.objects.bulk_create([Team(club=made, team_id=f"t{number}") for number in range(3)])
+    sent.clear()
+    run(DELETION.below([made]))
+    read = [str(request.params["ExpressionAttributeValues"]) for request in sent if request.operation == "Query"]
+    assert sum("TRASH#Player" in values for values in read) == 1
+    assert sum("TEAM#c~~" in values for values in read) == Team.objects.count()
 
 
 def test_items_of_many_children_are_measured_a_few_times_each(monkeypatch: pytest.MonkeyPatch) -> None:
