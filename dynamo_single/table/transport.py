@@ -1,20 +1,31 @@
 """Send one request over the request path in the settings, and turn its failures into the app's errors.
 
-Each process creates one client per endpoint on first use. While a library replaces AWS inside botocore, as moto's
+Each process creates one client per endpoint on first use. The direct request path, ``DirectClient``, signs requests
+with Signature Version 4, sends them over ``http/connections``, and retries temporary failures by the rules of
+``http/retries``. botocore sends all other operations, and requests to endpoints that the direct path does not support.
+
+While a library replaces AWS inside botocore, as moto's
 ``mock_aws`` does, botocore sends the requests: moto responds in botocore's event ``before-send``. Its handler is always
 registered, and its attribute ``enabled`` is ``True`` while a test uses it. The module does not import moto.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
+from http import HTTPStatus
+from itertools import starmap
 from time import monotonic
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
+import msgspec
 from botocore import exceptions as botocore_errors
 from botocore.exceptions import (
     BotoCoreError,
@@ -32,24 +43,42 @@ from botocore.exceptions import (
 from botocore.exceptions import ConnectionError as NotConnectedError
 from botocore.handlers import BUILTIN_HANDLERS
 from botocore.parsers import ResponseParserError
+from botocore.utils import normalize_url_path
 from msgspec import Struct
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import DynamoSingleError, OutcomeUnknown, RequestFailed
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table import answers, errors, flow
-from dynamo_single.table.answers import ResponseDecoder
+from dynamo_single.table.answers import DAMAGED, OPERATIONS, InvalidResponse, ResponseDecoder
 from dynamo_single.table.deadlines import BUDGET, USUAL, BudgetSpent, Deadline, deadline_of, total_reason
+from dynamo_single.table.http import retries
+from dynamo_single.table.http.retries import Doubt, Failure, RetryQuota, pause_after
 from dynamo_single.table.request import Parameters
 
 if TYPE_CHECKING:
-    from dynamo_single.table.http import botocore_client, credentials
-    from dynamo_single.table.http.client import DirectClient
-    from dynamo_single.table.http.connections import HTTPResponse
+    from dynamo_single.table.http import botocore_client, connections, credentials, loop_connections
+    from dynamo_single.table.http.connections import Endpoint, HTTPResponse
+    from dynamo_single.table.http.credentials import Credentials, CredentialSource
 else:
     botocore_client = LazyModule("dynamo_single.table.http.botocore_client")
+    connections = LazyModule("dynamo_single.table.http.connections")
     credentials = LazyModule("dynamo_single.table.http.credentials")
+    loop_connections = LazyModule("dynamo_single.table.http.loop_connections")
 
+
+_TARGETS = {name: f"DynamoDB_20120810.{name}" for name in OPERATIONS}
+#: The error codes for a rejected signature; it may be rejected because the clocks differ.
+_SKEWED = frozenset({"InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed"})
+#: AWS accepts signatures up to five minutes off; below this difference in seconds, the clock is not the reason.
+_SKEW = 240.0
+#: The errors of an attempt without a response, which botocore retries too.
+_UNANSWERED = (NotConnectedError, HTTPClientError)
+
+_ALGORITHM = "AWS4-HMAC-SHA256"
+
+#: msgspec writes bytes as base64, as DynamoDB requires.
+_encode = msgspec.json.Encoder().encode
 
 _EVENT = "before-send"
 _AWS = ".amazonaws.com"
@@ -111,14 +140,14 @@ async def send(
             deadline = Deadline(begun + settings.total_timeout, total_reason(settings.total_timeout))
         else:
             deadline = deadline_of(settings, spent)
-        sender = client.direct if client.direct is not None and operation in answers.OPERATIONS else client
+        sender = client.direct if client.direct is not None and operation in OPERATIONS else client
         received = await sender.send(operation, params, deadline)
         # A library that replaces AWS in tests does not return the capacity of every operation.
         capacity = settings.consumed_capacity and not client.is_stand_in
         return answers.read(
             operation, params, received.status, received.headers, received.body, capacity=capacity, decoder=decoder
         )
-    except (BudgetSpent, answers.InvalidResponse) as error:
+    except (BudgetSpent, InvalidResponse) as error:
         raise _app_error(settings, operation, error) from error
     except NoCredentialsError:
         # botocore caches for the life of a client that there are none, but a role may provide them later.
@@ -129,71 +158,226 @@ async def send(
             spent.charge(monotonic() - begun - USUAL)
 
 
-def _app_error(
-    settings: TableSettings, operation: str, error: BudgetSpent | answers.InvalidResponse
-) -> DynamoSingleError:
+def _app_error(settings: TableSettings, operation: str, error: BudgetSpent | InvalidResponse) -> DynamoSingleError:
     """Return the app's error for an exception that is neither botocore's nor DynamoDB's."""
     if isinstance(error, BudgetSpent):
         return errors.budget_spent(settings, operation, str(error))
     return errors.invalid_response(settings, operation, str(error))
 
 
-def code_of(error: BaseException) -> str:
-    """Return DynamoDB's code for a failure, or the name of the exception's class if there is no code."""
-    if isinstance(error, ClientError):
-        return str(error.response.get("Error", {}).get("Code", ""))
-    return type(error).__name__
+class _Day(Struct, frozen=True):
+    """The part of a signature that is the same for all requests of one day with one secret key."""
+
+    date: str
+    secret_key: str
+    scope: str
+    key: bytes
 
 
-def translate(error: BaseException, read: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
-    """Replace an error response of DynamoDB by the result of ``read``; other errors have no response."""
-    if isinstance(error, ClientError):
-        response: Any = error.response
-        response.update(read(response))
+class Signer:
+    """Sign POST requests to one host, region, and target with Signature Version 4; threads can share a signer.
+
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. The signer keeps the key
+    of a day, because it takes four of the five HMACs.
+    """
+
+    def __init__(self, host: str, region: str, service: str = "dynamodb", *, target: str = "/") -> None:
+        self._host = host
+        self._resource = _canonical(target)
+        self._region = region
+        self._service = service
+        self._day = _Day("none yet", "", "", b"")
+        #: The last second in which a request was signed, and its timestamp.
+        self._second = (0, "")
+
+    def signed(self, body: bytes, headers: dict[str, str], credentials: Credentials, seconds: float) -> dict[str, str]:
+        """Return the headers of a POST request with ``body``: the given ones, and its signature.
+
+        ``headers`` contains names in lower case and values without outer spaces; all of them are signed. ``seconds`` is
+        the time since 1970.
+        """
+        second, stamp = self._second
+        if second != int(seconds):
+            second = int(seconds)
+            stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(second))
+            self._second = second, stamp
+        day = self._day
+        if day.secret_key != credentials.secret_key or not stamp.startswith(day.date):
+            # One assignment: another thread sees the old day or the new one.
+            day = self._day = self._day_of(stamp[:8], credentials.secret_key)
+        signed = {**headers, "host": self._host, "x-amz-date": stamp}
+        if credentials.token:
+            signed["x-amz-security-token"] = " ".join(credentials.token.split())
+        names = ";".join(sorted(signed))
+        lines = "".join(starmap("{}:{}\n".format, sorted(signed.items())))
+        request = f"POST\n{self._resource}\n{lines}\n{names}\n{hashlib.sha256(body).hexdigest()}"
+        digest = hashlib.sha256(request.encode()).hexdigest()
+        text = f"{_ALGORITHM}\n{stamp}\n{day.scope}\n{digest}"
+        signature = hmac.digest(day.key, text.encode(), "sha256").hex()
+        scope = f"{credentials.access_key}/{day.scope}"
+        signed["authorization"] = f"{_ALGORITHM} Credential={scope}, SignedHeaders={names}, Signature={signature}"
+        return signed
+
+    def _day_of(self, date: str, secret_key: str) -> _Day:
+        key = f"AWS4{secret_key}".encode()
+        for part in (date, self._region, self._service, "aws4_request"):
+            key = hmac.digest(key, part.encode(), "sha256")
+        return _Day(date, secret_key, f"{date}/{self._region}/{self._service}/aws4_request", key)
 
 
-def refusal(operation: str, code: str, message: str = "Injected by a test.", **answer: object) -> Exception:
-    """Return the exception that an interceptor raises to simulate an error code of DynamoDB."""
-    response: Any = {"Error": {"Code": code, "Message": message}, **answer}
-    return ClientError(response, operation)
+def _canonical(target: str) -> str:
+    """Return the path and the query of a target as they are signed, each on a line."""
+    if target == "/":
+        return "/\n"
+    path, _, query = target.partition("?")
+    # As botocore signs it: the path is quoted again, and the query is sorted.
+    pairs = sorted(tuple(pair.partition("=")[::2]) for pair in query.split("&")) if query else []
+    return f"{quote(normalize_url_path(path), safe='/~')}\n{'&'.join(map('='.join, pairs))}"
 
 
-def unreachable(settings: TableSettings) -> Exception:
-    """Return the exception that an interceptor raises to simulate an endpoint that does not accept connections."""
-    return EndpointConnectionError(endpoint_url=settings.place)
+class DirectClient:
+    """Send operations to one endpoint, with credentials that are kept until botocore renews them."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        region: str,
+        credentials: CredentialSource,
+        *,
+        max_attempts: int,
+        pool_size: int,
+        user_agent: str,
+    ) -> None:
+        self._pool = connections.Pool(endpoint, pool_size)
+        self._loop_pools = loop_connections.LoopPools(endpoint, pool_size)
+        self._signer = Signer(endpoint.authority, region, target=endpoint.target)
+        self._first_line = f"POST {endpoint.target} HTTP/1.1\r\n"
+        self._credentials = credentials
+        #: The object of ``renewed()`` for which the credentials were read, and the credentials.
+        self._held: tuple[object, Credentials | None] = (None, None)
+        self._unchanging: Credentials | None = None
+        self.max_attempts = max_attempts
+        self.quota = RetryQuota()
+        self._headers = {"content-type": "application/x-amz-json-1.0"}
+        self._unsigned = f"user-agent: {user_agent}\r\naccept-encoding: identity\r\n"
+        #: The seconds by which the server's clock is ahead, known after it rejected a signature.
+        self._ahead = 0.0
+
+    async def send(self, operation: str, params: Parameters, deadline: Deadline) -> HTTPResponse:
+        """Send a request in at most ``max_attempts`` attempts, and return the response as it was received.
+
+        The deadline ends the current attempt and prevents further ones. Raise ``ClientError`` if DynamoDB rejects the
+        request, botocore's connection errors if there is no response, and ``InvalidResponse`` if the last one is
+        damaged.
+        """
+        body = _encode(params)
+        pool = self._pool if flow.mode.depth else self._loop_pools.current()
+        attempts: _Attempts | None = None
+        outcome: HTTPResponse | Exception
+        try:
+            while True:
+                request = self.request(operation, body, self._unchanging or await self._current())
+                try:
+                    outcome = await pool.exchange(request, deadline)
+                except _UNANSWERED as error:
+                    outcome = error
+                else:
+                    if outcome.status < HTTPStatus.MULTIPLE_CHOICES and outcome.is_whole:
+                        if self.quota.left != RetryQuota.CAPACITY:
+                            self.quota.earn(attempts.spent if attempts else 0)
+                        return outcome
+                attempts = attempts or _Attempts(self, operation, deadline)
+                pause = attempts.pause_after(outcome)
+                if pause is None:
+                    raise attempts.error_of(outcome)
+                await flow.pause(pause)
+        except Exception as error:
+            if attempts is not None and not isinstance(error, InvalidResponse):
+                attempts.doubt.settle(error)
+            raise
+
+    async def _current(self) -> Credentials | None:
+        """Return the credentials to sign with; an event loop does not wait while botocore renews them."""
+        source = self._credentials
+        if source.renewed is None:
+            self._unchanging = source.current()
+            return self._unchanging
+        return await flow.in_thread(self._renewed) if source.may_wait() else self._renewed()
+
+    def _renewed(self) -> Credentials | None:
+        source, held = self._credentials, self._held
+        state = source.renewed() if source.renewed is not None else None
+        if held[1] is None or held[0] is not state:
+            held = self._held = state, source.current()
+        return held[1]
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        self._pool.close()
+        self._loop_pools.close()
+
+    def request(self, operation: str, body: bytes, credentials: Credentials | None) -> bytes:
+        """Return the bytes of a signed request."""
+        if credentials is None:
+            raise NoCredentialsError
+        # The server compares the time with its own clock, which tests do not move.
+        now = time.time() + self._ahead
+        headers = self._signer.signed(body, {**self._headers, "x-amz-target": _TARGETS[operation]}, credentials, now)
+        lines = "".join(starmap("{}: {}\r\n".format, headers.items()))
+        head = f"{self._first_line}{lines}{self._unsigned}content-length: {len(body)}\r\n\r\n"
+        return head.encode("latin-1") + body
+
+    def sets_the_clock(self, failure: Failure, response: HTTPResponse) -> bool:
+        """Return whether the signature was rejected because the clocks differ, and adopt the server's clock."""
+        if failure.code not in _SKEWED:
+            return False
+        try:
+            ahead = parsedate_to_datetime(response.headers["date"]).timestamp() - time.time()
+        except (KeyError, TypeError, ValueError):
+            return False
+        if abs(ahead - self._ahead) < _SKEW:
+            return False
+        self._ahead = ahead
+        return True
 
 
-def unanswered(settings: TableSettings) -> Exception:
-    """Return the exception that an interceptor raises to simulate a request that was sent and got no response."""
-    return ReadTimeoutError(endpoint_url=settings.place)
+class _Attempts:
+    """The failed attempts of one request."""
 
+    __slots__ = ("_deadline", "_number", "_operation", "_sender", "doubt", "spent")
 
-def error_for(settings: TableSettings, operation: str, params: Parameters, error: Exception) -> DynamoSingleError:
-    """Return the app's error for a failed request; if its outcome is unknown, the error names the last failure too."""
-    found, later = _error_for(settings, operation, params, error), error.__cause__
-    if isinstance(found, OutcomeUnknown) and isinstance(later, FAILURES) and str(later) != str(error):
-        return OutcomeUnknown(f"{found} The last attempt failed too: {later}", code=found.code)
-    return found
+    def __init__(self, client: DirectClient, operation: str, deadline: Deadline) -> None:
+        self._sender, self._operation, self._deadline = client, operation, deadline
+        self._number = 0
+        #: The units of the retry quota that the current attempt costs.
+        self.spent = 0
+        self.doubt = Doubt(operation)
 
+    def pause_after(self, outcome: HTTPResponse | Exception) -> float | None:
+        """Return the seconds to wait after a failed attempt; ``None`` if it was the last one."""
+        self._number += 1
+        client, is_last = self._sender, self._number >= self._sender.max_attempts
+        if isinstance(outcome, Exception):
+            failure = Failure()
+            self.doubt.unanswered(outcome)
+        else:
+            failure = retries.failure_of(outcome) if outcome.is_whole else Failure()
+            if client.sets_the_clock(failure, outcome) and not is_last:
+                return 0.0
+            self.doubt.refused(outcome)
+        if not failure.passing or is_last or not (spent := client.quota.spend(failure)):
+            return None
+        self.spent = spent
+        pause = pause_after(failure, self._number)
+        return pause if pause < self._deadline.left else None
 
-def _error_for(settings: TableSettings, operation: str, params: Parameters, error: Exception) -> DynamoSingleError:
-    if isinstance(error, ClientError):
-        told: Mapping[str, Any] = error.response.get("Error", {})
-        answer: Any = error.response
-        code, message = str(told.get("Code", "")), str(told.get("Message", ""))
-        return errors.Refusal(settings, operation, params, code, message, answer).error()
-    if isinstance(error, ResponseParserError):
-        return errors.invalid_response(settings, operation, "it cannot be read")
-    if isinstance(error, credentials.UnsendableCredentials):
-        return errors.unsendable_credentials(settings, operation, str(error))
-    if isinstance(error, _CREDENTIALS):
-        return errors.missing_credentials(settings, operation, str(error))
-    # All errors of an established connection except ReadTimeoutError derive from HTTPClientError.
-    if isinstance(error, (HTTPClientError, NotConnectedError)):
-        if isinstance(error, ReadTimeoutError) or not isinstance(error, NotConnectedError):
-            return errors.no_response(settings, operation, str(error))
-        return errors.unreachable(settings, operation, str(error))
-    return RequestFailed(f"{operation} on {settings.table_name!r} could not be sent: {error}")
+    def error_of(self, outcome: HTTPResponse | Exception) -> Exception:
+        """Return the error of the last attempt."""
+        if isinstance(outcome, Exception):
+            return outcome
+        if outcome.status < HTTPStatus.MULTIPLE_CHOICES:
+            return InvalidResponse(DAMAGED)
+        return retries.error_of(self._operation, outcome, retries=self._number - 1)
 
 
 class _Client:
@@ -212,15 +396,25 @@ class _Client:
 
     async def send(self, operation: str, params: Parameters, deadline: Deadline) -> HTTPResponse:
         # Creating a client reads files, and may request credentials.
-        if self._is_direct and operation in answers.OPERATIONS and (client := await flow.in_thread(self._make_direct)):
+        if self._is_direct and operation in OPERATIONS and (client := await flow.in_thread(self._make_direct)):
             return await client.send(operation, params, deadline)
         return await flow.in_thread(lambda: self._make_botocore().send(operation, params, deadline))
 
     def _make_direct(self) -> DirectClient | None:
         with self._lock:
             if self.direct is None and self._is_direct:
-                self.direct = credentials.direct_client(self._settings, self._session)
-                self._is_direct = self.direct is not None
+                endpoint = credentials.endpoint_of(self._settings, self._session)
+                self._is_direct = endpoint is not None
+                if endpoint is not None:
+                    settings = self._settings
+                    self.direct = DirectClient(
+                        endpoint,
+                        settings.region,
+                        credentials.credentials_of(settings, self._session),
+                        max_attempts=settings.max_attempts,
+                        pool_size=settings.max_pool_connections,
+                        user_agent=credentials.user_agent_of(self._session),
+                    )
             return self.direct
 
     def _make_botocore(self) -> botocore_client.BotocoreClient:
@@ -279,3 +473,61 @@ def _client_settings(settings: TableSettings) -> TableSettings:
 _clients = _Clients()
 # Two processes that share a socket would read each other's responses.
 os.register_at_fork(after_in_child=_clients.reset)
+
+
+def code_of(error: BaseException) -> str:
+    """Return DynamoDB's code for a failure, or the name of the exception's class if there is no code."""
+    if isinstance(error, ClientError):
+        return str(error.response.get("Error", {}).get("Code", ""))
+    return type(error).__name__
+
+
+def translate(error: BaseException, read: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
+    """Replace an error response of DynamoDB by the result of ``read``; other errors have no response."""
+    if isinstance(error, ClientError):
+        response: Any = error.response
+        response.update(read(response))
+
+
+def refusal(operation: str, code: str, message: str = "Injected by a test.", **answer: object) -> Exception:
+    """Return the exception that an interceptor raises to simulate an error code of DynamoDB."""
+    response: Any = {"Error": {"Code": code, "Message": message}, **answer}
+    return ClientError(response, operation)
+
+
+def unreachable(settings: TableSettings) -> Exception:
+    """Return the exception that an interceptor raises to simulate an endpoint that does not accept connections."""
+    return EndpointConnectionError(endpoint_url=settings.place)
+
+
+def unanswered(settings: TableSettings) -> Exception:
+    """Return the exception that an interceptor raises to simulate a request that was sent and got no response."""
+    return ReadTimeoutError(endpoint_url=settings.place)
+
+
+def error_for(settings: TableSettings, operation: str, params: Parameters, error: Exception) -> DynamoSingleError:
+    """Return the app's error for a failed request; if its outcome is unknown, the error names the last failure too."""
+    found, later = _error_for(settings, operation, params, error), error.__cause__
+    if isinstance(found, OutcomeUnknown) and isinstance(later, FAILURES) and str(later) != str(error):
+        return OutcomeUnknown(f"{found} The last attempt failed too: {later}", code=found.code)
+    return found
+
+
+def _error_for(settings: TableSettings, operation: str, params: Parameters, error: Exception) -> DynamoSingleError:
+    if isinstance(error, ClientError):
+        told: Mapping[str, Any] = error.response.get("Error", {})
+        answer: Any = error.response
+        code, message = str(told.get("Code", "")), str(told.get("Message", ""))
+        return errors.Refusal(settings, operation, params, code, message, answer).error()
+    if isinstance(error, ResponseParserError):
+        return errors.invalid_response(settings, operation, "it cannot be read")
+    if isinstance(error, credentials.UnsendableCredentials):
+        return errors.unsendable_credentials(settings, operation, str(error))
+    if isinstance(error, _CREDENTIALS):
+        return errors.missing_credentials(settings, operation, str(error))
+    # All errors of an established connection except ReadTimeoutError derive from HTTPClientError.
+    if isinstance(error, (HTTPClientError, NotConnectedError)):
+        if isinstance(error, ReadTimeoutError) or not isinstance(error, NotConnectedError):
+            return errors.no_response(settings, operation, str(error))
+        return errors.unreachable(settings, operation, str(error))
+    return RequestFailed(f"{operation} on {settings.table_name!r} could not be sent: {error}")

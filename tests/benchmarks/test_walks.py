@@ -16,14 +16,14 @@ from tests import children
 #: The most modules and calls of the first five operations, which may become fewer. To be reached: 34 and 250, 17 and
 #: 105, 20 and 125, 20 and 115 of the last four.
 BOUNDS = {
-    "get(pk=), Memo": (12, 41),
-    "filter(title=) to an object, Memo": (45, 307),
-    "save() of one attribute, Memo": (14, 52),
-    "soft delete, Memo": (19, 102),
-    "create(), Memo": (18, 54),
+    "get(pk=), Memo": (11, 41),
+    "filter(title=) to an object, Memo": (43, 289),
+    "save() of one attribute, Memo": (13, 52),
+    "soft delete, Memo": (18, 99),
+    "create(), Memo": (17, 54),
 }
 #: The modules of the table that a request enters if DynamoDB answers it at once.
-PATH = {"flow", "table", "transport", "answers", "http.client", "http.connections"}
+PATH = {"flow", "table", "transport", "answers", "http.connections"}
 #: Where features are that the model does not have.
 NEVER_ENTERED = re.compile(r"rollout|shards|copies|copy_|counter|claim|unique|upgrades")
 README = Path(__file__).resolve().parents[2] / "benchmarks" / "README.md"

@@ -57,9 +57,9 @@ MAY_ASK = {
     ("dynamo_single/table/transport.py", "time.monotonic"),
     ("dynamo_single/table/http/connections.py", "time.monotonic"),
     # A signature is compared with the server's clock, which nobody moves.
-    ("dynamo_single/table/http/client.py", "time.time"),
+    ("dynamo_single/table/transport.py", "time.time"),
     # This writes a given moment out.
-    ("dynamo_single/table/http/client.py", "time.gmtime"),
+    ("dynamo_single/table/transport.py", "time.gmtime"),
     # How long one request of a browser carries a job on.
     ("dynamo_single/admin/batch_actions/run.py", "time.monotonic"),
     # How long a creation may wait in a block, for the shards that were known then.

@@ -13,7 +13,7 @@ import re
 import ssl
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import ParseResult, quote, unquote, urlparse, urlunparse
 
 from botocore.exceptions import NoCredentialsError
@@ -26,7 +26,6 @@ from botocore.utils import get_environ_proxies, is_valid_uri
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.table.http.client import Credentials, CredentialSource, DirectClient
 from dynamo_single.table.http.connections import Endpoint
 
 if TYPE_CHECKING:
@@ -179,6 +178,28 @@ def bundle_of(session: Session) -> str | None:
     return str(bundle)
 
 
+class Credentials(NamedTuple):
+    """An access key; temporary credentials have a ``token``."""
+
+    access_key: str
+    secret_key: str
+    token: str | None = None
+
+
+class CredentialSource(Protocol):
+    """The source of the current credentials."""
+
+    #: Let botocore renew credentials that are due, and return an object that changes with them. ``None`` if the
+    #: credentials never change.
+    renewed: Callable[[], object] | None
+
+    def current(self) -> Credentials | None:
+        """Return the credentials, or ``None`` if there are none."""
+
+    def may_wait(self) -> bool:
+        """Return whether ``current()`` may send a request or start a process first."""
+
+
 class UnsendableCredentials(NoCredentialsError):
     """Credentials contain a character that a header cannot contain; the error names them and their source."""
 
@@ -239,20 +260,9 @@ def credentials_of(settings: TableSettings, session: Session) -> CredentialSourc
     return _Found(session.get_credentials())
 
 
-def direct_client(settings: TableSettings, session: Session) -> DirectClient | None:
-    """Return a client for the endpoint, or ``None`` if only botocore supports it."""
-    endpoint = endpoint_of(settings, session)
-    if endpoint is None:
-        return None
-    return DirectClient(
-        endpoint,
-        settings.region,
-        credentials_of(settings, session),
-        max_attempts=settings.max_attempts,
-        pool_size=settings.max_pool_connections,
-        # The environment may add characters that a header cannot contain.
-        user_agent=_UNSENDABLE.sub("-", session.user_agent()),
-    )
+def user_agent_of(session: Session) -> str:
+    """Return botocore's user agent, without characters of the environment that a header cannot contain."""
+    return _UNSENDABLE.sub("-", session.user_agent())
 
 
 def new_session() -> Session:

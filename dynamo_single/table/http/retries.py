@@ -16,15 +16,17 @@ import re
 import threading
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from botocore.exceptions import ClientError, HTTPClientError
 from msgspec import Struct
 
 from dynamo_single.table.answers import ITEM
-from dynamo_single.table.http.connections import HTTPResponse
 from dynamo_single.table.request import only_reads
+
+if TYPE_CHECKING:
+    from dynamo_single.table.http.connections import HTTPResponse
 
 #: The error codes for throttling.
 THROTTLING = frozenset(

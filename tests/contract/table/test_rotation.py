@@ -13,10 +13,10 @@ from botocore.credentials import Credentials, RefreshableCredentials
 
 from dynamo_single.table import flow
 from dynamo_single.table.deadlines import Deadline
-from dynamo_single.table.http.client import DirectClient
 from dynamo_single.table.http.connections import Endpoint
 from dynamo_single.table.http.credentials import _Found
 from dynamo_single.table.http.retries import Failure
+from dynamo_single.table.transport import DirectClient
 from tests.contract.table.scripted import Scripted, scripted
 
 KEY = {"TableName": "single-table", "Key": {"pk": {"S": "a"}, "sk": {"S": "b"}}}

@@ -13,7 +13,8 @@ from botocore.credentials import Credentials as BotocoreCredentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamo_single.table.http.client import Credentials, Signer
+from dynamo_single.table.http.credentials import Credentials
+from dynamo_single.table.transport import Signer
 
 WORDS = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJ0123456789/+=", min_size=1, max_size=40)
 MOMENTS = st.datetimes(datetime.datetime(2015, 1, 1), datetime.datetime(2099, 12, 31)).map(
