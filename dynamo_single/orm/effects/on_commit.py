@@ -44,7 +44,7 @@ class PendingCallback:
     def __init__(
         self, connection: Any, function: Callable[[], object], robust: bool, register: Callable[..., None]
     ) -> None:
-        self._connection, self._callback, self._robust, self._register = connection, function, robust, register
+        self._sql_connection, self._callback, self._robust, self._register = connection, function, robust, register
         self._committed = self._written = False
 
         def by_django() -> None:
@@ -62,9 +62,9 @@ class PendingCallback:
             await call_sync(self._hand_over)
 
     def _hand_over(self) -> None:
-        self._register(self._connection, self._callback, self._robust)
+        self._register(self._sql_connection, self._callback, self._robust)
 
     def drop(self) -> None:
         """Remove the callback, since the block has failed; ``captureOnCommitCallbacks()`` does not list it either."""
-        waiting = self._connection.run_on_commit
-        self._connection.run_on_commit = [each for each in waiting if each[1] is not self.by_django]
+        waiting = self._sql_connection.run_on_commit
+        self._sql_connection.run_on_commit = [each for each in waiting if each[1] is not self.by_django]
