@@ -238,7 +238,8 @@ def _defined(found: Iterable[ast.AST], *, declared: bool) -> Iterator[str]:
             targets = (
                 node.targets if isinstance(node, ast.Assign) else [node.target] * (declared or node.value is not None)
             )
-            yield from filter(is_private, map(_target, targets))
+            single = (each for target in targets for each in getattr(target, "elts", [target]))
+            yield from filter(is_private, map(_target, single))
         elif isinstance(node, ast.arg):
             name = node.arg
         if name and is_private(name):

@@ -67,7 +67,7 @@ REASONS = {
     r"\.(refused_form|hide_values|with_values|log_entries|(write|deletion)_entry|permanent_\w+|children_of)\(-> ": (
         "classes and lists that are made for one page of the admin"
     ),
-    r"^\.(without_secrets|list_arguments|mask_column)\(-> ": (
+    r"(^\.(without_secrets|list_arguments|mask_column)|\.log_deletion)\(-> ": (
         "classes and lists that are made for one page of the admin"
     ),
     r"^\.(atomic|identifier_label|unsaved_content_type|(deleted_)?objects|save_options|deleted_with|replaced)\(-> ": (

@@ -194,6 +194,7 @@ def test_every_option_of_an_admin_is_a_surface() -> None:
         *("change_form_template", "change_list_template", "delete_confirmation_template", "popup_response_template"),
         *("delete_selected_confirmation_template", "object_history_template", "actions", "action_form"),
         *("actions_on_top", "actions_on_bottom", "actions_selection_counter", "delete_popup_response_template"),
+        "delete_confirmation_max_display",
     }
     options = {
         name

@@ -103,7 +103,7 @@ def test_a_command_is_refused_in_one_line(line: str, refusal: str) -> None:
 def test_dumpdata_says_that_sql_models_hold_nothing() -> None:
     """An empty file is written, and whoever named the app learns why."""
     outcome = run("settings", *WITH_A_WORD)["dumpdata sites"]
-    assert (outcome.code, outcome.out) == (0, "[]")
+    assert (outcome.code, outcome.out.strip()) == (0, "[]")
     assert outcome.err == "Nothing is dumped of sites.Site: they are of SQL, and 'default' is no SQL database.\n"
 
 

@@ -39,11 +39,12 @@ def fill(table: Table, items: int) -> None:
     ],
 )
 def test_looking_for_a_match_ends_where_there_is_none(
-    table: Table, monkeypatch: pytest.MonkeyPatch, items: int, requests: int, most: int
+    table: Table, monkeypatch: pytest.MonkeyPatch, settings: Any, items: int, requests: int, most: int
 ) -> None:
     """Each way to look for one match gives none, and asks for no more items at once than a page can hold."""
     for module in (budget, compiler):
         monkeypatch.setattr(module, "MAX_PAGE_ITEMS", most)
+    settings.DYNAMO_SINGLE_COSTS = {"MAX_READS": 2 * items}
     fill(table, items)
     rare = Order.objects.filter(customer="big", status="rare")
 

@@ -379,6 +379,7 @@ def interrupted_at(number: int, send: Callable[[], Any]) -> bool:
             raise Interruption
         return trace
 
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 traces them only if it is set when tracing begins
     sys.settrace(trace)
     try:
         send()
