@@ -1,4 +1,4 @@
-"""One DynamoDB table: its requests, connections, errors, batches and definition. This package knows no models.
+"""One DynamoDB table: its requests, connections, errors, batches and definition. The package is independent of models.
 
 No other package talks to DynamoDB. This module exports the names that a project may use.
 """

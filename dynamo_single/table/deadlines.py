@@ -41,7 +41,7 @@ class Deadline(Struct, frozen=True):
         return min(left, seconds)
 
     def sooner(self, seconds: float) -> Deadline:
-        """Return a deadline in ``seconds``, or this one if it is earlier."""
+        """Return a deadline in ``seconds``, or the present one if it is earlier."""
         return Deadline(min(self.at, monotonic() + seconds), self.reason)
 
 
@@ -52,7 +52,7 @@ class BudgetSpent(Exception):
 class Budget:
     """The seconds that the requests of a block may take together beyond ``USUAL`` each; threads may share it.
 
-    When they are used up, the current request is interrupted, and no further request is sent.
+    When they are used up, the current request is interrupted, and further ones raise ``BudgetSpent``.
     """
 
     def __init__(self, seconds: float, setting: str) -> None:

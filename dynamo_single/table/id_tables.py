@@ -80,8 +80,8 @@ def pair_of_id(identifier: str) -> tuple[str, str]:
     partition = beginning.replace("~1", _BETWEEN).replace("~0", "~")
     if id_of_pair(partition, sort) != identifier:
         raise UnexpectedItem(
-            f"The item {_shown(partition, sort)!r} has an id that begins with {_MARK!r} and has {_BETWEEN!r} in it, as "
-            "those of items that are no records, and is none of them. Something else wrote it: give it another id."
+            f"The item {_shown(partition, sort)!r} has an id that begins with {_MARK!r} and contains {_BETWEEN!r}, "
+            "but the app cannot have written it. Give it another id."
         )
     return partition, sort
 
@@ -259,8 +259,8 @@ def _scan_of_migrations(params: Parameters) -> Parameters:
     is_plain = not params.keys() & {"FilterExpression", "ScanIndexForward"}
     if found is None or values[found[2]] != {"S": MIGRATIONS} or not is_plain:
         raise NotSupported(
-            "A table whose KEY is 'id' has no partitions to query: each item is one by itself. Ask by the id, or by a "
-            "key on an index."
+            "A table whose KEY is 'id' has no partitions to query, because each item is its own partition. Query by "
+            "the id, or by a key on an index."
         )
     beginning = f"{_beginning(MIGRATIONS)}{_BETWEEN}{values[found[4]]['S']}"
     return {

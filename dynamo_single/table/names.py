@@ -33,7 +33,7 @@ COUNTING = "counting"
 #: The prefix of the counters of references to an item, one for each checked reference.
 REFERRED_PREFIX = "refs:"
 
-#: The attributes of a unique claim besides its key: the key of the item that has the value.
+#: The attributes of a unique claim that contain the key of the item with the value.
 CLAIM_ITEM_TYPE = "UniqueClaim"
 CLAIM_OWNER_PARTITION = "ownerPk"
 CLAIM_OWNER_SORT = "ownerSk"

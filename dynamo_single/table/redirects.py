@@ -53,7 +53,7 @@ class Place(Struct, frozen=True):
         return cls(settings.endpoint_url, settings.region, settings.table_name, settings.key)
 
     def settings(self, like: TableSettings) -> TableSettings:
-        """Return the settings of the table at this place, otherwise those of ``like``, charged by the request."""
+        """Return the settings ``like``, for the table at this place, with on-demand billing."""
         return replace(
             like,
             endpoint_url=self.endpoint_url,
@@ -81,9 +81,9 @@ state: Final = _State()
 
 
 def inherit() -> None:
-    """Take over the test tables and engines of the process that started this one, and its guard.
+    """Use the test tables, the engines and the guard of the parent process.
 
-    Only tables and engines on this machine are accepted; ``ConfigurationError`` for others.
+    Raise ``ConfigurationError`` if a table or an engine is not on this machine.
     """
     state.stand_ins, state.engines, state.guard = {}, Counter(), None
     text = os.environ.get(VARIABLE)
@@ -108,8 +108,10 @@ def _read(text: str) -> None:
 
 
 def default_guard() -> Guard | None:
-    """Return the guard of a process whose tests this app does not run itself: of pytest without the plugin, and of a
-    process that tests have started. ``None`` outside of test runs, and if the variable says ``UNGUARDED``."""
+    """Return the guard of pytest without the plugin, and of a process that tests have started.
+
+    Return ``None`` outside of test runs, and if the variable is ``UNGUARDED``.
+    """
     if os.environ.get(VARIABLE) == UNGUARDED:
         return None
     return refuse_others if state.is_child or any(name in os.environ for name in _OF_PYTEST) else None
@@ -135,13 +137,13 @@ def refuse_others(settings: TableSettings, operation: str, params: Parameters) -
 
 
 def stand_in_for(settings: TableSettings) -> TableSettings:
-    """Return the settings of the test table that stands in for a table, or the same settings if none does."""
+    """Return the settings of the test table that replaces a table, or the same settings if there is none."""
     found = state.stand_ins.get(Place.of(settings)) if state.stand_ins else None
     return settings if found is None else found.settings(settings)
 
 
 def is_stand_in(settings: TableSettings) -> bool:
-    """Return whether the settings are those of a test table in use."""
+    """Return whether the settings belong to a test table in use."""
     return Place.of(settings) in state.stand_ins.values()
 
 
@@ -151,7 +153,7 @@ def is_test_engine(settings: TableSettings) -> bool:
 
 
 def set_test_tables(stand_ins: Mapping[TableSettings, TableSettings]) -> None:
-    """From now on the second table of each pair stands in for the first, here and in processes started from here."""
+    """Replace the first table of each pair by the second one, here and in child processes."""
     state.stand_ins = {Place.of(declared): Place.of(found) for declared, found in stand_ins.items()}
     publish()
 

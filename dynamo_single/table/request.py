@@ -1,7 +1,7 @@
 """A request as a value, the types of items and parameters, and the limits of DynamoDB.
 
 DynamoDB's type next to a value determines its Python type (``{"S": "text"}``, ``{"L": [...]}``), and the operation
-determines parameters and responses. Type checkers can do neither, so ``Any`` stands in one place, here:
+determines parameters and responses. Type checkers can do neither, so the types with ``Any`` are defined here only:
 https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValue.html
 
 Each limit names the AWS page that documents it.

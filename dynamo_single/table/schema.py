@@ -192,7 +192,7 @@ def apply(
             waited_for = busy or (step.sentence if step else "")
             raise TableUnavailable(
                 f"The table {table.name!r} is not usable after {patience:.0f} s: {waited_for} "
-                f"DynamoDB goes on with it; run `{table.settings.command('dynamo_setup')}` again later."
+                f"DynamoDB continues; run `{table.settings.command('dynamo_setup')}` again later."
             )
         time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE)
@@ -203,7 +203,7 @@ def recreate(table: Table) -> Table:
     if not table.settings.is_local:
         raise NotSupported(
             f"The table {table.name!r} at {table.settings.place} is not deleted: only a table of a local engine, at a "
-            "loopback address, can be made again."
+            "loopback address, can be recreated."
         )
     with contextlib.suppress(TableNotFound):
         table.send(Request("DeleteTable"))
@@ -237,7 +237,7 @@ def _repair(table: Table, definition: TableDefinition, step: Difference, describ
     try:
         table.send(request)
     except RequestFailed as error:
-        # Another process was quicker: the next description shows what it did.
+        # Another process was faster. The next description contains its change.
         if error.code != "ResourceInUseException" and "already" not in str(error):
             raise
 

@@ -167,7 +167,7 @@ def test_patience_ends_with_a_clear_error(table: Table) -> None:
 
     with (
         intercept(always_updating),
-        pytest.raises(TableUnavailable, match=r"after 0 s: it is UPDATING\. DynamoDB goes"),
+        pytest.raises(TableUnavailable, match=r"after 0 s: it is UPDATING\. DynamoDB continues"),
     ):
         schema.apply(table, patience=0.1)
 

@@ -100,7 +100,7 @@ def test_an_id_of_anybody_is_read_as_the_key_that_writes_it_or_refused(identifie
 
 
 def test_an_id_that_looks_joined_and_is_not_is_refused() -> None:
-    with pytest.raises(UnexpectedItem, match="give it another id"):
+    with pytest.raises(UnexpectedItem, match="Give it another id"):
         pair_of_id(f"#{RECORD}|#PRODUCT")
 
 
