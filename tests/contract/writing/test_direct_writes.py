@@ -55,6 +55,7 @@ def written_models(draw: st.DrawFn) -> Any:
         "code": models.UnicodeAttribute(),
         "title": models.UnicodeAttribute(blank=True),
         "data": models.MapAttribute(null=True),
+        "younger": models.IntegerAttribute(default=3),
     }
     kinds |= {"title": "text", "data": "map"}
     written = [(draw(templates({**kinds, "code": "text"})), draw(templates(kinds))) for _ in range(2)]
@@ -72,12 +73,16 @@ def written_models(draw: st.DrawFn) -> Any:
     strategies = {name: KINDS[kind][1] for name, kind in kinds.items()}
     if "expires" in chosen:
         strategies["expires"] = st.none() | MOMENTS | st.just(NOON + datetime.timedelta(days=1))
+    if "first" in chosen:
+        strategies["first"] = st.sampled_from(["x", "x", "y"])
+    if "version" in chosen:
+        strategies["version"] = st.integers(1, 3)
     if "unique" in chosen:
         strategies["unique"] = st.sampled_from(["a", "b", None])
     return model, strategies
 
 
-STEPS = st.sampled_from(["set", "set", "set", "touch", "again", "other", "gone", "delete", "restore", "named"])
+STEPS = st.sampled_from(["set", "set", "set", "touch", "again", "other", "older", "gone", "delete", "restore", "named"])
 
 
 def followed(model: Any, steps: list[tuple[str, Mapping[str, Any]]]) -> list[Any]:
@@ -109,8 +114,14 @@ def done(model: Any, obj: Any, step: str, values: Mapping[str, Any]) -> Any:
         obj = model._base_manager.get(pk="one")
         obj.__dict__["data"] = in_order(obj.__dict__["data"])
     elif step == "other":
-        get_table().send(_other(obj))
+        get_table().send(_other(obj, "SET #t = :t", "title", {":t": {"S": "from elsewhere"}}))
         obj.title = "from here"
+        obj.save()
+    elif step == "older":
+        # Its item is older than the attribute, of which it shows the default.
+        get_table().send(_other(obj, "REMOVE #t", "younger"))
+        obj = model._base_manager.get(pk="one")
+        obj.title = "of a younger model"
         obj.save()
     elif step == "gone":
         get_table().send(Request("DeleteItem", {"Key": item_key(("PARCEL#one", "#META"))}))
@@ -124,18 +135,14 @@ def done(model: Any, obj: Any, step: str, values: Mapping[str, Any]) -> Any:
     return obj
 
 
-def _other(obj: Any) -> Request:
-    """Another writer's change of the title."""
-    stored = registry.layout_of(type(obj)).attributes["title"].stored
-    return Request(
-        "UpdateItem",
-        {
-            "Key": item_key(("PARCEL#one", "#META")),
-            "UpdateExpression": "SET #t = :t",
-            "ExpressionAttributeNames": {"#t": stored},
-            "ExpressionAttributeValues": {":t": {"S": "from elsewhere"}},
-        },
-    )
+def _other(obj: Any, change: str, name: str, values: Mapping[str, Any] | None = None) -> Request:
+    """Another writer's change of an attribute."""
+    params = {
+        "Key": item_key(("PARCEL#one", "#META")),
+        "UpdateExpression": change,
+        "ExpressionAttributeNames": {"#t": registry.layout_of(type(obj)).attributes[name].stored},
+    }
+    return Request("UpdateItem", params | ({"ExpressionAttributeValues": values} if values else {}))
 
 
 def unrepeated(params: Any) -> Any:
