@@ -13,10 +13,11 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal
 
 # The tests keep both cores busy, and the checks one: beside each other they take less time than after each other.
+# Tests that do what the checks do leave it to them (TEST_BESIDE_CHECKS).
 define beside_checks
 	@said=$$(mktemp); \
 	{ $(MAKE) --no-print-directory check > $$said 2>&1 || { echo; cat $$said; exit 1; }; } & checks=$$!; \
-	status=0; $(1) || status=$$?; \
+	status=0; export TEST_BESIDE_CHECKS=1; $(1) || status=$$?; \
 	wait $$checks || { echo "The checks have failed: see above, or run make check."; status=1; }; \
 	rm $$said; exit $$status
 endef

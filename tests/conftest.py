@@ -45,11 +45,11 @@ resolvers.normalize = cache(resolvers.normalize)
 
 # Timings are no matter of tests: another process may take the processor meanwhile. What a function's fixtures make is
 # the same for all examples of a property, which begin by emptying it. A property without a number of its own is tried
-# with 15 examples; in a deep run with 200, which is twice what Hypothesis takes.
+# with 10 examples; in a deep run with 200, which is twice what Hypothesis takes.
 settings.register_profile(
     "tests",
     deadline=None,
-    max_examples=examples(15, 200),
+    max_examples=examples(10, 200),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("tests")

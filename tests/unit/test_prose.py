@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import prose
+from tests.deep import by_make_check
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,7 @@ def test_comments_and_texts_of_a_module_are_read_and_its_names_are_not(tmp_path:
     assert found == [3, 4, 5]
 
 
+@by_make_check
 def test_no_module_and_no_page_has_a_listed_word() -> None:
     """What ``make lint`` asks, so that who runs the tests alone hears of it as well."""
     assert prose.mistakes(prose.tracked()) == []

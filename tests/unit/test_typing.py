@@ -10,10 +10,12 @@ from pathlib import Path
 
 from project.directory.models import Company
 from tests import children
+from tests.deep import by_make_check, deep
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
+@by_make_check
 def test_mypy_knows_the_types_of_the_public_api() -> None:
     """mypy, strict as for the app and without a plugin, finds every type that is asserted and every mistake."""
     # A process of its own: mypy lets the garbage collector look again at what tests/conftest.py has put aside.
@@ -21,6 +23,7 @@ def test_mypy_knows_the_types_of_the_public_api() -> None:
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
+@deep
 def test_pyright_knows_the_types_of_the_public_api() -> None:
     """pyright, strict, finds the same in the same file."""
     pyright = ROOT / "node_modules/pyright/index.js"
