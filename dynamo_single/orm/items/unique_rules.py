@@ -23,6 +23,7 @@ from dynamo_single.orm.plan.unique_lookups import Lookup
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, UnicodeSetAttribute
+from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.fingerprints import shortened
 from dynamo_single.orm.schema.keys.template import SEPARATOR, Template, canonical, codec_for, prefix_end
 from dynamo_single.orm.schema.types import DynamoModel
@@ -253,9 +254,10 @@ def _rules_of(model: type[DynamoModel]) -> tuple[Rule, ...]:
     return tuple(found.values())
 
 
-def lookups_of(model: type[DynamoModel]) -> tuple[Lookup, ...]:
+@fact
+def lookups_of(binding: ModelBinding) -> tuple[Lookup, ...]:
     """The ways to find an object of a model by what is unique about it."""
-    return _lookups_of(model._meta.concrete_model)
+    return _lookups_of(binding.model._meta.concrete_model)
 
 
 @cache

@@ -32,7 +32,7 @@ from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import Attribute, UnicodeAttribute
+from dynamo_single.orm.schema.attributes.scalars import is_plain_text
 from dynamo_single.orm.schema.bindings import ModelBinding, fact, settled
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.fields.fetching import BY_NAME, mark
@@ -222,7 +222,7 @@ def key_writer(binding: ModelBinding) -> Writer | None:
     if primary.sharding is not None or lookups.identifying(model).intersection(layout.identity):
         return None
     attributes = registry.attributes_of(model)
-    checks = [(name, None if _is_text(attributes[name]) else attributes[name].prepare) for name in layout.identity]
+    checks = [(name, None if is_plain_text(attributes[name]) else attributes[name].prepare) for name in layout.identity]
     partition, sort = primary.partition.writer(PARTITION_KEY_LIMIT), primary.sort.writer(SORT_KEY_LIMIT)
     given_by = _given_by(model._meta.pk)
     asked = {*layout.identity}
@@ -245,12 +245,6 @@ def key_writer(binding: ModelBinding) -> Writer | None:
         return None if pk is None or sk is None else ((pk, sk), values)
 
     return write
-
-
-def _is_text(attribute: Attribute) -> bool:
-    """Whether an attribute takes each text that a key takes, and stores it as it is."""
-    kind = type(attribute)
-    return kind.prepare is Attribute.prepare and getattr(kind, "clean", None) is UnicodeAttribute.clean
 
 
 def _given_by(field: Any) -> Callable[[Any], Values | None]:

@@ -7,14 +7,14 @@ is asked for by the table, and so is the table's name, except where the API want
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import ItemTooLarge, NotSupported
-from dynamo_single.orm.conditions.terms import Condition
-from dynamo_single.orm.plan.plan import KeyCondition, Plan
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.plan.plan import KeyCondition, Plan, SortOperator
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Delete, ItemKey, Put, Update
 from dynamo_single.orm.requests.expressions import (
     ExpressionBuilder,
@@ -51,6 +51,7 @@ __all__ = [
 ]
 
 _STRONGLY: dict[str, Any] = {"ConsistentRead": True}
+_VALUES = "ExpressionAttributeValues"
 
 
 def compile_plan(
@@ -65,13 +66,13 @@ def compile_plan(
     """
     if plan.kind == "get":
         (key,) = plan.keys
-        return (Request("GetItem", {"Key": item_key(key), **_projection(plan), **_consistency(plan)}),)
+        return (Request("GetItem", {"Key": item_key(key), **_projection(plan.projection), **_consistency(plan)}),)
     if plan.kind == "claim":
         if plan.single:
             return (Request("GetItem", {"Key": item_key(plan.keys[0]), **_STRONGLY}),)
         return compile_batches(plan.keys, table_name)
     if plan.kind == "batch_get":
-        return compile_batches(plan.keys, table_name, {**_projection(plan), **_consistency(plan)})
+        return compile_batches(plan.keys, table_name, {**_projection(plan.projection), **_consistency(plan)})
     if plan.kind == "empty":
         return ()
     if plan.parts:
@@ -84,7 +85,11 @@ def compile_plan(
     if limit is not None:
         paging["Limit"] = min(limit, MAX_PAGE_ITEMS)
     if plan.kind == "scan":
-        return (Request("Scan", {**_expressions(plan, ExpressionBuilder()), **_consistency(plan), **paging}),)
+        return (
+            Request(
+                "Scan", {**_expressions(plan.projection, plan, ExpressionBuilder()), **_consistency(plan), **paging}
+            ),
+        )
     return tuple(Request("Query", {**_query(plan, condition), **paging}) for condition in plan.conditions)
 
 
@@ -166,49 +171,79 @@ def compile_batches(
 
 
 def _query(plan: Plan, condition: KeyCondition) -> dict[str, object]:
-    builder = ExpressionBuilder()
-    index = plan.index
-    params: dict[str, Any] = {} if index is None else {"IndexName": index}
-    params["KeyConditionExpression"] = _key_condition(condition, index, builder)
-    params |= _expressions(plan, builder)
-    if not plan.forward:
-        params["ScanIndexForward"] = False
-    return params | _consistency(plan)
+    texts, index = _key_texts(condition), None if plan.key is None else plan.key.index
+    reading = (index, condition.operator, plan.projection, plan.forward, plan.query.consistent)
+    if plan.filter != EVERYTHING:
+        return _written(texts, *reading, plan)
+    fixed = _unfiltered(len(texts), *reading)
+    values = {placeholder: {"S": text} for placeholder, text in zip(fixed[_VALUES], texts, strict=True)}
+    return {**fixed, _VALUES: values}
 
 
-def _key_condition(condition: KeyCondition, index: str | None, builder: ExpressionBuilder) -> str:
-    partition, sort = names.PARTITION_KEY, names.SORT_KEY
-    if index is not None:
-        partition, sort = names.index_partition(index), names.index_sort(index)
-    text = f"{builder.name(partition)} = {builder.value({'S': condition.partition})}"
-    if not condition.operator:
-        return text
-    name = builder.name(sort)
-    operands = condition.operands
+def _key_texts(condition: KeyCondition) -> tuple[str, ...]:
+    """The partition, and what the sort keys are compared with."""
     if condition.operator == "begins_with":
         # The same keys lie between the prefix and its end. begins_with() on a key ignores the case of ASCII letters in
         # Dynoxide 1.2.1; BETWEEN is alike on every engine.
-        operands = (operands[0], prefix_end(operands[0]))
-    values = [builder.value({"S": operand}) for operand in operands]
-    if condition.operator in ("begins_with", "between"):
+        (prefix,) = condition.operands
+        return condition.partition, prefix, prefix_end(prefix)
+    return (condition.partition, *condition.operands)
+
+
+@lru_cache(maxsize=512)
+def _unfiltered(
+    texts: int, index: str | None, operator: SortOperator, projection: tuple[str, ...], forward: bool, consistent: bool
+) -> dict[str, Any]:
+    """The parameters of all Queries that read like this without a filter, with empty texts in the key."""
+    return _written(("",) * texts, index, operator, projection, forward, consistent)
+
+
+def _written(
+    texts: Sequence[str],
+    index: str | None,
+    operator: SortOperator,
+    projection: tuple[str, ...],
+    forward: bool,
+    consistent: bool,
+    filtered: Plan | None = None,
+) -> dict[str, Any]:
+    builder = ExpressionBuilder()
+    params: dict[str, Any] = {} if index is None else {"IndexName": index}
+    params["KeyConditionExpression"] = _key_condition(texts, index, operator, builder)
+    params |= _expressions(projection, filtered, builder)
+    if not forward:
+        params["ScanIndexForward"] = False
+    return params | (_STRONGLY if consistent else {})
+
+
+def _key_condition(texts: Sequence[str], index: str | None, operator: SortOperator, builder: ExpressionBuilder) -> str:
+    partition, sort = names.PARTITION_KEY, names.SORT_KEY
+    if index is not None:
+        partition, sort = names.index_partition(index), names.index_sort(index)
+    text = f"{builder.name(partition)} = {builder.value({'S': texts[0]})}"
+    if not operator:
+        return text
+    name = builder.name(sort)
+    values = [builder.value({"S": each}) for each in texts[1:]]
+    if operator in ("begins_with", "between"):
         return f"{text} AND {name} BETWEEN {values[0]} AND {values[1]}"
-    return f"{text} AND {name} {condition.operator} {values[0]}"
+    return f"{text} AND {name} {operator} {values[0]}"
 
 
-def _expressions(plan: Plan, builder: ExpressionBuilder) -> dict[str, str]:
+def _expressions(projection: tuple[str, ...], filtered: Plan | None, builder: ExpressionBuilder) -> dict[str, str]:
     """What a query and a scan leave out, and what they read of the rest."""
-    text = compile_condition(plan.filter, plan.layout, builder)
-    return {**({"FilterExpression": text} if text else {}), **_projection(plan, builder), **builder.params()}
+    text = "" if filtered is None else compile_condition(filtered.filter, filtered.layout, builder)
+    return {**({"FilterExpression": text} if text else {}), **_projection(projection, builder), **builder.params()}
 
 
-def _projection(plan: Plan, builder: ExpressionBuilder | None = None) -> dict[str, str]:
+def _projection(projection: tuple[str, ...], builder: ExpressionBuilder | None = None) -> dict[str, str]:
     """What is read of each item; with its own placeholders for a request that has no other expression."""
-    if not plan.projection:
+    if not projection:
         return {}
     if builder is not None:
-        return {"ProjectionExpression": ", ".join(map(builder.name, plan.projection))}
+        return {"ProjectionExpression": ", ".join(map(builder.name, projection))}
     alone = ExpressionBuilder()
-    return {**_projection(plan, alone), **alone.params()}
+    return {**_projection(projection, alone), **alone.params()}
 
 
 def _conditional(condition: Condition, builder: ExpressionBuilder) -> dict[str, object]:

@@ -22,7 +22,7 @@ from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.page_readers import PageReader
 from dynamo_single.orm.items.refresh import references, wanted
 from dynamo_single.orm.items.unique_rules import lookups_of
-from dynamo_single.orm.plan import planner
+from dynamo_single.orm.plan import shapes
 from dynamo_single.orm.plan.plan import InMemory, Plan, attributes_of, narrow, project
 from dynamo_single.orm.reading import execute, single
 from dynamo_single.orm.reading.sources import sort_attribute, with_sort_keys
@@ -135,7 +135,7 @@ def plan_of_matches(state: QueryState) -> Plan:
 
 def _planned(state: QueryState, *, ordered: bool) -> Plan:
     """The planner's plan; one that holds what it reads if a filter is too long for DynamoDB, and that was allowed."""
-    found = planner.plan(state.query(ordered=ordered), now=_now(state))
+    found = shapes.plan(state.query(ordered=ordered), now=_now(state))
     return found if state.asked.may_hold is None else cached_lists.with_short_filter(found, state.asked.may_hold)
 
 

@@ -28,6 +28,7 @@ from dynamo_single.orm.results.sorting import OrderName, without_missing
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.rollout.compare import NOTHING
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.bindings import settled
 from dynamo_single.orm.schema.fields.fetching import FetchMode
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.orm.schema.types import DynamoModel
@@ -211,10 +212,12 @@ class QueryState(Struct, frozen=True):
                 f"This is not supported for what is {computation} in memory, after reading. Call it on the "
                 "queryset of the objects."
             )
-        asks, lookups = not _supposed.get(), lookups_of(self.model)
-        missing = knowledge.missing(self.layout) if asks else NOTHING
+        asks, lookups, missing = not _supposed.get(), lookups_of(self.model), NOTHING
+        if asks and settled(self.model, self.table) is None:
+            missing = knowledge.missing(self.layout)
+        layout = self.layout  # with the names that were heard of by then
         return Query(
-            layout=self.layout,
+            layout=layout,
             where=self.where,
             ordering=self._orders() if ordered and self.ordering else (),
             visibility=asked.visibility,
@@ -227,7 +230,7 @@ class QueryState(Struct, frozen=True):
             missing_keys=missing.keys,
             missing_attributes=missing.attributes,
             lookups=lookups,
-            missing_rules=knowledge.missing_rules(self.layout, lookups) if lookups and asks else frozenset(),
+            missing_rules=knowledge.missing_rules(layout, lookups) if lookups and asks else frozenset(),
             schedule=missing.schedule,
         )
 

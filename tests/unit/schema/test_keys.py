@@ -153,6 +153,20 @@ def test_all_keys_of_a_prefix_lie_in_front_of_its_end(prefix: str, value: str, o
         assert key.startswith(prefix) == (prefix.encode() <= key.encode() < end)
 
 
+@pytest.mark.parametrize("count", [None, 0, 1])
+@given(st.sampled_from(SOURCES), st.one_of(texts, st.just("")), texts, st.integers(5, 60))
+def test_writer_writes_what_render_does(count: int | None, source: str, a: str, b: str, limit: int) -> None:
+    """An empty or long key is none."""
+    template, values = bound(source), {"a": a, "b": b}
+    try:
+        expected = template.render(values) if count is None else template.prefix(values, count)
+    except EmptyKeyPart:
+        expected = None
+    if expected is not None and len(expected.encode()) > limit:
+        expected = None
+    assert template.writer(limit, count)(values) == expected
+
+
 def test_key_length_is_limited_in_bytes() -> None:
     """A key of too many UTF-8 bytes is refused with its size."""
     template = bound("A#{a}")

@@ -73,6 +73,12 @@ class UnicodeAttribute(Attribute[str, Null]):
         return super().to_text(value)
 
 
+def is_plain_text(attribute: Attribute) -> bool:
+    """Return whether an attribute takes each text that a key takes, and stores it as it is."""
+    kind = type(attribute)
+    return kind.prepare is Attribute.prepare and getattr(kind, "clean", None) is UnicodeAttribute.clean
+
+
 class EmailAttribute(UnicodeAttribute[Null]):
     """An e-mail address, validated as Django's ``EmailField`` does."""
 

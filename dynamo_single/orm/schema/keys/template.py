@@ -369,19 +369,20 @@ class Template(Struct, frozen=True):
             )
         return key
 
-    def writer(self, limit: int) -> Callable[[Mapping[str, Any]], str | None]:
-        """What ``render()`` does, as one function: it returns ``None`` where that raises for an empty or long key.
+    def writer(self, limit: int, count: int | None = None) -> Callable[[Mapping[str, Any]], str | None]:
+        """What ``render()`` does, or ``prefix()``, as one function; ``None`` where a part is empty or the key too long.
 
         It raises what the values' encoders do. No value may be missing, and a text has to be a ``str``.
         """
-        known: dict[str, Any] = {f"encode_{place}": part.encoder for place, part in enumerate(self.parts)}
-        written = [f"text_{place}" for place in range(len(self.parts))]
-        lines = [f"{text} = encode_{place}(values[{self.parts[place].name!r}])" for place, text in enumerate(written)]
-        source = [each for part, text in zip(self.parts, written, strict=True) for each in (repr(part.literal), text)]
+        parts = self.parts[:count]
+        known: dict[str, Any] = {f"encode_{place}": part.encoder for place, part in enumerate(parts)}
+        texts = [f"text_{place}" for place in range(len(parts))]
+        lines = [f"{text} = encode_{place}(values[{parts[place].name!r}])" for place, text in enumerate(texts)]
+        written = [each for part, text in zip(parts, texts, strict=True) for each in (repr(part.literal), text)]
+        fits = " and ".join((*texts, f"(len(key) if key.isascii() else len(key.encode())) <= {limit}"))
         lines += [
-            f"key = {' + '.join((*source, repr(self.tail)))}",
-            "size = len(key) if key.isascii() else len(key.encode())",
-            f"return key if {' and '.join((*written, f'size <= {limit}'))} else None",
+            f"key = {' + '.join((*written, repr(self.pattern.literals[len(parts)])))}",
+            f"return key if {fits} else None",
         ]
         body = "".join(f"    {line}\n" for line in lines)
         exec(f"def write(values):\n{body}", known)  # noqa: S102 - literals, positions and names of attributes
