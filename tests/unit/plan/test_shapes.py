@@ -125,7 +125,7 @@ def check(query: Query) -> None:
 
 
 @pytest.mark.parametrize("group", in_tens(MODELS), ids=lambda group: group[0]._meta.label)
-@settings(max_examples=examples(6, 60))
+@settings(max_examples=examples(3, 60))
 @given(st.data())
 def test_shapes_of_all_models(group: Sequence[Any], data: st.DataObject) -> None:
     """Of the demo and of the tests."""
@@ -178,7 +178,7 @@ def declared(draw: st.DrawFn) -> Any:
 
 
 @pytest.mark.usefixtures("alone")
-@settings(max_examples=examples(60, 600), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30, 600), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_shapes_of_random_models(data: st.DataObject) -> None:
     """With neighbors, conditions, unique values and times to live."""
