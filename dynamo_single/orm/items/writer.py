@@ -1,8 +1,8 @@
-"""An object's item in one pass, by a function that is compiled once a binding: its values as they are stored, the item
-with its keys, and its size.
+"""Make an object's item in one pass: its prepared values, the item with its keys, and the size of the item.
 
-It takes what is usually given. For anything else it raises, and ``ItemForm`` decides, and words what is refused. The
-source of a function holds names as literals, as those of ``readers`` do. Nothing here sends a request.
+The function that does it is compiled once for each binding, as ``readers`` are: its source contains names as literals.
+It raises for any value that is not the usual one; ``ItemForm`` then writes the item, or raises the error. Nothing here
+sends a request.
 """
 
 from __future__ import annotations
@@ -36,16 +36,17 @@ _DECIDING: Final = ("prepare", "clean", "encode", "current", "to_attribute_value
 
 
 class Unusual(Exception):
-    """What is given is to be written by ``ItemForm``."""
+    """``ItemForm`` has to write the item."""
 
 
 class ItemWriter(Struct, frozen=True, eq=False):
-    """How the items of one binding are written.
+    """How to write the items of one binding.
 
-    ``whole`` gives the prepared values, the item and its size in bytes, of an object's values by attribute. It raises
-    any error where ``ItemForm`` has to decide. ``parts`` write one value each, which is not ``None``.
-    ``in_keys`` are the attributes that index keys follow from. An object whose primary key has at most ``longest``
-    characters has a key in the trash.
+    - ``whole`` returns the prepared values, the item and its size in bytes, given an object's values by attribute. It
+      raises any error if ``ItemForm`` has to decide.
+    - ``parts`` write one value each, by attribute. The value is not ``None``.
+    - ``in_keys`` contains the attributes that index keys depend on.
+    - ``longest``: an object whose primary key has at most so many characters fits the trash's key.
     """
 
     whole: Callable[[Mapping[str, Any]], tuple[Values, NewItem, int]]
@@ -56,7 +57,7 @@ class ItemWriter(Struct, frozen=True, eq=False):
 
 @fact
 def item_writer(binding: ModelBinding) -> ItemWriter | None:
-    """The writer of a model's items; ``None`` where their keys are in shards, or attributes are being renamed."""
+    """Return the writer of a model's items; ``None`` if its keys are in shards, or attributes are being renamed."""
     layout = binding.layout
     attributes = registry.attributes_of(binding.model)
     stored = {name: layout.attributes[name].stored for name in attributes}
@@ -115,7 +116,7 @@ class _Source:
 
 
 def _is_own(attribute: Attribute, kind: type[Attribute]) -> bool:
-    """Whether an attribute writes its values as a kind of ours does."""
+    """Return whether an attribute writes values exactly as one of our classes does."""
     return isinstance(attribute, kind) and all(
         getattr(type(attribute), name) is getattr(kind, name) for name in _DECIDING
     )
@@ -194,7 +195,7 @@ def _is_met(key: IndexKey, asked: list[str], own: Item) -> bool:
 
 
 def _add_key(source: _Source, key: AccessKey, pair: tuple[str, str], indent: str) -> None:
-    """Render both halves of a key, with its bytes and those of its names."""
+    """Add the lines that render both halves of a key and count their bytes."""
     depth = len(indent)
     for target, template, limit in (
         ("partition", key.partition, PARTITION_KEY_LIMIT),
@@ -228,7 +229,7 @@ def _terminator(part: KeyPart) -> str:
 
 
 def key_part(part: KeyPart) -> Callable[[Any], str]:
-    """What writes a value as it stands in a part of a key; it raises where ``Template.render()`` has to decide."""
+    """Return what writes a value into a part of a key; it raises if ``Template.render()`` has to decide."""
     encode, terminator, place, path = part.bound.encode, _terminator(part), part.place, part.path
     is_moment = part.bound.kind == "timestamp" and not (part.spec or terminator)
 
@@ -246,7 +247,7 @@ def key_part(part: KeyPart) -> Callable[[Any], str]:
 
 
 def _room(primary: AccessKey, trash: AccessKey) -> int:
-    """Up to which length of a primary key the trash's key has room for an identity, which the primary key holds too."""
+    """Return how long a primary key may be, so that its identity certainly fits the trash's key."""
     parts = trash.sort.parts
     if any(
         _terminator(part) or part.spec or part.path for part in (*primary.partition.parts, *primary.sort.parts, *parts)
@@ -260,7 +261,7 @@ _LONGEST_VALUE: Final = 64
 
 
 def asymmetrical(attributes: Mapping[str, Attribute]) -> Iterator[str]:
-    """The attributes that a project's class may write otherwise than it reads them."""
+    """Yield the attributes of a project's own classes, which may read another value than they write."""
     methods = (*_DECIDING, "decode", "from_attribute_value")
     for name, attribute in attributes.items():
         owners = (each for each in type(attribute).__mro__ if not vars(each).keys().isdisjoint(methods))

@@ -1,7 +1,7 @@
-"""Write one object of which nothing else follows: its item in one pass, and a request of a form that is known.
+"""Write one object without composing a write: one pass over its values, and one request whose form is kept.
 
-Each function returns ``False`` without a request if something is not as usual: the ways that compose a write decide
-then, and word what is refused.
+Each function returns ``False`` before anything is sent if an effect takes part or a value is unusual. The caller then
+composes the write, which raises the errors.
 """
 
 from __future__ import annotations
@@ -41,11 +41,13 @@ MAX_SHAPES: Final = 256
 
 
 class DirectWrites:
-    """How the objects of one binding are written by single requests.
+    """How to write the objects of one binding, each by one request.
 
-    ``watched`` are the physical names of which something else follows, and ``careful`` those that are written by their
-    difference, or with conditions of their own. ``kept`` are the attributes that a save does not change.
-    ``version_name`` is the attribute that counts the writes. Only if ``is_alone`` nothing follows from any write.
+    - ``watched`` contains the physical names that effects depend on. If ``is_alone``, the model has no effects.
+    - ``careful`` contains the physical names that are written by their difference, or under conditions of their own.
+    - ``kept`` contains the attributes that a save must not change.
+    - ``asymmetrical`` contains the attributes whose stored value does not tell whether they changed.
+    - ``version_name`` is the attribute that counts the writes, or ``""``.
     """
 
     __slots__ = (
@@ -81,12 +83,21 @@ class DirectWrites:
         self.sets_itself = bool(fields_setting_themselves(binding.model))
 
     def following(self, obj: Any, before: Item) -> Values:
-        """The automatic times and the version that go with every write of a stored object."""
+        """Return the automatic times and the version to set in every write of a stored object."""
         values = self.form.automatic_values(obj) if self.form.automatic else {}
         return {**values, **version.next_values(self.binding.model, before)} if self.version_name else values
 
+    def put_in(self, item: dict[str, Any], values: Values) -> bool:
+        """Put values into an item that has others in their places; ``False`` if keys depend on them."""
+        stored, writer = self.form.stored, self.writer
+        if not writer.in_keys.isdisjoint(values) or not all(stored[name] in item for name in values):
+            return False
+        for name, value in values.items():
+            item[stored[name]] = writer.parts[name](value)[1]
+        return True
+
     def creation(self, item: Item, size: int) -> Request:
-        """The request of a new item."""
+        """Return the request that creates an item."""
         if self.new is not None:
             return Request("PutItem", {"Item": item, **self.new})
         # Where items expire, the condition names the present.
@@ -96,13 +107,13 @@ class DirectWrites:
         return found
 
     def earlier(self, write: Write, error: ConditionFailed, values: Values) -> tuple[dict[str, Any], Values]:
-        """The item, and the values that were written, of an attempt whose response was lost; else raise the error."""
+        """Return the item and the values that an earlier attempt has written; raise the error if there was none."""
         stored = dict(explained(write, error))
         held = self.read(stored)
         return stored, {name: held[name] for name in values}
 
     def shape(self, put: Item, removed: tuple[str, ...], as_read: Sequence[tuple[str, bool]]) -> UpdateShape:
-        """The request of an update that writes these names, on the condition that others are as they were read."""
+        """Return the form of an update that writes these names if others are unchanged since they were read."""
         key = (*put, None, *removed, None, *as_read)
         found = self.shapes.get(key)
         if found is None:
@@ -123,7 +134,7 @@ class UpdateShape(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, put: Sequence[str], removed: tuple[str, ...], as_read: Sequence[tuple[str, bool]]) -> UpdateShape:
-        """Compile the update with the names in the places of the values."""
+        """Compile an update with names in place of values."""
         before: Item = {name: {"S": f"1{name}"} for name, is_there in as_read if is_there}
         conditions = WriteConditions(as_read=tuple(as_stored(before, name) for name, _ in as_read))
         update = Update(("", ""), {name: {"S": f"0{name}"} for name in put}, removed, condition=conditions.whole())
@@ -133,7 +144,7 @@ class UpdateShape(Struct, frozen=True, eq=False):
         return cls(params, tuple((mark, each["S"][1:], each["S"][0] == "1") for mark, each in given.items()))
 
     def request(self, before: Item, after: Item) -> Request:
-        """The request that writes an item which was read ``before``."""
+        """Return the request that changes an item from ``before`` to ``after``."""
         key = {name: before[name] for name in (names.PARTITION_KEY, names.SORT_KEY)}
         params = {"Key": key, **self.params}
         if self.values:
@@ -144,7 +155,7 @@ class UpdateShape(Struct, frozen=True, eq=False):
 
 @fact
 def direct_writes(binding: ModelBinding) -> DirectWrites | None:
-    """How a model is written directly; ``None`` if something takes part in every write, or a migration is open."""
+    """Return how to write a model directly; ``None`` if an effect takes part in every write, or a migration is open."""
     writer = item_writer(binding)
     if writer is None or binding.rollout is not None or binding.layout.schema is not None:
         return None
@@ -153,13 +164,13 @@ def direct_writes(binding: ModelBinding) -> DirectWrites | None:
 
 
 def _is_passive(effect: Effect) -> bool:
-    """Whether an effect takes part only in writes of what it watches."""
+    """Return whether an effect takes part only in writes of what it watches."""
     methods = ((getattr(type(effect), name), getattr(Effect, name)) for name in ("concerns", "fill", "stamp"))
     return not effect.always and all(own is base for own, base in methods)
 
 
 async def saved_directly(binding: ModelBinding, obj: Any) -> bool:
-    """Write what changed since an object was read; ``False`` if it has to be looked at more closely."""
+    """Write what changed since an object was read: one UpdateItem; ``False`` if the write has to be composed."""
     direct, values = direct_writes(binding), obj.__dict__
     before = obj._stored if type(values.get(STORED)) is bytes else values.get(STORED)
     if direct is None or type(before) is not dict or direct.form.files:
@@ -180,7 +191,8 @@ async def saved_directly(binding: ModelBinding, obj: Any) -> bool:
             return False
         if changed and (form.automatic or direct.version_name):
             changed.update(following := direct.following(obj, before))
-            prepared, after, size = direct.writer.whole({**values, **following})
+            if not direct.put_in(after, following):
+                _, after, size = direct.writer.whole({**values, **following})
     except Exception:
         return False  # whatever it is, it is raised again where it is worded
     if not changed:
@@ -191,7 +203,7 @@ async def saved_directly(binding: ModelBinding, obj: Any) -> bool:
 
 
 async def set_directly(binding: ModelBinding, obj: Any, values: Values) -> bool:
-    """Set attributes of an object as it was read; ``False`` if it has to be looked at more closely."""
+    """Set attributes of an object as it was read: one UpdateItem; ``False`` if the write has to be composed."""
     direct, held = direct_writes(binding), obj.__dict__
     before = obj._stored if type(held.get(STORED)) is bytes else held.get(STORED)
     if direct is None or type(before) is not dict:
@@ -218,7 +230,7 @@ def _leave_as_read(after: dict[str, Any], before: Item, stored: str) -> None:
 async def _update(
     direct: DirectWrites, obj: Any, before: Item, read: Values, after: dict[str, Any], changed: Values, size: int
 ) -> bool:
-    """Send an update, and let the object know it; ``False`` if it is not as usual, and nothing was sent."""
+    """Send an update and record it in the object; ``False`` if nothing was sent because it has to be composed."""
     form, binding = direct.form, direct.binding
     put = {name: value for name, value in after.items() if before.get(name) != value}
     removed = tuple(name for name in before if name not in after and name in form.known)
@@ -253,7 +265,7 @@ async def _update(
 
 
 async def created_directly(binding: ModelBinding, obj: Any) -> bool:
-    """Write a new object; ``False`` if it has to be looked at more closely."""
+    """Write a new object: one PutItem; ``False`` if the write has to be composed."""
     direct, held = direct_writes(binding), obj.__dict__
     if direct is None or not direct.is_alone or held[STORED] is not None or may_wait(binding.model):
         return False
