@@ -152,7 +152,7 @@ def _refused_options(model_admin: Any) -> Iterator[_RefusedOption]:
         "" if limit else " Short lists are ordered and filtered in memory, if list_max_in_memory says how short."
     )
     if limit:
-        queryset = queryset._asking(replace(queryset._asked, held=CachedLists(limit)))
+        queryset = queryset._asking(replace(queryset._asked, cached_lists=CachedLists(limit)))
     if model_admin.ordering and own.get_ordering is SecretsMixin.get_ordering:
         ordering = model_admin.ordering
         refused = _refusal(lambda: queryset.order_by(*ordering))
@@ -171,7 +171,7 @@ def _refused_options(model_admin: Any) -> Iterator[_RefusedOption]:
 
 
 def _searched(queryset: QuerySet[DynamoModel], name: str) -> Any:
-    if queryset._asked.held is not None:
+    if queryset._asked.cached_lists is not None:
         return search.contains_words(queryset, [name], "1")
     lookup = f"{name[1:]}__exact" if name.startswith("=") else f"{name.removeprefix('^')}__startswith"
     return queryset.filter(**{lookup: "1"})

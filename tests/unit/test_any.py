@@ -62,7 +62,7 @@ REASONS = {
     r"^\.(references|leading|cascading_parents|references_to)\(-> ": "fields of models that are known at run time only",
     r"^\.admin_of\(-> ": "the admin of a model that is known at run time only",
     r"\.make_field\(-> ": "a field of Django's, whatever it takes and gives",
-    r"\.(read|aread_along|aggregate|by_pk|check|a?total|current_author)\(-> ": "values, rows or objects that are read",
+    r"\.(read|aread_related|aggregate|by_pk|check|a?total|current_author)\(-> ": "rows or objects that are read",
     r"\.(read_values|signed|items|values|get_decoded)\(-> ": "values by name, of any type",
     r"\.(refused_form|hide_values|with_values|log_entries|(write|deletion)_entry|permanent_\w+|children_of)\(-> ": (
         "classes and lists that are made for one page of the admin"

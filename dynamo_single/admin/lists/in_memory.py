@@ -56,28 +56,28 @@ def ensure_shared_rows(request: HttpRequest) -> None:
 
 def with_cache(request: object, model_admin: Any, queryset: Any) -> Any:
     """Return a queryset that may use the shared rows; unchanged if the page has none."""
-    held = request.__dict__.get(_NAME)
+    cached_lists = request.__dict__.get(_NAME)
     limit = limit_of(model_admin)
     if not hasattr(queryset, "_asked"):
         queryset = queryset.all()  # a project's own get_queryset() may return a manager
-    if held is None or not limit:
+    if cached_lists is None or not limit:
         return queryset
-    mine = held.setdefault(model_admin.opts.label_lower, CachedLists(limit))
+    mine = cached_lists.setdefault(model_admin.opts.label_lower, CachedLists(limit))
     asked = queryset._asked
     if asked.in_memory is not None:
         mine.limit = min(limit, asked.in_memory)
-    return queryset if asked.held is mine else queryset._asking(replace(asked, held=mine))
+    return queryset if asked.cached_lists is mine else queryset._asking(replace(asked, cached_lists=mine))
 
 
 def cache_of(queryset: Any) -> CachedLists | None:
     """Return the shared rows of a queryset."""
-    found: CachedLists | None = queryset._asked.held
+    found: CachedLists | None = queryset._asked.cached_lists
     return found
 
 
 def without_cache(queryset: QuerySet[DynamoModel]) -> QuerySet[DynamoModel]:
     """Return a queryset that uses keys only."""
-    return queryset._asking(replace(queryset._asked, held=None))
+    return queryset._asking(replace(queryset._asked, cached_lists=None))
 
 
 def read_rows(queryset: Any) -> None:
@@ -118,7 +118,9 @@ def _is_readable(queryset: QuerySet[DynamoModel]) -> bool:
 def count_rows(model_admin: Any, queryset: Any) -> int:
     """Return the number of rows, from memory or by one Query; raise ``TooManyMatches`` above the bound."""
     if cache_of(queryset) is None:
-        queryset = queryset._asking(replace(queryset._asked, held=CachedLists(limit_of(model_admin) or _MAX_COUNTED)))
+        queryset = queryset._asking(
+            replace(queryset._asked, cached_lists=CachedLists(limit_of(model_admin) or _MAX_COUNTED))
+        )
     return int(queryset.count())
 
 
@@ -134,19 +136,19 @@ def is_disabled(request: HttpRequest) -> bool:
 
 def is_exceeded_by(queryset: Any) -> bool:
     """Return whether an attempt to hold the rows of a queryset's own model has exceeded the bound."""
-    held = cache_of(queryset)
-    return held is not None and held.is_exceeded
+    cached_lists = cache_of(queryset)
+    return cached_lists is not None and cached_lists.is_exceeded
 
 
 def is_exceeded(request: HttpRequest) -> bool:
     """Return whether any queryset of the request has too many rows."""
-    return any(held.is_exceeded for held in (request.__dict__.get(_NAME) or {}).values())
+    return any(cached_lists.is_exceeded for cached_lists in (request.__dict__.get(_NAME) or {}).values())
 
 
 def cached_row_count(request: HttpRequest) -> int | None:
     """Return how many rows the page used from memory; ``None`` if keys supported all queries."""
-    found = [held for held in (request.__dict__.get(_NAME) or {}).values() if held.is_used]
-    return sum(held.rows for held in found) if found else None
+    found = [cached_lists for cached_lists in (request.__dict__.get(_NAME) or {}).values() if cached_lists.is_used]
+    return sum(cached_lists.rows for cached_lists in found) if found else None
 
 
 def missing_key(queryset: QuerySet[DynamoModel]) -> str:

@@ -16,7 +16,7 @@ from django.db import models
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.query import get, iterate
 from dynamo_single.orm.query.base import opened
-from dynamo_single.orm.query.state import along_of
+from dynamo_single.orm.query.state import related_reads_of
 from dynamo_single.orm.query.write_methods import WritingQuerySet
 from dynamo_single.orm.results.async_rerun import restarted
 from dynamo_single.orm.schema.types import M, are_plain
@@ -51,11 +51,11 @@ class AwaitedQuerySet(WritingQuerySet[M]):
         Without related objects a page is sent for with its first object, or where a project's code is called in a
         thread, at most one page ahead of what was taken.
         """
-        along = along_of(self)
+        related_reads = related_reads_of(self)
         if self._is_native():
-            found = iterate.aread_along(opened(await self._state(), self._iterable_class), along, chunk_size)
+            found = iterate.aread_related(opened(await self._state(), self._iterable_class), related_reads, chunk_size)
         else:
-            found = iterate.aiterate(self._iterable_class(self), along, chunk_size)
+            found = iterate.aiterate(self._iterable_class(self), related_reads, chunk_size)
         async with aclosing(found):
             async for each in found:
                 yield each

@@ -22,7 +22,7 @@ from dynamo_single.orm.items import async_safety
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query import iterate as query_iterate
 from dynamo_single.orm.query import subqueries
-from dynamo_single.orm.query.state import StatefulQuerySet, along_of, state_of
+from dynamo_single.orm.query.state import StatefulQuerySet, related_reads_of, state_of
 from dynamo_single.orm.results import async_rerun, computation, objects, prefetch
 from dynamo_single.orm.results.objects import Results
 from dynamo_single.orm.results.state import QueryState
@@ -147,9 +147,9 @@ class PlannedQuerySet(StatefulQuerySet[M]):
                 self._result_cache = run(collect(opened(state_of(self), self._iterable_class)))
             else:
                 self._result_cache = list(self._iterable_class(self))
-            along = along_of(self)
-            if along:
-                run(prefetch.fetch(self._result_cache, along))
+            related_reads = related_reads_of(self)
+            if related_reads:
+                run(prefetch.fetch(self._result_cache, related_reads))
         super()._fetch_all()
 
     def _is_native(self) -> bool:
@@ -177,11 +177,14 @@ class PlannedQuerySet(StatefulQuerySet[M]):
     async def _read(self) -> list[M]:
         """All results, as they are kept, and what is read along: ``list()`` of the queryset, for a coroutine."""
         if self._result_cache is None and self._is_native():
-            along, found = along_of(self), await collect(opened(await self._state(), self._iterable_class))
+            related_reads, found = (
+                related_reads_of(self),
+                await collect(opened(await self._state(), self._iterable_class)),
+            )
             self._result_cache = found
-            if along:
-                await prefetch.fetch(found, along)
-                await prefetch.prefetch(found, along.prefetched)
+            if related_reads:
+                await prefetch.fetch(found, related_reads)
+                await prefetch.prefetch(found, related_reads.prefetched)
                 self._prefetch_done = True
         if self._result_cache is None or (self._prefetch_related_lookups and not self._prefetch_done):
             await call_sync(self._fetch_all)
@@ -245,7 +248,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         for queryset, found in zip(querysets, await one_query.read_partitions(states), strict=True):
             if found is not None:
                 queryset._result_cache = found
-                await prefetch.fetch(found, along_of(queryset))
+                await prefetch.fetch(found, related_reads_of(queryset))
 
     def _iterator(self, use_chunked_fetch: bool, chunk_size: int | None) -> Iterator[DynamoModel]:
-        return query_iterate.iterate(self._iterable_class(self), along_of(self), chunk_size)
+        return query_iterate.iterate(self._iterable_class(self), related_reads_of(self), chunk_size)

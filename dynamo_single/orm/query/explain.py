@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dynamo_single.costs import Cost, Costs, counted
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.results import prefetch, related
-from dynamo_single.orm.results.state import Along, QueryState
+from dynamo_single.orm.results.state import QueryState, RelatedReads
 from dynamo_single.orm.schema.references import references
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.flow import run
@@ -22,14 +22,14 @@ from dynamo_single.table.request import MAX_BATCH_KEYS
 SHOWN = 20
 
 
-def announce_along(state: QueryState, plan: Plan, together: Collection[str]) -> Iterator[tuple[str, str]]:
+def announce_related(state: QueryState, plan: Plan, together: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield the reads of related objects; ``together`` names those that the objects' own request includes."""
-    along = state.along
-    if along.references:
-        shown = ", ".join(map(repr, along.references))
+    related_reads = state.related_reads
+    if related_reads.references:
+        shown = ", ".join(map(repr, related_reads.references))
         yield "then", f"select_related({shown}): one request for each {MAX_BATCH_KEYS} objects of each reference"
     others = []
-    for each in along.prefetched:
+    for each in related_reads.prefetched:
         if each in together:
             continue
         cost = related.cost_of(state, plan, each)
@@ -56,15 +56,15 @@ def announce_deletions(model: type[DynamoModel], plan: Plan) -> Iterator[tuple[s
             )
 
 
-def execute(results: Iterable[object], along: Along) -> Iterator[tuple[str, str]]:
+def execute(results: Iterable[object], related_reads: RelatedReads) -> Iterator[tuple[str, str]]:
     """Read all results and their related objects, and yield the cost of each request. Discard the results."""
     total = Costs()
     own, others = _Costly(total), _Costly(total)
     with listening(own):
-        found = list(results) if along else sum(1 for _ in results)
+        found = list(results) if related_reads else sum(1 for _ in results)
     if isinstance(found, list):
         with listening(others):
-            run(prefetch.read_along(found, along))
+            run(prefetch.read_related(found, related_reads))
         found = len(found)
     yield from (("sent", text) for text in own.lines())
     yield from (("along", text) for text in others.lines())

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from asgiref.sync import sync_to_async
 
 from dynamo_single.orm.results.objects import Results
-from dynamo_single.orm.results.prefetch import read_along
-from dynamo_single.orm.results.state import Along
+from dynamo_single.orm.results.prefetch import read_related
+from dynamo_single.orm.results.state import RelatedReads
 from dynamo_single.table.flow import run
 from dynamo_single.table.redirects import SentRequest, listening
 
@@ -24,33 +24,33 @@ T = TypeVar("T")
 CHUNK_SIZE = 2000
 
 
-def iterate(results: Iterable[T], along: Along, chunk_size: int | None = None) -> Iterator[T]:
+def iterate(results: Iterable[T], related_reads: RelatedReads, chunk_size: int | None = None) -> Iterator[T]:
     """The results; what is read along is read for each chunk of them."""
     found = iter(results)
-    if not along:
+    if not related_reads:
         yield from found
         return
-    while chunk := _chunk(found, along, chunk_size or CHUNK_SIZE):
+    while chunk := _chunk(found, related_reads, chunk_size or CHUNK_SIZE):
         yield from chunk
 
 
-async def aread_along(pages: Results, along: Along, chunk_size: int) -> AsyncGenerator[Any, None]:
+async def aread_related(pages: Results, related_reads: RelatedReads, chunk_size: int) -> AsyncGenerator[Any, None]:
     """The results, awaited; what is read along is read for each chunk of them."""
     _check(chunk_size)
     chunk: list[Any] = []
     async with aclosing(pages):
         async for page in pages:
             for each in page:
-                if not along:
+                if not related_reads:
                     yield each
                     continue
                 chunk.append(each)
                 if len(chunk) == chunk_size:
-                    await read_along(chunk, along)
+                    await read_related(chunk, related_reads)
                     for read in chunk:
                         yield read
                     chunk = []
-    await read_along(chunk, along)
+    await read_related(chunk, related_reads)
     for read in chunk:
         yield read
 
@@ -60,23 +60,25 @@ def _check(chunk_size: int) -> None:
         raise ValueError("Chunk size must be strictly positive.")
 
 
-async def aiterate(results: Iterable[T], along: Along, chunk_size: int = CHUNK_SIZE) -> AsyncGenerator[T, None]:
+async def aiterate(
+    results: Iterable[T], related_reads: RelatedReads, chunk_size: int = CHUNK_SIZE
+) -> AsyncGenerator[T, None]:
     """The same from asynchronous code; requests are sent by a thread, at most one page ahead of what was taken."""
     _check(chunk_size)
     found = iter(results)
-    take = sync_to_async(_chunk if along else _rest_of_page)
-    while chunk := await take(found, along, chunk_size):
+    take = sync_to_async(_chunk if related_reads else _rest_of_page)
+    while chunk := await take(found, related_reads, chunk_size):
         for result in chunk:
             yield result
 
 
-def _chunk(results: Iterator[T], along: Along, size: int) -> list[T]:
+def _chunk(results: Iterator[T], related_reads: RelatedReads, size: int) -> list[T]:
     chunk = list(islice(results, size))
-    run(read_along(chunk, along))
+    run(read_related(chunk, related_reads))
     return chunk
 
 
-def _rest_of_page(results: Iterator[T], along: Along, size: int) -> list[T]:
+def _rest_of_page(results: Iterator[T], related_reads: RelatedReads, size: int) -> list[T]:
     """Results up to the first one of the next page: each crossing between threads sends no more than it has to."""
     sent: list[str] = []
 

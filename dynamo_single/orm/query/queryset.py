@@ -108,15 +108,15 @@ class QuerySet(AwaitedQuerySet[M]):
         state = state_of(self)
         plan = rows.plan(state)
         members = related.members_of(state, plan)
-        along = tuple(explain.announce_along(state, plan, members))
+        related_reads = tuple(explain.announce_related(state, plan, members))
         if members:
             plan = related.collection_plan(plan, members)
-            afterwards = [*along]
+            afterwards = [*related_reads]
         else:
             computed = computation.explain_requests(state.asked.computation)
-            afterwards = [*explain.announce_deletions(self.model, plan), *computed, *along]
+            afterwards = [*explain.announce_deletions(self.model, plan), *computed, *related_reads]
         if execute:
-            afterwards += explain.execute(self._iterable_class(self), state.along)
+            afterwards += explain.execute(self._iterable_class(self), state.related_reads)
         requests = compile_plan(plan, table_name=state.table.name, limit=objects.first_limit(state, plan))
         return describe(plan, requests, afterwards=afterwards)
 

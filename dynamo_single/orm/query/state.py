@@ -22,7 +22,7 @@ from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.query import subqueries
 from dynamo_single.orm.results import objects
 from dynamo_single.orm.results.computation import Computation
-from dynamo_single.orm.results.state import NOTHING_ALONG, Along, Asked, QueryState, Window
+from dynamo_single.orm.results.state import NO_RELATED_READS, Asked, QueryState, RelatedReads, Window
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fetching import FetchMode, checked, to_tell
 from dynamo_single.orm.schema.types import DynamoModel, M
@@ -217,14 +217,14 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
     return QueryState(
         model=model,
         asked=asked,
-        where=_where(model, query, in_python=asked.held is not None),
+        where=_where(model, query, in_python=asked.cached_lists is not None),
         order_by=order_by,
         ordering=() if asked.in_key_order and ordering == (model._meta.pk.name,) else ordering,
         reversed=not query.standard_ordering,
         window=Window.between(query.low_mark, query.high_mark),
         is_empty=is_empty,
         loading=query.deferred_loading,
-        along=along_of(queryset),
+        related_reads=related_reads_of(queryset),
         known=queryset._known_related_objects,
     )
 
@@ -247,15 +247,15 @@ def _where(model: type[DynamoModel], query: Query, *, in_python: bool) -> Condit
         raise
 
 
-def along_of(queryset: StatefulQuerySet[DynamoModel]) -> Along:
+def related_reads_of(queryset: StatefulQuerySet[DynamoModel]) -> RelatedReads:
     """What is read along with the objects of a queryset; of rows there are no related objects."""
     wanted, prefetched = queryset.query.select_related, queryset._prefetch_related_lookups
     mode = to_tell(queryset._fetch_mode) if issubclass(queryset._iterable_class, ModelIterable) else None
     if not wanted or queryset._asked.columns is not None:
-        return Along(prefetched=prefetched, mode=mode) if prefetched or mode else NOTHING_ALONG
+        return RelatedReads(prefetched=prefetched, mode=mode) if prefetched or mode else NO_RELATED_READS
     if wanted is True:
-        return Along(implied=_implied(queryset.model, queryset.query), prefetched=prefetched, mode=mode)
-    return Along(named=tuple("__".join(path) for path in _paths(wanted)), prefetched=prefetched, mode=mode)
+        return RelatedReads(implied=_implied(queryset.model, queryset.query), prefetched=prefetched, mode=mode)
+    return RelatedReads(named=tuple("__".join(path) for path in _paths(wanted)), prefetched=prefetched, mode=mode)
 
 
 def _implied(model: type[DynamoModel], query: Query) -> tuple[str, ...]:

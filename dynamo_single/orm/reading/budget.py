@@ -1,4 +1,10 @@
-"""How many items the next page of a query reads, where a filter left too few of the last one. It sends nothing."""
+"""Bounds on what a query reads: the limit of its next page, and the number of items that it may read and discard.
+
+DynamoDB reads and charges items that a filter leaves out. A query that lists a whole model costs as much as a Scan, and
+nothing about it looks like one. Under ``DEBUG`` and in tests there is a limit without a setting, so that such a query
+is found before production has the items that make it expensive. This module sends no requests; it reads settings,
+responses and the stack.
+"""
 
 from __future__ import annotations
 
@@ -19,50 +25,45 @@ from dynamo_single.orm.requests.explain import describe, reads_whole_model
 from dynamo_single.table.request import MAX_PAGE_ITEMS, Response
 from dynamo_single.table.table import Table
 
-#: A page that a filter may empty grows by this factor each time, so that a rare match costs few requests.
+#: The growth of the limit from page to page if a filter may empty pages, so that a rare match costs few requests.
 PAGE_GROWTH = 4
 
 
 def next_limit(limit: int) -> int:
-    """How many items the next page reads, where the last one held too few matches: at most what a page can hold."""
+    """Return the limit of the next page after one with too few matches: at most what a page can hold."""
     return min(limit * PAGE_GROWTH, MAX_PAGE_ITEMS)
 
 
-# The limit of items read for nothing where a project is developed and tested, and does not set one.
-#
-# There a query that lists a whole model is found before production has the items that make it expensive. This module
-# reads settings and Python's stack, and sends nothing.
-
-#: The most items that one query may read for nothing.
+#: The most items that a query may read and discard under ``DEBUG`` and in tests.
 MOST: Final = 5000
-#: Where pages and jobs look through more on purpose.
+#: Modules whose pages and jobs read more on purpose.
 _ADMINS: Final = ("django.contrib.admin.", "dynamo_single.admin.")
 
-#: How the modules of commands begin that serve pages.
+#: The beginnings of the names of command modules that serve pages.
 _SERVERS: Final = ("runserver", "testserver")
 
 
 def limit() -> int | None:
     """Return ``MOST`` under ``DEBUG`` and in tests, and ``None`` in production, in the admin and in commands.
 
-    Of a command its main thread counts too, which waits for the others. Commands that serve or test are none.
+    A thread is in a command if the main thread is. Commands that serve pages or run tests are treated as requests.
     """
     return MOST if (settings.DEBUG or _is_tested()) and not _is_exempt() else None
 
 
 def _is_tested() -> bool:
-    # ``setup_test_environment()``, which every runner calls, puts it there and takes it away.
+    # Every test runner calls ``setup_test_environment()``, which adds the outbox.
     return hasattr(sys.modules.get("django.core.mail"), "outbox")
 
 
 def _is_exempt() -> bool:
     main = sys._current_frames().get(threading.main_thread().ident or 0)
-    own = _asked_by(sys._getframe())
-    return (own or _asked_by(main)) == "exempt"
+    caller = _caller(sys._getframe())
+    return (caller or _caller(main)) == "exempt"
 
 
-def _asked_by(frame: FrameType | None) -> str | None:
-    """Return the nearest of what asks: ``exempt`` for the admin and a command, ``served`` for a server or a runner."""
+def _caller(frame: FrameType | None) -> str | None:
+    """Return ``exempt`` for the admin and for commands, ``served`` for servers and runners, by the nearest frame."""
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith(_ADMINS):
             return "exempt"
@@ -73,20 +74,15 @@ def _asked_by(frame: FrameType | None) -> str | None:
     return None
 
 
-# What one query may read for nothing: items that its filter leaves out are read, and paid for, all the same.
-#
-# A query of a key that lists a whole model costs what a scan costs, and nothing about it looks like one. This module
-# adds up what the answers say, and sends nothing.
-
 logger = logging.getLogger("dynamo_single.reads")
 
 
 class Allowance:
-    """Counts what one evaluation of a query reads for nothing, in any number of requests and threads.
+    """Counts the items that one evaluation of a query reads and discards, in any number of requests and threads.
 
-    Past ``WARN_READS`` one warning is logged, with the query in words; past ``MAX_READS``, or what ``allow_reads()``
-    said for this query, ``TooManyReads`` is raised when the page arrives, before an item of it is given. Where
-    ``MAX_READS`` is not set, ``development.limit()`` decides.
+    Above ``WARN_READS`` it logs one warning, with the query in words. Above ``MAX_READS``, or the number of
+    ``allow_reads()``, it raises ``TooManyReads`` when the page arrives, before an item of it is returned. If
+    ``MAX_READS`` is not set, ``limit()`` decides.
     """
 
     def __init__(self, table: Table, plan: Plan) -> None:
@@ -104,13 +100,13 @@ class Allowance:
         self.for_nothing = 0
 
     def take(self, answer: Response) -> None:
-        """Add one page of a Query."""
-        given = int(answer["Count"])
-        # What a test answers in DynamoDB's place may not say how many items were looked at.
-        read = int(answer.get("ScannedCount", given))
+        """Count one page of a Query."""
+        returned = int(answer["Count"])
+        # A response that a test makes may lack the number of items read.
+        read = int(answer.get("ScannedCount", returned))
         with self._lock:
             self.read += read
-            self.for_nothing += read - given
+            self.for_nothing += read - returned
             warns = self._warns_past is not None and self.for_nothing > self._warns_past
             if warns:
                 self._warns_past = None
@@ -122,7 +118,7 @@ class Allowance:
 
     def _warn(self) -> None:
         label = self._plan.layout.label
-        # The conditions of a query hold what is in keys.
+        # The conditions of a query contain parts of keys.
         text = (
             describe(self._plan, compile_plan(self._plan, table_name=self._read_from.name)) if self._shows_keys else ""
         )

@@ -1,7 +1,8 @@
-"""Cursors: a place in the order of one query, as a text that can go into an address and come back.
+"""Cursors: positions in the order of one query, as strings for URLs.
 
-A cursor is bound to its query and to the model's keys, signed by Django's signer, and unreadable: the place may be that
-of an item which the query leaves out, and its keys are nobody else's business. Nothing is sent, and no model is known.
+A cursor is bound to its query and to the model's keys, and signed by Django's signer. It is also encrypted, because the
+position may be that of an item which the query excludes, and keys may contain private values. Other modules seal their
+own values in the same way. This module sends no requests and does not depend on models.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ else:
 SALT = "dynamo_single.cursors"
 BEGIN_AGAIN = "Begin again without a cursor."
 
-#: The place after all shards, however many there are.
+#: The position after all shards, whatever their number is.
 _END = -1
-#: How much of a wrong cursor a message repeats.
+#: The number of characters of an invalid cursor that a message repeats.
 _SHOWN = 20
 
 
 class Cursor(Struct, frozen=True):
-    """The page that begins after a position, or ``backward`` the one that ends in front of it.
+    """The page that begins after a position, or if it is ``backward`` the one that ends before it.
 
-    ``finished`` are the shards of which nothing is left in that direction.
+    ``finished`` contains the shards that have nothing left in that direction.
     """
 
     position: Position
@@ -52,11 +53,11 @@ class Cursor(Struct, frozen=True):
 
 
 def encode(cursor: Cursor, plan: Plan) -> str:
-    """Write a cursor of a plan. The same one gives the same text, while ``SECRET_KEY`` stays."""
+    """Return a cursor of a plan as a string, which is always the same for one ``SECRET_KEY``."""
     position = cursor.position
     place: list[Any] = [position.stream, position.sort, position.key, position.values]
     if plan.is_sharded:
-        # By numbers that more shards do not change, since there may be more when the cursor comes back.
+        # The number of shards may grow before the cursor comes back, and these numbers do not change then.
         lasting = _lasting(plan)
         place[0] = lasting[position.stream] if position.stream < len(lasting) else _END
         place.append(f"{sum(1 << lasting[stream] for stream in cursor.finished):x}")
@@ -64,7 +65,7 @@ def encode(cursor: Cursor, plan: Plan) -> str:
 
 
 def decode(text: str, plan: Plan) -> Cursor:
-    """Read a cursor; raises ``InvalidCursor`` if it was not made for the plan's query, or not by this site."""
+    """Return the cursor of a string; raises ``InvalidCursor`` if it is of another query or of another site."""
     label, keys, query, backward, stream, sort, key, values, *finished = unsealed(text)
     ours = _fingerprint(plan)
     if label != ours[0]:
@@ -88,22 +89,19 @@ def decode(text: str, plan: Plan) -> Cursor:
 
 
 def _lasting(plan: Plan) -> list[int]:
-    """A number for each stream of a plan of shards, which stays the same when there are more of them."""
+    """Return a number for each stream of a plan of shards, which does not change if there are more shards."""
     partitions = dict.fromkeys(_whole(condition) for condition in plan.conditions)
     places = {partition: number for number, partition in enumerate(partitions)}
     return [places[_whole(each)] * (MAX_SHARDS + 1) + each.place for each in plan.conditions]
 
 
 def _whole(condition: KeyCondition) -> str:
-    """The partition that a shard is a part of."""
+    """Return the partition that a shard is a part of."""
     return condition.partition.removesuffix(suffix(condition.place))
 
 
-# what a cursor is bound to
-
-
 def _fingerprint(plan: Plan) -> tuple[str, str, str]:
-    """The model, how it is read, and what was asked. The present, by which items expire, is no part of it."""
+    """Return what a cursor is bound to: the model, its keys and the query, without the time by which items expire."""
     query = plan.query
     # A rename may have ended since the query was planned: the next page is planned with the names of now.
     layout = knowledge.present(query.layout) if query.layout.twins else query.layout
@@ -119,7 +117,7 @@ def _fingerprint(plan: Plan) -> tuple[str, str, str]:
 
 
 def _way(plan: Plan, layout: ModelLayout, *, within: bool = False) -> tuple[object, ...]:
-    """How a plan is read. There may be more shards next time, but for one ``within`` a union, which numbers them."""
+    """Return how a plan is read. The number of shards may grow, except ``within`` a union, which numbers them."""
     conditions = [(each.partition, each.operator, each.operands) for each in plan.conditions]
     if plan.is_sharded and not within:
         conditions = list(dict.fromkeys((_whole(each), each.operator, each.operands) for each in plan.conditions))
@@ -140,26 +138,23 @@ def _digest(value: object) -> str:
     return signing.b64_encode(hashlib.sha256(repr(value).encode()).digest()[:12]).decode()
 
 
-# signed and sealed
-
-
 def _signer(secret: str | bytes, salt: str) -> signing.Signer:
     # A full stop needs no escaping in an address.
     return signing.Signer(key=secret, sep=".", salt=salt, fallback_keys=[])
 
 
 def sealed(value: list[object], salt: str = SALT) -> str:
-    """A JSON value as a text that nobody can read or make up, of use for one ``salt``. The same gives the same text."""
+    """Return a JSON value encrypted and signed for one ``salt``; an equal value gives an equal string."""
     data = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     secret = settings.SECRET_KEY
     return _signer(secret, salt).sign(signing.b64_encode(_seal(zlib.compress(data.encode(), 9), secret)).decode())
 
 
 def unsealed(text: object, salt: str = SALT) -> list[Any]:
-    """The value of a text of ``sealed()``; raises ``InvalidCursor`` for another text."""
+    """Return the value of a string of ``sealed()``; raises ``InvalidCursor`` for any other string."""
     for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
         try:
-            # Other texts than ASCII cannot be compared with a signature.
+            # Only ASCII strings can be compared with a signature.
             sealed = _signer(secret, salt).unsign(text if isinstance(text, str) and text.isascii() else "")
         except signing.BadSignature:
             continue
@@ -173,7 +168,7 @@ def unsealed(text: object, salt: str = SALT) -> list[Any]:
 
 
 def _seal(data: bytes, secret: str | bytes) -> bytes:
-    """Encrypt so that the same data gives the same text, which needs no nonce (AES-SIV, RFC 5297)."""
+    """Encrypt without a nonce, so that equal data gives equal bytes (AES-SIV, RFC 5297)."""
     return _cipher(secret).encrypt(data, None)
 
 

@@ -1,8 +1,9 @@
-"""Places in the order of a plan: where one page ends and the next begins, and how reading goes on from there.
+"""Positions in the order of a plan: where one page ends and the next begins, and how reading continues from there.
 
-The order of a plan is that of its streams: the key conditions of a query, the keys of a batch, or the one of a scan; a
-union has those of its parts. One item alone says which place it is, so that it can be made of any item and read from in
-both directions. Nothing is sent, and no model is known.
+The order of a plan is that of its streams: the key conditions of a query, the keys of a batch_get, or the one stream of
+a Scan; a union has the streams of its parts. A position follows from one item alone, so any item has one, and reading
+can continue from it in both directions. A union with an order narrows its parts to what is after a position. This
+module sends no requests and does not depend on models.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from dynamo_single.table.request import Item
 
 
 class Position(Struct, frozen=True):
-    """At an item of a stream, by its sort key there and its primary key; without ``key``, in front of the stream.
+    """The position of an item in a stream, by its sort key and its primary key; without ``key``, before the stream.
 
-    The item need not be stored any more. Streams are numbered as the plan has them, whichever way they are read. In a
-    union that has an order, ``values`` are the item's stored values of what it is ordered by.
+    The item may be deleted since. Streams have their numbers in the plan, in either direction. In a union that has an
+    order, ``values`` contains the stored values that the item is ordered by.
     """
 
     stream: int
@@ -40,7 +41,7 @@ class Position(Struct, frozen=True):
 
 
 class Start(Struct, frozen=True):
-    """How one stream is read from a position: ``overlaps`` if the first items may be those at the position itself."""
+    """How a stream is read from a position; it ``overlaps`` if the first items may be at the position itself."""
 
     condition: KeyCondition | None = None
     key: Mapping[str, Mapping[str, str]] | None = None
@@ -48,19 +49,19 @@ class Start(Struct, frozen=True):
 
 
 def parts_of(plan: Plan) -> tuple[Plan, ...]:
-    """The parts of a union; any other plan is one."""
+    """Return the parts of a union, or the plan itself."""
     return plan.parts if plan.kind == "union" else (plan,)
 
 
 def stream_count(plan: Plan) -> int:
-    """How many streams a plan has; a scan is one."""
+    """Return the number of streams of a plan; a Scan has one."""
     if plan.kind == "union":
         return sum(map(stream_count, plan.parts))
     return 1 if plan.kind == "scan" else len(plan.keys or plan.conditions)
 
 
 def within(part: Plan, offset: int, position: Position) -> Position:
-    """A position as a part of a union has it, in front of which there are ``offset`` streams."""
+    """Return a position as that of a part of a union, before which there are ``offset`` streams."""
     stream, count = position.stream - offset, stream_count(part)
     if 0 <= stream < count:
         return replace(position, stream=stream)
@@ -68,24 +69,24 @@ def within(part: Plan, offset: int, position: Position) -> Position:
 
 
 def outermost(plan: Plan, *, backward: bool) -> Position:
-    """The place where reading begins: in front of everything, or after it."""
+    """Return the position where reading begins: before all items, or after them."""
     return Position(stream_count(plan) if backward else 0)
 
 
 def ascends(plan: Plan, *, backward: bool) -> bool:
-    """Whether sort keys grow while the plan is read in this direction."""
+    """Return whether sort keys ascend while the plan is read in this direction."""
     return plan.forward != backward
 
 
 def is_merged(plan: Plan) -> bool:
-    """Whether the streams are read side by side, and not one after the other."""
+    """Return whether the streams are merged, rather than read one after the other."""
     if plan.kind == "union":
         return bool(plan.merged_by)
     return plan.merge == "sort_key" and len(plan.conditions) > 1
 
 
 def at_item(plan: Plan, stream: int, item: Item) -> Position:
-    """The position of an item, or of a ``LastEvaluatedKey``, that a stream gave; a key is a stream of its own."""
+    """Return the position of an item, or of a ``LastEvaluatedKey``, of a stream; each key is a separate stream."""
     return Position(stream, "" if plan.keys else item[sort_attribute(plan)]["S"], key_of(item))
 
 
@@ -101,7 +102,7 @@ def at(plan: Plan, stream: int, item: Item) -> Position:
 
 
 def start_of(plan: Plan, stream: int, position: Position, *, backward: bool) -> Start | None:
-    """How a stream of a query or scan is read on from a position; ``None`` if it has nothing left there."""
+    """Return how a stream of a query or Scan continues from a position; ``None`` if it has nothing left there."""
     whole = Start(plan.conditions[stream] if plan.conditions else None)
     if position.key is None:
         begins = stream < position.stream if backward else stream >= position.stream
@@ -125,14 +126,11 @@ def _start_key(plan: Plan, condition: KeyCondition | None, position: Position) -
     return start
 
 
-# the sort keys that a key condition reads
-
-
 def narrow(condition: KeyCondition, bound: str, *, ascending: bool) -> KeyCondition | None:
-    """The part of a key condition's range from ``bound`` on, in reading direction; ``None`` if there is none.
+    """Return the part of a key condition's range from ``bound`` on, in reading direction; ``None`` if it is empty.
 
-    DynamoDB takes one condition on a sort key, and BETWEEN includes its bounds: the result may hold the bound itself,
-    and what a strict bound of the condition excludes, so the reader drops what the condition does not cover.
+    DynamoDB accepts one condition on a sort key, and BETWEEN includes its bounds. The result may therefore include the
+    bound itself, and items that a strict bound of the condition excludes, which the reader drops.
     """
     return _intersect(condition, bound if ascending else "", None if ascending else bound)
 
@@ -162,9 +160,6 @@ def _bounds(condition: KeyCondition) -> tuple[str, str | None]:
     if operator in ("<", "<="):
         return "", operands[0]
     return (operands[0] if operands else ""), None
-
-
-# where an object stands
 
 
 def find(plan: Plan, item: Item) -> Position | None:
@@ -198,13 +193,10 @@ def _is_read_by(plan: Plan, condition: KeyCondition, item: Item) -> bool:
     return condition.includes(item[sort_attribute(plan)]["S"])
 
 
-# the parts of a union that has an order
-
-
 class Narrowed(Struct, frozen=True):
-    """What a part of a union reads from a position on: its key conditions, ``None`` for those that are over, or keys.
+    """What a part of a union reads from a position on: keys, or key conditions, of which ``None`` are exhausted.
 
-    It may still give what stands in front of the position, which the reader drops.
+    It may include items before the position, which the reader drops.
     """
 
     conditions: tuple[KeyCondition | None, ...] = ()
@@ -212,7 +204,7 @@ class Narrowed(Struct, frozen=True):
 
 
 def narrow_parts(plan: Plan, value: object, *, backward: bool, now: object) -> tuple[Narrowed, ...]:
-    """What each part reads from a position on, given its value of the first attribute that the union is ordered by."""
+    """Return what each part reads from a position on, whose value of the union's first ordering is given."""
     order = plan.merged_by[0]
     term = Compare(order.attribute, "gte" if order.descending == backward else "lte", value)
     return tuple(_narrow_part(part, term, now) for part in plan.parts)
@@ -225,7 +217,7 @@ def _narrow_part(part: Plan, term: Compare, now: object) -> Narrowed:
     if part.keys:
         found = _by_same_key(part, (*terms, term), now)
         return Narrowed(keys=frozenset(part.keys if found is None else found.keys))
-    # What is asked of the attribute besides could hide the bound, since one key condition takes one range.
+    # Other conditions on the attribute could hide the bound, since a key condition has one range.
     found = _by_same_key(part, (*(each for each in terms if term.attribute not in attributes_of(each)), term), now)
     if found is None or len(found.conditions) != len(part.conditions):
         return Narrowed(part.conditions)

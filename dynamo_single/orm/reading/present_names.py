@@ -1,7 +1,7 @@
-"""The attribute names of each page: a rename may begin or end while a query is being read.
+"""Translate attribute names page by page: a rename may begin or end while a query is being read.
 
-A query keeps the names of its beginning: its conditions, its order and its readers go by them. Only requests and their
-answers are translated. This module must not know models.
+The conditions, the order and the readers of a query keep the names that it was planned with. Only its requests and
+responses are translated. This module does not depend on models.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from dynamo_single.table.table import Table
 
 
 def in_present_names(table: Table, layout: ModelLayout) -> Table:
-    """The table for a query that was planned with a layout: what it asks has the names that are in use by then.
+    """Return the table for a query that was planned with a layout: its requests have the names in use at that time.
 
-    Without an open rename it is the table itself. Otherwise each request may be preceded by a GetItem, as by
+    Without an open rename this is the table itself. Otherwise a GetItem may precede each request, as in
     ``knowledge.ask()``.
     """
     return _RenamingTable(table, layout) if layout.twins and not isinstance(table, _RenamingTable) else table
 
 
 def with_both_names(item: NewItem, twins: tuple[Twin, ...]) -> NewItem:
-    """An item with what is being renamed under both names: whoever reads it may go by the one or the other."""
+    """Return an item with each renamed attribute under both names, since its readers may use either."""
     found = {**item}
     for twin in twins:
         found.pop(twin.other, None)
@@ -36,7 +36,7 @@ def with_both_names(item: NewItem, twins: tuple[Twin, ...]) -> NewItem:
 
 
 class _RenamingTable(Table):
-    """A table whose requests and answers are translated; everything else is the table's own."""
+    """A table that translates requests and responses; everything else is that of the table."""
 
     def __init__(self, table: Table, layout: ModelLayout) -> None:
         self.__dict__.update(table.__dict__)
@@ -54,12 +54,12 @@ class _RenamingTable(Table):
         if all(name == twin.used for twin, name in names.items()):
             return await self._table.ask(request, form)
         present = {other: name for twin, name in names.items() for other in (twin.used, twin.other)}
-        # What decodes an answer at once has the names of the beginning.
+        # A compiled reader has the names that the query was planned with.
         answer = await self._table.ask(Request(request.operation, _with_names(request.params, present)))
         return _as_planned(answer, names)
 
     async def _names(self) -> dict[Twin, str]:
-        """The name that each renamed attribute has now."""
+        """Return the current name of each renamed attribute."""
         attributes = (await knowledge.renewed(self._layout)).attributes
         planned = {info.stored: name for name, info in self._layout.attributes.items()}
         return {twin: attributes[planned[twin.used]].stored for twin in self._layout.twins}
@@ -73,7 +73,7 @@ def _with_names(params: Mapping[str, Any], present: Mapping[str, str]) -> Mappin
 
 
 def _as_planned(answer: Response, names: Mapping[Twin, str]) -> Response:
-    """The answer with the names that the query was planned with, as well as those of now."""
+    """Return the response with the names that the query was planned with, in addition to the current ones."""
 
     def planned(item: NewItem) -> NewItem:
         found = {**item}

@@ -250,7 +250,7 @@ async def _aggregate_by_keys(source: QueryState, measures: Sequence[Measure]) ->
 
     There may be one count, since each reads all that it counts, and any number of values at the ends of a key.
     """
-    if source.asked.held is not None:
+    if source.asked.cached_lists is not None:
         return None
     if source.window.is_sliced:
         whole = len(measures) == 1 and replace(measures[0], alias="") == Measure("", "Count")
@@ -278,7 +278,7 @@ def _plan_of(source: QueryState, measure: Measure) -> Plan | None:
         plan = planner.plan(query, now=clock.instant())
     except NoAccessPattern:
         return None
-    limit = source.asked.may_hold
+    limit = source.asked.cache_limit
     if plan.in_memory is not None:
         return None  # the first of several single items is not the least of them
     if limit is not None and cached_lists.with_short_filter(plan, limit) is not plan:

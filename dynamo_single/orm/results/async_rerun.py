@@ -1,7 +1,7 @@
-"""Code of Django's that reads querysets of ours in its middle, for an event loop: it stops at each, and begins again.
+"""Run Django's synchronous code that evaluates our querysets in an event loop: stop at each queryset, and run again.
 
-What is read is awaited between two beginnings. It is for code that changes nothing before the last of its querysets is
-read, and asks for the same ones whenever it is begun. In a thread such code is simply called.
+Each queryset is awaited between two runs. The code must not change anything before its last queryset is read, and must
+evaluate the same querysets in each run. In a thread such code is simply called.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class _Given(threading.local):
-    """What the querysets gave, in the order that they are read in; ``None`` where no such code is begun."""
+    """The results of the querysets, in the order of their evaluation; ``None`` while no such code runs."""
 
     found: list[list[Any]] | None = None
     taken = 0
@@ -26,14 +26,14 @@ _given = _Given()
 
 
 class _Unread(BaseException):
-    """A queryset is to be read; never leaves this module."""
+    """A queryset has to be read; never leaves this module."""
 
     def __init__(self, queryset: Any) -> None:
         self.queryset = queryset
 
 
 def take(queryset: Any) -> bool:
-    """Whether a queryset got what it gives, where it is asked for by such code; there none is read at once."""
+    """Set a queryset's results if such code evaluates it, and return whether it does; it sends no requests itself."""
     found = _given.found
     if found is None:
         return False
@@ -46,7 +46,7 @@ def take(queryset: Any) -> bool:
 
 
 async def restarted(work: Callable[[], T]) -> T:
-    """What such code gives: each queryset is read once, by the requests that it sends in a thread."""
+    """Return the result of such code; each queryset is read once, by the same requests as in a thread."""
     if is_run():
         return await call_sync(work)
     found: list[list[Any]] = []

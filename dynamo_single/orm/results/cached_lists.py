@@ -39,9 +39,9 @@ ReadRange = tuple[str | None, tuple[KeyCondition, ...], bool]
 
 
 class CachedLists:
-    """What was read so far: at most ``limit`` items of each reach, and as many of each partition if there are several.
+    """The cached rows: at most ``limit`` items of each range, and as many of each partition if there are several.
 
-    ``is_exceeded`` says that there was more, which was reported by ``TooManyMatches`` and is not read again.
+    ``is_exceeded`` is set after ``TooManyMatches`` reported that there are more, which are not read again.
     """
 
     def __init__(self, limit: int) -> None:
@@ -66,7 +66,7 @@ class CachedLists:
     async def pages(
         self, table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None
     ) -> AsyncGenerator[Sequence[NewItem], None]:
-        """The items that a plan of the kind ``held`` finds, from number ``skip`` up to ``stop``, as one page."""
+        """Yield the items of a plan of the kind ``held``, from number ``skip`` up to ``stop``, as one page."""
         condition = lower(plan.filter, plan.layout)
         items = await self._items(table, plan.parts[0])
         found = [item for item in items if matches(condition, item)] if condition != EVERYTHING else items
@@ -94,7 +94,7 @@ class CachedLists:
 
 
 async def _read_range(table: Table, reach: Plan, most: int) -> list[NewItem]:
-    """What is reached, each item once, up to ``most`` or the rest of a page more."""
+    """Return the items of a range, each once, up to ``most`` and the rest of its page."""
     if reach.kind != "union":
         return await execute.listed(table, reach, stop=most)
     found: dict[ItemKey, NewItem] = {}
@@ -117,9 +117,9 @@ def is_exact(plan: Plan) -> bool:
 
 
 def plan_cached(query: Query, *, now: object) -> Plan:
-    """The plan that holds what a query's key conditions reach; ``query`` has no order.
+    """Return the plan that caches the range of a query's key conditions; ``query`` has no order.
 
-    Single items are read by their keys instead. ``NoAccessPattern`` if no key reaches what is asked for.
+    Single items are read by their keys instead. Raises ``NoAccessPattern`` if no key supports a range of the query.
     """
     try:
         found = planner.plan(query, now=now)
@@ -137,23 +137,23 @@ def plan_cached(query: Query, *, now: object) -> Plan:
 
 
 def with_short_filter(plan: Plan, limit: int) -> Plan:
-    """The same plan if its filters are as short as DynamoDB takes them.
+    """Return the plan itself if DynamoDB accepts the length of its filters.
 
-    If not, the longest conditions are left to Python: the plan holds up to ``limit`` items that meet the others, in the
-    same order.
+    Otherwise Python evaluates the longest conditions: the plan caches up to ``limit`` items that match the others, in
+    the same order.
     """
     if plan.kind == "union":
         parts = [_divided(part) for part in plan.parts]
-        if not any(left for _, left in parts):
+        if not any(rest for _, rest in parts):
             return plan
-        # What one part leaves out since another gives it is known by the whole of the conditions only.
+        # Only all conditions tell what a part excludes because another part returns it.
         reach = replace(plan, parts=tuple(replace(part, others=()) for part, _ in parts), in_memory=None)
         wanted = plan.query.where
     else:
-        reach, left = _divided(plan)
-        if not left:
+        reach, rest = _divided(plan)
+        if not rest:
             return plan
-        wanted = join(left)
+        wanted = join(rest)
     return Plan(
         "held",
         plan.query,
@@ -167,15 +167,15 @@ def with_short_filter(plan: Plan, limit: int) -> Plan:
 
 
 def _divided(plan: Plan) -> tuple[Plan, tuple[Condition, ...]]:
-    """The plan with as much of its filter as DynamoDB takes, and the rest of it."""
+    """Return the plan with as much of its filter as DynamoDB accepts, and the rest of the filter."""
     if plan.kind not in ("query", "scan") or plan.filter == EVERYTHING:
         return plan, ()
-    kept, left = divided(conjuncts(plan.filter), plan.layout, first=_type_conditions(plan))
-    return (replace(plan, filter=join(kept)), left) if left else (plan, ())
+    sent, rest = divided(conjuncts(plan.filter), plan.layout, first=_type_conditions(plan))
+    return (replace(plan, filter=join(sent)), rest) if rest else (plan, ())
 
 
 def _weaker_plan(query: Query, now: object) -> Plan:
-    """The plan of what keys can narrow: without what only Python compares, and without alternatives."""
+    """Return the plan of the conditions that keys support, without alternatives and comparisons of Python."""
     terms = [term for term in conjuncts(simplify(query.where)) if isinstance(term, Compare) and not needs_python(term)]
     for where in (join(terms), EVERYTHING):
         try:
@@ -188,6 +188,6 @@ def _weaker_plan(query: Query, now: object) -> Plan:
 
 
 def _type_conditions(plan: Plan) -> tuple[Condition, ...]:
-    """The conditions of a plan's filter that say whether an item is one of the model's objects at all."""
+    """Return the conditions of a plan's filter that decide whether an item is one of the model's objects."""
     always = {DELETED_AT, ITEM_TYPE, plan.layout.expires}
     return tuple(term for term in conjuncts(plan.filter) if {*attributes_of(term)} <= always)

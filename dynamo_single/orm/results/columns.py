@@ -1,6 +1,8 @@
-"""What ``values()`` and ``values_list()`` make of each item: no object is made.
+"""The rows of ``values()`` and ``values_list()``, read from items without creating objects, and nested values.
 
-This module must not know plans or requests; that only the named attributes are read is the projection's work.
+``values()`` and ``order_by()`` may name values inside documents. They are read from the items in memory, since DynamoDB
+orders by keys and returns attributes whole. This module does not depend on plans or requests; the projection limits
+what is read.
 """
 
 from __future__ import annotations
@@ -25,12 +27,8 @@ from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.lookups import refuse_path
 
-# Places inside documents, as ``values()`` and ``order_by()`` name them: they are read out of items in memory.
-#
-# DynamoDB returns and charges items whole, and orders by keys. This module must not know plans or querysets.
-
 _STEP = "__"
-#: What values can be put in order among each other, as messages call it.
+#: The types whose values have an order, and their names in messages.
 _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (bool, "truth values"),
     ((int, Decimal), "numbers"),
@@ -40,7 +38,7 @@ _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 
 def place_of(model: type[DynamoModel], name: str) -> tuple[str, Steps] | None:
-    """The document and the place in it that a name means; ``None`` for a name that leads into none."""
+    """Return the document and the path in it that a name means; ``None`` if it does not lead into a document."""
     first, *steps = name.split(_STEP)
     attribute = registry.attributes_of(model).get(first)
     if not steps or attribute is None or not attribute.document or isinstance(attribute, SetAttribute):
@@ -54,9 +52,9 @@ def place_of(model: type[DynamoModel], name: str) -> tuple[str, Steps] | None:
 
 
 def ordered_reader(model: type[DynamoModel], name: str) -> Callable[[Item], object]:
-    """What gives an item's value of an attribute, or of a place, to put items in order by.
+    """Return a function that reads the value of an attribute, or a nested value, by which items are ordered.
 
-    Raises ``NotSupported`` for values of a place that have no order, or none among each other.
+    It raises ``NotSupported`` for nested values that have no order, or whose types have no order among each other.
     """
     place = place_of(model, name)
     if place is None:
@@ -66,7 +64,7 @@ def ordered_reader(model: type[DynamoModel], name: str) -> Callable[[Item], obje
     def value(item: Item) -> object:
         given = value_at(read(item), steps)
         if given is not None:
-            kind = next((said for kinds, said in _KINDS if isinstance(given, kinds)), "")
+            kind = next((name for kinds, name in _KINDS if isinstance(given, kinds)), "")
             found[kind or type(given).__name__] = None
             if not kind or len(found) > 1:
                 raise NotSupported(
@@ -82,16 +80,16 @@ Shape = Callable[[Sequence[str], tuple[Any, ...]], Any]
 
 
 class Columns(Struct, frozen=True):
-    """The attributes of each row, the names that they go by, and what a row is put into."""
+    """The attributes of each row, their names in it, and the shape of a row."""
 
     attributes: tuple[str, ...]
     names: tuple[str, ...]
     shape: Shape
-    #: The places inside documents, by the columns that are one.
+    #: The paths of nested values, by the numbers of their columns.
     places: Mapping[int, Steps] = {}
 
     def without_places(self, model: type[DynamoModel]) -> Columns:
-        """The same columns, for what groups rows or adds to them; ``NotSupported`` for places inside documents."""
+        """Return the columns for grouped, distinct or annotated rows; raises ``NotSupported`` for nested values."""
         for number in self.places:
             raise NotSupported(
                 f"{model._meta.label}: values({self.names[number]!r}) leads into {self.attributes[number]}, and rows "
@@ -101,7 +99,7 @@ class Columns(Struct, frozen=True):
         return self
 
     def reader(self, model: type[DynamoModel]) -> Callable[[decode.Item], Any]:
-        """What makes the row of an item; it raises ``UnexpectedItem`` for another model's."""
+        """Return a function that makes the row of an item; it raises ``UnexpectedItem`` for another model's item."""
         names, shape, read = self.names, self.shape, _reader(model, self.attributes)
         if self.places:
             read = _placed(read, self.places)
@@ -113,7 +111,7 @@ class Columns(Struct, frozen=True):
         return row
 
     def page_reader(self, model: type[DynamoModel]) -> PageReader | None:
-        """What makes the rows of a page; ``None`` where pages are read item by item."""
+        """Return what makes the rows of a page; ``None`` if rows are made item by item."""
         shape = _SHAPES.get(self.shape)
         if self.places:
             return None
@@ -124,7 +122,7 @@ class Columns(Struct, frozen=True):
 
 
 def _reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[decode.Item], tuple[object, ...]]:
-    """What reads some attributes and, if it is among them, the identity that several of them make."""
+    """Return a function that reads attributes; it joins those of an identity of several attributes."""
     fields: list[Any] = [model._meta.get_field(name) if name != "pk" else model._meta.pk for name in names]
     if not any(isinstance(field, IdentityField) for field in fields):
         return row_reader(model, [field.attname for field in fields])
@@ -144,7 +142,7 @@ def _reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[decode.
 def _placed(
     read: Callable[[decode.Item], tuple[Any, ...]], places: Mapping[int, Steps]
 ) -> Callable[[decode.Item], tuple[Any, ...]]:
-    """What reads rows, some columns of which are places inside the documents that it read."""
+    """Return a function that replaces documents in rows by their nested values."""
 
     def row(item: decode.Item) -> tuple[Any, ...]:
         values = enumerate(read(item))
@@ -156,7 +154,7 @@ def _placed(
 def columns(
     model: type[DynamoModel], fields: Sequence[Any], expressions: Mapping[str, object], shape: Shape
 ) -> Columns:
-    """The columns that were asked for: all of them by their stored form's names, if none is named."""
+    """Return the requested columns: without any names, all attributes."""
     if expressions or any(not isinstance(field, str) for field in fields):
         raise NotSupported(
             "Expressions in values() are not supported: DynamoDB returns attributes as they are stored. Name "
@@ -182,7 +180,7 @@ def columns(
 
 
 def _keys_of_references(model: type[DynamoModel]) -> Iterator[tuple[Any, str]]:
-    """The references with the names of the primary key that they hold."""
+    """Yield each reference with the names of the primary key that it contains."""
     fields: Any = model._meta.concrete_fields
     for field in fields:
         if field.is_relation:
@@ -191,25 +189,25 @@ def _keys_of_references(model: type[DynamoModel]) -> Iterator[tuple[Any, str]]:
 
 
 def as_dict(names: Sequence[str], row: tuple[object, ...]) -> dict[str, object]:
-    """A row of ``values()``."""
+    """Return a row of ``values()``."""
     return dict(zip(names, row, strict=True))
 
 
 def as_tuple(names: Sequence[str], row: tuple[object, ...]) -> tuple[object, ...]:
-    """A row of ``values_list()``."""
+    """Return a row of ``values_list()``."""
     return row
 
 
 def as_named_tuple(names: Sequence[str], row: tuple[object, ...]) -> tuple[object, ...]:
-    """A row of ``values_list(named=True)``: Django's named tuple, of which there is one class for the same names."""
+    """Return a row of ``values_list(named=True)``: Django's named tuple, one class for the same names."""
     named: tuple[Any, ...] = create_namedtuple_class(*names)._make(row)
     return named
 
 
 def as_value(names: Sequence[str], row: tuple[object, ...]) -> object:
-    """A row of ``values_list(flat=True)``."""
+    """Return a row of ``values_list(flat=True)``."""
     return row[0]
 
 
-#: How the compiled loops name what a row is put into.
+#: The names of the shapes in the compiled loops.
 _SHAPES: dict[Shape, RowShape] = {as_dict: "dict", as_tuple: "tuple", as_value: "value"}

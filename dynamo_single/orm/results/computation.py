@@ -32,7 +32,7 @@ class Dates(Struct, frozen=True):
 class Computation(Struct, frozen=True):
     """``measures`` of each group, or of each object without ``groups``; or ``dates``.
 
-    ``output`` are the names that a row has, and ``shape`` is what it is put into; without it there are objects.
+    ``output`` contains the names of a row, and ``shape`` makes it; without a shape there are objects.
     """
 
     measures: tuple[Measure, ...] = ()
@@ -52,7 +52,7 @@ class Computation(Struct, frozen=True):
         return self.groups is not None or self.dates is not None
 
     def __str__(self) -> str:
-        """What is done, as ``explain()`` says it."""
+        """Return the computation in words, for ``explain()``."""
         if self.dates is not None:
             return f"cut off to the {self.dates.kind} of {self.dates.attribute}"
         measures = ", ".join(map(str, self.measures))
@@ -63,7 +63,7 @@ class Computation(Struct, frozen=True):
 
 
 def distinct_rows(model: type[DynamoModel], columns: Columns | None) -> Computation | None:
-    """What leaves rows that come again out; ``None`` if there are none, since the columns tell objects apart."""
+    """Return the computation of distinct rows; ``None`` if the columns contain the identity, which is unique."""
     if columns is None or _contains_identity(model, columns):
         return None
     return Computation(groups=columns.without_places(model), output=columns.names, shape=columns.shape)
@@ -75,7 +75,7 @@ def _contains_identity(model: type[DynamoModel], columns: Columns) -> bool:
 
 
 def check_conditions(model: type[DynamoModel], computation: Computation, conditions: Iterable[object]) -> None:
-    """Refuse conditions on what is computed: SQL's HAVING."""
+    """Raise ``NotSupported`` for conditions on computed values: SQL's HAVING."""
     for condition in conditions:
         if isinstance(condition, Q):
             check_conditions(model, computation, condition.children)
@@ -88,7 +88,7 @@ def check_conditions(model: type[DynamoModel], computation: Computation, conditi
 
 
 def explain_requests(computation: Computation | None) -> Iterator[tuple[str, str]]:
-    """What will be sent for each object that is given, for ``explain()``."""
+    """Yield the requests for each object that is returned, for ``explain()``."""
     for measure in computation.measures if computation is not None else ():
         if measure.children:
             yield "then", f"{measure}: one Query with Select=COUNT for each object"

@@ -1,4 +1,4 @@
-"""Measures, their exact sums, and the truncation of dates; missing values are ignored.
+"""Measures, their exact sums, and the truncation of dates and datetimes as in Django; missing values are ignored.
 
 This module does not depend on Django's expressions, on plans, or on how values are read.
 """
@@ -53,7 +53,7 @@ class Measure(Struct, frozen=True):
     worded: str = ""
 
     def __str__(self) -> str:
-        """As it was asked for."""
+        """Return the measure in words, as it was requested."""
         distinct = ", distinct" if self.distinct else ""
         only = f", where {self.worded}" if self.filter != EVERYTHING else ""
         return f"{self.alias}={self.function}({self.children or self.attribute or '*'}{distinct}{only})"
@@ -123,7 +123,7 @@ def comparable(attribute: Attribute | None, value: object) -> Hashable:
 
 
 def checked_default(function: Function, attribute: Attribute, value: object) -> object:
-    """A default in the type of the result that it stands for; raises ``InvalidValue`` for another kind of value."""
+    """Return a default in the type of the result; raises ``InvalidValue`` for a value of another type."""
     if value is None:
         return None
     if function in ("Min", "Max"):
@@ -147,8 +147,7 @@ def _in_attribute_type(attribute: Attribute | None, number: Decimal) -> Decimal 
     return int(number) if whole else float(number)
 
 
-# Truncation of dates and datetimes to a year, month, week, day, hour, minute or second, as in Django.
-
+#: The periods to which dates, and datetimes, are truncated.
 DATE_PERIODS = ("year", "month", "week", "day")
 DATETIME_PERIODS = (*DATE_PERIODS, "hour", "minute", "second")
 ORDERS = ("ASC", "DESC")

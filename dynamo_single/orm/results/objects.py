@@ -1,7 +1,7 @@
-"""The objects that a queryset asks for, each by itself: the plan that finds them, reading them, and counting them.
+"""Plan, read and count the objects of a queryset.
 
-What DynamoDB cannot put in order is sorted among as many matches as the caller allowed, and no more: nothing is cut
-off, one match too many is an error. This module must not know groups or aggregates.
+An order that DynamoDB does not support is sorted in memory, among at most as many matches as the caller allowed. The
+result is never cut off: one match too many is an error. This module does not depend on groups or aggregates.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ T = TypeVar("T")
 #: Results, some at a time.
 Results = AsyncGenerator[Iterable[Any], None]
 
-#: How many matches ``allow_in_memory()`` allows if it is not told.
+#: The default limit of ``allow_in_memory()``.
 DEFAULT_LIMIT = 1000
-#: The kinds of plans whose matches the caller has listed by their keys.
+#: The kinds of plans whose keys the caller has listed.
 _LISTED = ("empty", "get", "batch_get", "claim")
-#: What tells that something else bounds how many matches there are.
+#: The kinds of plans whose number of matches has another bound.
 _BOUNDED = (*_LISTED, "held")
 
 
 def checked_limit(limit: object) -> int:
-    """Refuse a limit that is no number of matches."""
+    """Return a limit of matches; raises ``InvalidValue`` for anything else."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise InvalidValue(
             f"allow_in_memory(limit=...) takes the most matches to work on, from 1 up, not {shown(limit)}."
@@ -59,7 +59,7 @@ def checked_limit(limit: object) -> int:
 
 
 def checked_reads(number: object) -> int:
-    """Refuse what is no number of items."""
+    """Return a number of items; raises ``InvalidValue`` for anything else."""
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise InvalidValue(
             f"allow_reads() takes the most items that may be read for nothing, from 1 up, not {shown(number)}."
@@ -68,14 +68,14 @@ def checked_reads(number: object) -> int:
 
 
 def plan(state: QueryState) -> Plan:
-    """The plan in the order of a key if one serves it, else sorted in memory if that was allowed."""
+    """Return the plan in the order of a key if one supports it, or sorted in memory if that is allowed."""
     columns, found = state.asked.columns, plan_with_keys(state)
     return found if columns is None else narrow(found, columns.attributes)
 
 
 def plan_with_keys(state: QueryState) -> Plan:
-    """The same plan, of which each item holds its keys."""
-    if state.asked.held is not None:
+    """Return the plan whose items contain their keys."""
+    if state.asked.cached_lists is not None:
         return _exact_or_held(state)
     limit = state.asked.in_memory
     if limit is None:
@@ -94,12 +94,12 @@ def plan_with_keys(state: QueryState) -> Plan:
 
 
 def _exact_or_held(state: QueryState) -> Plan:
-    """The plan by a key that expresses all that was asked, in its order; else what is held, in order."""
+    """Return the plan of a key that expresses the whole query, in its order, or the plan of cached rows."""
     order = sorting.read_joined_sorting(state.model, state.ordering)
     if not any(sort.missing_first is not None or sorting.is_joined(sort) for sort in order):
         with suppress(NoAccessPattern):
             found = plan_by_key(state)
-            if cached_lists.is_exact(found) and not state.asked.held.has(found):  # type: ignore[union-attr]  # see the caller
+            if cached_lists.is_exact(found) and not state.asked.cached_lists.has(found):  # type: ignore[union-attr]  # see the caller
                 return found
     for sort in order:
         if not sorting.is_joined(sort):
@@ -111,14 +111,14 @@ def _exact_or_held(state: QueryState) -> Plan:
 
 
 def _now(state: QueryState) -> datetime | None:
-    """The present, where the model's objects expire."""
+    """Return the current time if the model's objects expire."""
     return None if state.layout.expires is None else clock.instant()
 
 
 def plan_by_key(state: QueryState, *, ordered: bool = True) -> Plan:
-    """The plan in the order of a key, or in any order unless it is to be ``ordered``."""
+    """Return the plan in the order of a key, or in any order unless it is ``ordered``."""
     found = projected(state, _planned(state, ordered=ordered))
-    # Without an order of its own, reverse() turns the order of the key that was chosen.
+    # If the query has no order, reverse() reverses that of the key that was chosen.
     if not state.reversed or found.query.ordering:
         return found
     if "scan" in (found.kind, *(part.kind for part in found.parts)):
@@ -127,34 +127,34 @@ def plan_by_key(state: QueryState, *, ordered: bool = True) -> Plan:
 
 
 def plan_of_matches(state: QueryState) -> Plan:
-    """The plan that finds what matches, in any order, and reads it whole."""
-    if state.asked.held is not None:
+    """Return the plan that reads complete matches in any order."""
+    if state.asked.cached_lists is not None:
         return cached_lists.plan_cached(state.query(ordered=False), now=_now(state))
     return _planned(state, ordered=False)
 
 
 def _planned(state: QueryState, *, ordered: bool) -> Plan:
-    """The planner's plan; one that holds what it reads if a filter is too long for DynamoDB, and that was allowed."""
+    """Return the planner's plan, or one that caches rows if a filter is too long for DynamoDB and that is allowed."""
     found = shapes.plan(state.query(ordered=ordered), now=_now(state))
-    return found if state.asked.may_hold is None else cached_lists.with_short_filter(found, state.asked.may_hold)
+    return found if state.asked.cache_limit is None else cached_lists.with_short_filter(found, state.asked.cache_limit)
 
 
 def projected(state: QueryState, plan: Plan) -> Plan:
-    """The plan, with the attributes that it is to read if these are not all."""
+    """Return the plan, limited to the attributes that are to be read."""
     if state.asked.columns is not None:
         return project(plan, state.asked.columns.attributes)
     if not state.loading[0]:
         return plan
-    read = wanted(state.model, state.loading, state.along.named, state.along.prefetched) or ()
-    # A reference that is filtered by is what a manager of the other side tells its objects by.
+    read = wanted(state.model, state.loading, state.related_reads.named, state.related_reads.prefetched) or ()
+    # A reverse manager knows its objects by the reference that it filters by.
     followed = {*attributes_of(plan.query.where), *(field.attname for field in state.known)}
     return project(plan, {*read, *references(state.model, followed)})
 
 
 def limit_of(state: QueryState, plan: Plan, what: str, *, sliced: bool) -> int | None:
-    """The most matches that may be worked on; ``None`` if something else bounds them, and an error if nothing does.
+    """Return the limit of matches in memory; ``None`` if they have another bound.
 
-    ``sliced`` says that the slice is one of matches.
+    Raises ``NotSupported`` if nothing bounds them. ``sliced`` tells that the slice is one of matches.
     """
     if state.asked.in_memory is not None:
         return state.asked.in_memory
@@ -168,11 +168,11 @@ def limit_of(state: QueryState, plan: Plan, what: str, *, sliced: bool) -> int |
 
 
 async def know(state: QueryState) -> None:
-    """Ask the table in which form the items are that a query reads, if that is not known: planning asks for it."""
+    """Read the schema state of the items that a query reads, unless it is known: planning depends on it."""
     await knowledge.ask(state.layout)
     if lookups := lookups_of(state.model):
         await knowledge.ask_rules(state.layout, lookups)
-    for lookup in state.along.prefetched:
+    for lookup in state.related_reads.prefetched:
         model: Any = state.model
         for step in lookup.split("__") if isinstance(lookup, str) else ():
             children = getattr(model, step, None)
@@ -183,14 +183,14 @@ async def know(state: QueryState) -> None:
 
 
 def opened(state: QueryState) -> Results:
-    """The pages of objects, or of their rows of ``values()``, from the beginning to the end of the slice.
+    """Return the pages of objects, or of their rows of ``values()``, in the slice. No request is sent yet.
 
-    Nothing is read yet. In an event loop, after ``know()``.
+    In an event loop ``know()`` is awaited first.
     """
     if state.is_empty:
         return as_stream(())
     found = plan(state)
-    if state.along.prefetched:
+    if state.related_reads.prefetched:
         members = related.members_of(state, found)
         if members:
             return related.read_collection(state, found, members)
@@ -210,7 +210,7 @@ async def _made(found: Pages[Any], make: Callable[[Any], Any]) -> Results:
 
 
 def reader(state: QueryState) -> Callable[[Item], Any]:
-    """What makes an object, or a row of ``values()``, of an item that was read."""
+    """Return a function that makes an object, or a row of ``values()``, of an item."""
     if state.asked.columns is not None:
         return state.asked.columns.reader(state.model)
     return partial(instance, state) if state.known else partial(decode.instance, state.model)
@@ -265,12 +265,12 @@ def _with_sort_keys(
 
 
 def instance(state: QueryState, item: Item) -> Model:
-    """The object of an item, with the related objects that are known already."""
+    """Return the object of an item, with the related objects that are known already."""
     return tell(state, decode.instance(state.model, item))
 
 
 def tell(state: QueryState, obj: Model) -> Model:
-    """Let an object know the related objects that are known already."""
+    """Set the related objects of an object that are known already."""
     for field, known in state.known.items():
         found = known.get(getattr(obj, field.attname))
         if found is not None and not field.is_cached(obj):
@@ -279,7 +279,7 @@ def tell(state: QueryState, obj: Model) -> Model:
 
 
 def items(state: QueryState, plan: Plan) -> Pages[Item]:
-    """What a plan finds, in order, from the beginning to the end of the slice."""
+    """Yield the items of a plan, in order, in the slice."""
     if plan.in_memory is None:
         return _pages(state, plan, skip=state.window.start, stop=state.window.stop)
     return _sorted(state, plan, plan.in_memory)
@@ -287,7 +287,7 @@ def items(state: QueryState, plan: Plan) -> Pages[Item]:
 
 def _pages(state: QueryState, plan: Plan, *, skip: int = 0, stop: int | None = None) -> Pages[Item]:
     if plan.kind == "held":
-        rows = state.asked.held or cached_lists.CachedLists(state.asked.in_memory or DEFAULT_LIMIT)
+        rows = state.asked.cached_lists or cached_lists.CachedLists(state.asked.in_memory or DEFAULT_LIMIT)
         return rows.pages(state.table, plan, skip=skip, stop=stop)
     return execute.pages(state.table, plan, skip=skip, stop=stop)
 
@@ -300,12 +300,12 @@ async def _sorted(state: QueryState, plan: Plan, how: InMemory) -> Pages[Item]:
 
 
 def matches(state: QueryState, plan: Plan, limit: int | None) -> Pages[Item]:
-    """Every match of a plan, in the plan's own order; ``TooManyMatches`` instead of the one after the limit."""
+    """Yield every match of a plan in its order; raises ``TooManyMatches`` instead of the one above the limit."""
     return checked(state, _pages(state, plan, stop=_page_limit(plan, limit)), limit)
 
 
 async def checked(state: QueryState, found: Pages[Item], limit: int | None) -> Pages[Item]:
-    """The same items; ``TooManyMatches`` instead of the one after the limit."""
+    """Yield the items; raises ``TooManyMatches`` instead of the one above the limit."""
     seen = 0
     async with aclosing(found):
         async for page in found:
@@ -322,23 +322,23 @@ async def checked(state: QueryState, found: Pages[Item], limit: int | None) -> P
 
 
 def first_limit(state: QueryState, plan: Plan) -> int | None:
-    """The ``Limit`` of the first request of a plan, if it has one."""
+    """Return the ``Limit`` of the first request of a plan, if it has one."""
     if plan.in_memory is not None or plan.kind == "held":
         return _page_limit(plan.parts[0] if plan.kind == "held" else plan, state.asked.in_memory)
     return state.window.stop if execute.limit_is_exact(plan) else None
 
 
 def _page_limit(plan: Plan, limit: int | None) -> int | None:
-    """How many items a plan's request may read before it is known that too many match, if that is known."""
-    # Where a filter drops items, a Limit would only make more and smaller pages of the same reading.
+    """Return the ``Limit`` by which one request shows that too many items match; ``None`` for a plan with a filter."""
+    # If a filter drops items, a Limit would only divide the same reading into more and smaller pages.
     return limit + 1 if limit is not None and execute.limit_is_exact(plan) else None
 
 
 async def count(state: QueryState) -> int:
-    """How many there are: one Query with Select=COUNT for each megabyte that is passed over."""
+    """Return the number of results: one Query with Select=COUNT for each megabyte of items."""
     if state.is_empty:
         return 0
-    window, shared = state.window, state.asked.held
+    window, shared = state.window, state.asked.cached_lists
     found = plan_by_key(state, ordered=False) if shared is None else _exact_or_held(state.unordered())
     if found.kind == "held":
         return sum([len(page) async for page in _pages(state, found, skip=window.start, stop=window.stop)])
@@ -348,14 +348,14 @@ async def count(state: QueryState) -> int:
 
 
 async def hold(state: QueryState) -> None:
-    """Read what answers a question in memory, unless it was read; ``TooManyMatches`` if that is too much."""
+    """Read the rows of a query into its cache, unless they are there; raises ``TooManyMatches`` above its limit."""
     found = cached_lists.plan_cached(state.query(ordered=False), now=_now(state))
-    if state.asked.held is not None and found.kind == "held":
-        await state.asked.held.hold(state.table, found)
+    if state.asked.cached_lists is not None and found.kind == "held":
+        await state.asked.cached_lists.hold(state.table, found)
 
 
 async def _count_up_to(state: QueryState, plan: Plan, limit: int) -> int:
-    """One Query with Select=COUNT of no more than is held."""
+    """Return the number of results, up to the limit of the cache: one Query with Select=COUNT."""
     seen = await execute.count(state.table, plan, skip=state.window.start, stop=limit + 1)
     if seen > limit:
         most = f"{state.label}: there are more than {limit} objects to count."
@@ -364,7 +364,7 @@ async def _count_up_to(state: QueryState, plan: Plan, limit: int) -> int:
 
 
 async def exists(state: QueryState) -> bool:
-    """Whether there is one: reads until the first match."""
+    """Return whether there is a result: reads until the first match."""
     first = replace(state.unordered(), window=state.window.first)
     async with aclosing(opened(first)) as pages:
         async for page in pages:

@@ -75,14 +75,14 @@ def _plan(state: QueryState) -> Plan | None:
         asked.in_memory,
         state.computation,
         state.loading[0],
-        state.along.reads,
+        state.related_reads.has_lookups,
     )
     if state.is_empty or any(special) or state.window != ALL_MATCHES:
         return None
     try:
         plan = objects.plan(state)
     except NoAccessPattern:
-        return None  # the queryset itself will say why
+        return None  # evaluating the queryset raises the error
     by_table = plan.kind == "query" and plan.key is plan.layout.primary and not plan.projection
     merged = plan.is_merged or plan.is_sharded
     return plan if by_table and not merged and all(_is_whole(plan, each) for each in plan.conditions) else None
@@ -100,14 +100,14 @@ def _model_ranges(state: QueryState, plan: Plan) -> list[_ModelRange]:
 
 
 def _range_groups(kinds: Iterable[_ModelRange]) -> Iterator[list[_ModelRange]]:
-    """The kinds that one Query reads, of each partition from its beginning on."""
+    """Yield the ranges that one Query reads, in each partition from its beginning on."""
     partitions: dict[tuple[str, str, bool], list[_ModelRange]] = {}
     for kind in kinds:
         place = (kind.plan.layout.alias, kind.condition.partition, kind.plan.consistent)
         partitions.setdefault(place, []).append(kind)
-    for beside in partitions.values():
+    for ranges in partitions.values():
         group: list[_ModelRange] = []
-        for kind in sorted(beside, key=_lowest_key):
+        for kind in sorted(ranges, key=_lowest_key):
             if group and _has_other_items([*group, kind]):
                 yield group
                 group = []
@@ -139,7 +139,7 @@ def _highest_key(layout: ModelLayout) -> str:
 
 
 async def _read(groups: Sequence[Sequence[_ModelRange]]) -> bool:
-    """Read what groups of kinds hold; not where a write is pending that the querysets themselves would not meet."""
+    """Read the items of groups of ranges; return ``False`` if a pending write only affects the combined Query."""
     for alias, consistent in dict.fromkeys((each[0].plan.layout.alias, each[0].plan.consistent) for each in groups):
         some = [each for each in groups if (each[0].plan.layout.alias, each[0].plan.consistent) == (alias, consistent)]
         state, plan = some[0][0].state, _combined_plan(some)
@@ -160,7 +160,7 @@ async def _read(groups: Sequence[Sequence[_ModelRange]]) -> bool:
 
 
 def _combined_plan(groups: Sequence[Sequence[_ModelRange]]) -> Plan:
-    """The plan that reads all of them: a Query for each group, and more for further pages."""
+    """Return the plan that reads all groups: a Query for each, and more for further pages."""
     filters: list[Condition] = []
     for kind in chain.from_iterable(groups):
         if kind.filter not in filters:

@@ -1,7 +1,7 @@
-"""Pages of a queryset: its objects from a cursor on, with the cursors of the pages around them.
+"""Pages of a queryset: its objects from a cursor on, with the cursors of the pages before and after.
 
-``positions`` says where a page begins, ``page`` reads it, ``cursors`` writes its ends as texts. This module must not
-know requests.
+``positions`` defines where a page begins, ``page`` reads it, and ``cursors`` encodes its ends. This module does not
+depend on requests.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ MAX_SIZE = 1000
 class Page(Sequence[T], Generic[T]):
     """Some objects of a query in their order, and the cursors of the pages before and after them.
 
-    ``ended_by_budget`` says that ``max_requests`` ended the page, which may be short or empty then; its next cursor, or
-    if it was read backwards its previous one, goes on where reading ended. ``requests`` and ``consumed`` are what was
-    sent for the page, related objects included, and the capacity units that it consumed.
+    ``ended_by_budget`` is set if ``max_requests`` ended the page, which may be short or empty then. Its next cursor
+    continues there, or its previous one if it was read backwards. ``requests`` and ``consumed`` are the number of
+    requests for the page, including related objects, and the capacity units that they consumed.
     """
 
     items: tuple[T, ...] = ()
@@ -74,14 +74,14 @@ class Page(Sequence[T], Generic[T]):
 
 
 def check_size(size: object, max_requests: object) -> None:
-    """Refuse what is no size of a page, or no number of requests."""
+    """Raise ``InvalidValue`` for an invalid size of a page or number of requests."""
     _check_number("size", size, MAX_SIZE)
     if max_requests is not None:
         _check_number("max_requests", max_requests, None)
 
 
 async def page(state: QueryState, size: int, cursor: str | None, max_requests: int | None) -> Page[Any]:
-    """Read one page, without what it cost; see ``QuerySet.page``."""
+    """Return one page, without its cost; see ``QuerySet.page``."""
     plan = _plan(state, "page()")
     begin = cursors.decode(cursor, plan) if cursor else Cursor(positions.outermost(plan, backward=False))
     reading = await reading_page.read(_beginning(state, plan, begin), wanted=size + 1, max_requests=max_requests)
@@ -89,8 +89,8 @@ async def page(state: QueryState, size: int, cursor: str | None, max_requests: i
     given = given[::-1] if begin.backward else given
     make: Callable[[Any], Any] = objects.reader(state)
     found = [make(item) for _, item in given]
-    if state.along:
-        await prefetch.read_along(found, state.along)
+    if state.related_reads:
+        await prefetch.read_related(found, state.related_reads)
     before, after = _ends(plan, begin, reading, size)
     finished = _finished(reading, size)
     ahead, behind = (frozenset(), finished) if begin.backward else (finished, frozenset())
@@ -103,17 +103,17 @@ async def page(state: QueryState, size: int, cursor: str | None, max_requests: i
 
 
 def _finished(reading: Reading, size: int) -> frozenset[int]:
-    """The shards that have nothing after the page: the one that has the first item of the next page is none."""
+    """Return the shards that have nothing after the page, not even the first item of the next page."""
     return reading.finished - {stream for stream, _ in reading.found[size:]}
 
 
 def with_costs(page: Page[T], sent: Sequence[SentRequest]) -> Page[T]:
-    """A page with what was sent for it."""
+    """Return a page with its cost."""
     return replace(page, requests=len(sent), consumed=sum(request.consumed for request in sent))
 
 
 def cursor_for(state: QueryState, obj: object, *, before: bool) -> str:
-    """Make the cursor of an object; see ``QuerySet.cursor_for``."""
+    """Return the cursor of an object; see ``QuerySet.cursor_for``."""
     plan = _plan(state, "cursor_for()")
     if before and plan.kind == "scan":
         raise NotSupported(
@@ -162,7 +162,7 @@ def _plan(state: QueryState, asked: str) -> Plan:
 
 
 def _order_of_shards(plan: Plan) -> str:
-    """What the shards that a union reads are in the order of."""
+    """Return the attribute by which the shards of a union are ordered."""
     keys = (part.key for part in plan.parts if part.key is not None and part.is_sharded)
     return next((key.sort.parts[0].name for key in keys if key.sort.parts), plan.layout.identity[0])
 
@@ -184,13 +184,13 @@ def _check_number(name: str, value: object, most: int | None) -> None:
 
 
 def _ends(plan: Plan, begin: Cursor, reading: Reading, size: int) -> tuple[Position | None, Position | None]:
-    """Where the page before ends and where the page after begins, if there may be such pages."""
+    """Return where the page before ends and where the page after begins, if there may be such pages."""
     given = [positions.at(plan, *each) for each in reading.found[:size]]
     if begin.backward:
         before = given[-1] if len(reading.found) > size else reading.stopped
         if begin.position == positions.outermost(plan, backward=True):
             return before, None
-        # If nothing was found and nothing stopped the reading, the page after begins at the very beginning.
+        # If nothing was found and no limit ended the reading, the page after begins at the very beginning.
         rest = reading.stopped or positions.outermost(plan, backward=False)
         return before, given[0] if given else rest
     after = given[-1] if len(reading.found) > size else reading.stopped

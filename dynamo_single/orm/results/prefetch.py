@@ -1,7 +1,7 @@
-"""Related objects that are read along: what ``prefetch_related()`` and ``select_related()`` name, level by level.
+"""Prefetch related objects for ``prefetch_related()`` and ``select_related()``, level by level.
 
-What a level reads, and gives to its objects, is Django's own code (``async_rerun``). In a thread Django's function does
-all of it.
+Django's own code reads each level and assigns its objects (``async_rerun``). In a thread Django's function does all of
+it.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from django.db.models import Model, prefetch_related_objects
 from django.db.models.query import get_prefetcher, normalize_prefetch_lookups, prefetch_one_level
 
 from dynamo_single.orm.results.async_rerun import restarted
-from dynamo_single.orm.results.state import Along
+from dynamo_single.orm.results.state import RelatedReads
 from dynamo_single.orm.schema.fields.fetching import mark
 from dynamo_single.orm.schema.types import DynamoModel, all_plain
 from dynamo_single.table.flow import call_sync, is_run
 
 
-async def fetch(objects: Sequence[object], along: Along) -> None:
-    """Fill the references that ``select_related`` named; the objects know their fetch mode then."""
-    mark(objects, along.mode)
-    await prefetch(objects, along.references)
+async def fetch(objects: Sequence[object], related_reads: RelatedReads) -> None:
+    """Read the references that ``select_related()`` named, and set the fetch mode of the objects."""
+    mark(objects, related_reads.mode)
+    await prefetch(objects, related_reads.references)
 
 
-async def read_along(objects: Sequence[object], along: Along) -> None:
-    """Read what ``select_related`` and ``prefetch_related`` named, for some of the objects that are given."""
-    await fetch(objects, along)
-    await prefetch(objects, along.prefetched)
+async def read_related(objects: Sequence[object], related_reads: RelatedReads) -> None:
+    """Read what ``select_related()`` and ``prefetch_related()`` named, for some objects."""
+    await fetch(objects, related_reads)
+    await prefetch(objects, related_reads.prefetched)
 
 
 async def prefetch(objects: Sequence[Any], lookups: Sequence[Any]) -> None:
-    """``prefetch_related_objects()`` for a coroutine: the same requests in the same order."""
+    """Do what ``prefetch_related_objects()`` does, in a coroutine: the same requests in the same order."""
     if not objects or not lookups:
         return
     if is_run():
         await call_sync(partial(prefetch_related_objects, list(objects), *lookups))
         return
-    await _Prefetching(objects).carry_out(lookups)
+    await _Prefetching(objects).run(lookups)
 
 
 class _Prefetching:
-    """One such reading: Django's rules of which lookups are followed, and what each level's objects are."""
+    """One prefetch: Django's rules for which lookups are followed, and which objects each level has."""
 
     def __init__(self, objects: Sequence[DynamoModel]) -> None:
         self.objects = objects
@@ -53,15 +53,15 @@ class _Prefetching:
         self.followed: set[Any] = set()
         self.waiting: list[Any] = []
 
-    async def carry_out(self, lookups: Sequence[Any]) -> None:
-        """Follow lookups, and those of the querysets that are read for them."""
+    async def run(self, lookups: Sequence[Any]) -> None:
+        """Follow lookups, and those of the querysets that they read."""
         self.waiting = normalize_prefetch_lookups(lookups[::-1])
         while self.waiting:
             lookup = self.waiting.pop()
             if lookup.prefetch_to not in self.done:
                 await self._follow(lookup)
             elif lookup.queryset is not None:
-                # In Django's words.
+                # Django's message.
                 raise ValueError(
                     f"'{lookup.prefetch_to}' lookup was already seen with a different queryset. You may need to adjust "
                     "the ordering of your lookups."
@@ -84,7 +84,7 @@ class _Prefetching:
             _check(lookup, objects[0], name, is_found, is_last=level == len(names) - 1, prefetcher=prefetcher)
             missing = [] if prefetcher is None else [obj for obj in objects if not is_fetched(obj)]
             if not missing:
-                # A property of a project's may read.
+                # A property of the project may send requests.
                 related = partial(_related, objects, name)
                 objects = await call_sync(related) if prefetcher is None else related()
                 continue
@@ -98,7 +98,7 @@ class _Prefetching:
 
 
 def _check(lookup: Any, first: Any, name: str, is_found: bool, *, is_last: bool, prefetcher: Any) -> None:
-    """Raise, in Django's words, for what cannot be read along."""
+    """Raise Django's errors for lookups that cannot be prefetched."""
     if not is_found:
         raise AttributeError(
             f"Cannot find '{name}' on {type(first).__name__} object, '{lookup.prefetch_through}' is an invalid "
@@ -112,7 +112,7 @@ def _check(lookup: Any, first: Any, name: str, is_found: bool, *, is_last: bool,
 
 
 def _related(objects: Sequence[DynamoModel], name: str) -> list[DynamoModel]:
-    """What a relation that is read already leads to."""
+    """Return the objects of a relation that is read already."""
     found: list[Any] = []
     for obj in objects:
         known = obj._prefetched_objects_cache.get(name)
@@ -136,7 +136,7 @@ async def _one_level(objects: list[DynamoModel], prefetcher: Any, lookup: Any, l
 
 
 def _is_native(prefetcher: Any) -> bool:
-    """Whether a relation's querysets are ours, and no code of a project's is called to make them."""
+    """Return whether a relation's querysets are ours, and created without code of the project."""
     model: Any = getattr(prefetcher, "prefetches", None)
     if not hasattr(model, "_options"):
         return False

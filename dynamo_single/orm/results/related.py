@@ -72,7 +72,7 @@ def members_of(state: QueryState, plan: Plan) -> Mapping[str, CollectionMember]:
 
     Only objects have children, and these have to be the whole of the result.
     """
-    asked, lookups = state.asked, state.along.prefetched
+    asked, lookups = state.asked, state.related_reads.prefetched
     if not lookups or asked.columns is not None or asked.computation is not None or state.window.start:
         return {}
     pk = _pk_of(plan) if plan.kind == "get" and plan.layout.primary.sharding is None else None
@@ -234,7 +234,7 @@ async def read_collection(state: QueryState, plan: Plan, wanted: Mapping[str, Co
                         children[name].append(decode.instance(member.model, item))
     if root is None:
         return
-    _assign_children(root, children, wanted, state.along.mode)
+    _assign_children(root, children, wanted, state.related_reads.mode)
     yield [root]
 
 

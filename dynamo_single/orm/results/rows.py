@@ -1,7 +1,7 @@
-"""The results of a ``Computation``: the plan for it, and rows, or objects with what each was annotated with.
+"""Plan and execute a ``Computation``: its results are rows, or annotated objects.
 
-They are made of as many matches as ``allow_in_memory()`` or a slice lets through. This module must not know how they
-are asked for.
+They are computed of as many matches as ``allow_in_memory()`` or a slice allows. This module does not depend on
+querysets.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _Entry = tuple[Item, dict[str, Any]]
 
 
 def plan(state: QueryState) -> Plan:
-    """The plan, and what is made of its matches; an error if nothing bounds how many these are."""
+    """Return the plan and its computation; raises ``NotSupported`` if nothing bounds the number of matches."""
     computation = state.computation
     if computation is None:
         return objects.plan(state)
@@ -47,7 +47,7 @@ def plan(state: QueryState) -> Plan:
 
 
 def _plan_rows(state: QueryState, computation: Computation) -> Plan:
-    """The plan of rows that stand for several objects each."""
+    """Return the plan of rows that represent several objects each."""
     found = objects.plan_of_matches(state.source())
     limit = objects.limit_of(state, found, f"rows that are {computation}", sliced=False)
     work = InMemory(limit, _row_sorting(state, computation), state.reversed, work=str(computation))
@@ -62,7 +62,7 @@ def _attributes(computation: Computation) -> tuple[str, ...]:
 
 
 def _row_sorting(state: QueryState, computation: Computation) -> tuple[Sort, ...]:
-    """The order of groups, by what they have: the default order of the model is one of objects."""
+    """Return the order of groups, by their columns and measures; the model's default order is one of objects."""
     if computation.dates is not None:
         if state.order_by:
             raise NotSupported(
@@ -88,7 +88,7 @@ def _row_sorting(state: QueryState, computation: Computation) -> tuple[Sort, ...
 def _read_sorting(
     state: QueryState, names: Iterable[OrderName], computation: Computation
 ) -> Iterator[tuple[str | None, tuple[Sort, ...]]]:
-    """Each name of an order with its sorting; with the alias, if it is one."""
+    """Yield the sorting of each name of an order, with the alias if it is one."""
     for name in names:
         order: Any = name if hasattr(name, "expression") else None
         text = str(name).lstrip("-+") if order is None else getattr(order.expression, "name", None)
@@ -96,12 +96,12 @@ def _read_sorting(
             yield None, sorting.read_sorting(state.model, (name,))
             continue
         descending = str(name).startswith("-") if order is None else bool(order.descending)
-        said = bool(order.nulls_first) if order is not None and (order.nulls_first or order.nulls_last) else None
-        yield text, (Sort(str(text), descending, said),)
+        given = order is not None and (order.nulls_first or order.nulls_last)
+        yield text, (Sort(str(text), descending, bool(order.nulls_first) if given else None),)
 
 
 def _plan_annotated(state: QueryState, computation: Computation) -> Plan:
-    """The plan of annotated objects, in the order of a key, or sorted in memory by what they have and were given."""
+    """Return the plan of annotated objects, in the order of a key, or sorted in memory by attributes and measures."""
     order = list(_read_sorting(state, state.ordering, computation))
     if any(alias is not None for alias, _ in order):
         found = _plan_sorted(state, computation, order)
@@ -129,7 +129,7 @@ def _plan_sorted(
 
 
 async def rows(state: QueryState) -> Results:
-    """The rows, in order, from the beginning to the end of the slice."""
+    """Yield the rows, in order, in the slice."""
     computation = state.computation
     if computation is None or state.is_empty:
         return
@@ -156,7 +156,7 @@ async def rows(state: QueryState) -> Results:
 
 
 async def _groups(state: QueryState, computation: Computation, columns: Columns) -> list[dict[str, Any]]:
-    """Each group by attribute and alias; they come as their first objects do, unless an order was asked for."""
+    """Return each group by attribute and alias, in the order of their first objects unless another is requested."""
     model = state.model
     plan = _plan_rows(state, computation)
     read = replace(columns, shape=as_tuple).reader(model)
@@ -208,10 +208,10 @@ async def _periods(state: QueryState, dates: Dates) -> list[Any]:
 
 
 async def _entries(state: QueryState, computation: Computation) -> AsyncGenerator[Iterable[_Entry], None]:
-    """Each item of annotated objects with its measures, in order and in the slice."""
+    """Yield each item of annotated objects with its measures, in order and in the slice."""
     plan = _plan_annotated(state, computation)
     if plan.in_memory is not None and plan.in_memory.work:
-        # All of them are read before the first is measured: one match too many must not cost a count of each.
+        # All items are read before the first is measured: one match too many must not cost a count for each.
         matches = [item async for page in _matches(state, plan) for item in page]
         found = [await _counted(state, computation, item) for item in matches]
         sorting.sort_items(found, plan.in_memory, _value(state, plan.in_memory, computation))
@@ -219,7 +219,7 @@ async def _entries(state: QueryState, computation: Computation) -> AsyncGenerato
         return
     pages = objects.items(state, plan)
     if any(measure.children for measure in computation.measures):
-        # All of them are read before the first is measured, as above.
+        # All items are read before the first is measured, as above.
         for item in [item async for page in objects.checked(state, pages, state.asked.in_memory) for item in page]:
             yield (await _counted(state, computation, item),)
         return
@@ -240,7 +240,7 @@ def _value(state: QueryState, how: InMemory, computation: Computation) -> Callab
 
 
 def _measured(state: QueryState, computation: Computation, item: Item) -> _Entry:
-    """An item with what its object is annotated with, but for counts of children."""
+    """Return an item with its measures, except counts of children."""
     decode.check_type(state.model, item)
     own = [measure for measure in computation.measures if not measure.children]
     tallies = Accumulators(state.model, own)
@@ -249,7 +249,7 @@ def _measured(state: QueryState, computation: Computation, item: Item) -> _Entry
 
 
 async def _counted(state: QueryState, computation: Computation, item: Item) -> _Entry:
-    """The same with the counts of children: one COUNT Query for each."""
+    """Return an item with its measures: a Query with Select=COUNT for each count of children."""
     _, found = _measured(state, computation, item)
     for measure in computation.measures:
         if measure.children:
@@ -274,7 +274,7 @@ async def _rows_of_objects(
 
 
 async def annotated(state: QueryState, computation: Computation) -> Results:
-    """The objects with their measures as attributes."""
+    """Yield the objects with their measures as attributes."""
     if state.is_empty:
         return
     async with aclosing(_entries(state, computation)) as pages:

@@ -1,5 +1,8 @@
 """Sort in memory: read the order of a queryset, and sort lists by attributes, references and nested values.
 
+Cached rows may also be ordered by attributes of referenced objects, along one reference. DynamoDB has no joins, so
+these objects are read in batches, and other querysets do not support such orders.
+
 This module does not depend on plans, groups, aggregates or columns.
 """
 
@@ -35,7 +38,7 @@ _ORDERED_TYPES = ("S", "N", "B", "BOOL")
 
 
 def read_sorting(model: type[DynamoModel], names: Iterable[OrderName]) -> tuple[Sort, ...]:
-    """The order of ``order_by()`` or ``Meta.ordering``, with where missing values go if that was given and matters."""
+    """Return the order of ``order_by()`` or ``Meta.ordering``, with the position of missing values if it matters."""
     found: dict[str, Sort] = {}
     for name in names:
         placed = _nested_sort(model, name)
@@ -52,7 +55,7 @@ def read_sorting(model: type[DynamoModel], names: Iterable[OrderName]) -> tuple[
 
 
 def _nested_sort(model: type[DynamoModel], name: OrderName) -> Sort | None:
-    """The order by a place inside a document; ``None`` if that is not what is named."""
+    """Return the order by a nested value; ``None`` if the name means something else."""
     if isinstance(name, OrderBy):
         text, descending = str(getattr(name.expression, "name", "")), bool(name.descending)
         missing_first = bool(name.nulls_first) if name.nulls_first or name.nulls_last else None
@@ -79,7 +82,7 @@ def without_missing(model: type[DynamoModel], name: OrderName) -> OrderName:
 def check_orderable(model: type[DynamoModel], name: str, what: str) -> None:
     """Raise an error for values without an order: documents, sets and JSON."""
     if place_of(model, name) is not None:
-        return  # what lies there is known when it is read
+        return  # the type of a nested value is known when it is read
     attribute: Attribute = registry.attributes_of(model)[name]
     if isinstance(attribute, JSONAttribute) or attribute.attr_type not in _ORDERED_TYPES:
         otherwise = SORT_IN_PYTHON if what == "order_by()" else COMPUTE_IN_PYTHON
@@ -90,7 +93,7 @@ def check_orderable(model: type[DynamoModel], name: str, what: str) -> None:
 
 
 def sort_items(found: list[T], how: InMemory, value: Callable[[T, str], object]) -> None:
-    """Sort a list in place; ``value`` gives what one of its members has under a name.
+    """Sort a list in place; ``value`` returns the value of one of its members under a name.
 
     Text is ordered by its code points, as DynamoDB does, which is the order of its UTF-8 bytes.
     """
@@ -108,24 +111,20 @@ def _sort_key(sort: Sort, value: Callable[[T, str], object]) -> Callable[[T], An
     missing = (0,) if first != sort.descending else (2,)
 
     def key(member: T) -> tuple[object, ...]:
-        own = value(member, sort.attribute)
-        if isinstance(own, datetime):
-            own = clock.in_utc(own)
-        return missing if own is None else (1, own)
+        found = value(member, sort.attribute)
+        if isinstance(found, datetime):
+            found = clock.in_utc(found)
+        return missing if found is None else (1, found)
 
     return key
 
 
-# Orders by attributes of referenced objects, among rows in memory: the objects are read in batches.
-#
-# DynamoDB has no joins, so that other querysets do not support such orders. Only one reference is followed.
-
-#: Between a reference and the attribute of what it leads to, in the name of a ``Sort``.
+#: The separator between a reference and an attribute of the referenced object, in the name of a ``Sort``.
 _SEPARATOR = "__"
 
 
 def read_joined_sorting(model: type[DynamoModel], names: Iterable[OrderName]) -> tuple[Sort, ...]:
-    """The order, with ``company__name`` for an attribute of what a reference leads to."""
+    """Return the order, with ``company__name`` for an attribute of a referenced object."""
     found: dict[str, Sort] = {}
     for name in names:
         try:
@@ -141,14 +140,14 @@ def read_joined_sorting(model: type[DynamoModel], names: Iterable[OrderName]) ->
 
 
 def _joined_sort(model: type[DynamoModel], name: OrderName) -> tuple[Sort, ...] | None:
-    """The order by one reference, or an attribute of what it leads to; ``None`` if that is not what is named."""
+    """Return the order by a reference, or by an attribute of its object; ``None`` if the name means something else."""
     descending = isinstance(name, str) and name.startswith("-")
     if isinstance(name, OrderBy):
         descending, name = name.descending, getattr(name.expression, "name", "")
     reference, _step, rest = str(name).lstrip("-+").partition(_SEPARATOR)
     field: Any = {each.name: each for each in model._meta.concrete_fields}.get(reference)
     other: Any = field.related_model if field is not None and field.is_relation else None
-    if other is None or not hasattr(other, "_stored"):  # another's attribute, or an object in SQL
+    if other is None or not hasattr(other, "_stored"):  # no reference, or one to an object in SQL
         return None
     sorts = read_sorting(other, (rest,) if rest else other._meta.ordering or (other._meta.pk.name,))
     for sort in sorts:
@@ -169,20 +168,23 @@ def is_joined(sort: Sort) -> bool:
 async def value_readers(
     model: type[DynamoModel], ordering: Sequence[Sort], items: Sequence[Item]
 ) -> dict[str, Callable[[Item], object]]:
-    """What reads the value of each order of an item: of a reference, one BatchGetItem for each hundred objects."""
+    """Return the functions that read the values of an order from an item.
+
+    For a reference, one BatchGetItem for each hundred objects is sent.
+    """
     found: dict[str, Callable[[Item], Any]] = {}
-    led_to: dict[str, dict[Any, Any]] = {}
+    referenced: dict[str, dict[Any, Any]] = {}
     for sort in ordering:
         if not is_joined(sort) or place_of(model, sort.attribute) is not None:
             found[sort.attribute] = ordered_reader(model, sort.attribute)
             continue
         reference, _step, attribute = sort.attribute.partition(_SEPARATOR)
         key_of = value_reader(model, reference)
-        if reference not in led_to:
+        if reference not in referenced:
             keys = {key for item in items if (key := key_of(item)) is not None}
             other = _related(model, reference)
-            led_to[reference] = await call_sync(partial(other._base_manager.in_bulk, list(keys))) if keys else {}
-        found[sort.attribute] = partial(_value, led_to[reference], key_of, attribute)
+            referenced[reference] = await call_sync(partial(other._base_manager.in_bulk, list(keys))) if keys else {}
+        found[sort.attribute] = partial(_value, referenced[reference], key_of, attribute)
     return found
 
 

@@ -1,8 +1,7 @@
-"""What a queryset asks, as one frozen value that is given to the functions that answer it.
+"""The state of a queryset as one frozen value, which the functions that read its results take.
 
-``query.state`` makes it again for each evaluation, since Django changes its own description of a query in place. The
-value stands here, since rows, pages and related objects are made of it and ``results`` must not import ``query``. This
-module must not know querysets.
+``query.state`` creates it for each evaluation, since Django changes its own ``sql.Query`` in place. It is defined here
+because ``results`` must not import ``query``. This module does not depend on querysets.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where import tree
 from dynamo_single.table.table import Table, get_table
 
-#: Names of fields, and whether these are left out (``defer()``) or all that is wanted (``only()``), as Django has it.
+#: Names of fields, and whether these are deferred (``defer()``) or the only ones to load (``only()``), as in Django.
 Loading = tuple[Set[str], bool]
 
 WHOLE: Loading = (frozenset(), True)
@@ -45,7 +44,7 @@ _supposed: ContextVar[bool] = ContextVar("supposed", default=False)
 
 @contextmanager
 def supposed_filled() -> Iterator[None]:
-    """Plan by the declarations alone: every key counts as filled, a sharded one as one shard, and no table is asked."""
+    """Plan by the declarations alone: every key is treated as complete and unsharded, and no table is read."""
     token = _supposed.set(True)
     try:
         yield
@@ -54,7 +53,7 @@ def supposed_filled() -> Iterator[None]:
 
 
 class Asked(Struct, frozen=True):
-    """What was asked by methods that Django does not have, or has for SQL only; ``QuerySet`` documents each."""
+    """The options of methods that Django does not have, or has for SQL only; ``QuerySet`` documents each."""
 
     visibility: Visibility = "live"
     using_index: str | None = None
@@ -66,22 +65,22 @@ class Asked(Struct, frozen=True):
     columns: Columns | None = None
     computation: Computation | None = None
     distinct: bool = False
-    #: Conditions that have querysets after ``__in``, and whether each is negated: these are read first.
+    #: Conditions with querysets after ``__in``, which are read first, and whether each condition is negated.
     inside: tuple[tuple[bool, Q], ...] = ()
-    #: What is read once, to answer in memory what no key answers exactly.
-    held: CachedLists | None = None
-    #: An order by ``pk`` alone is given up for the one of the key that is read.
+    #: Rows that are read once, for queries that no key supports exactly.
+    cached_lists: CachedLists | None = None
+    #: Whether the order of the key that is read replaces an order by ``pk`` alone.
     in_key_order: bool = False
-    #: Whatever names a secret from now on is refused.
+    #: Whether further conditions and orders on secret attributes are rejected.
     no_secrets: bool = False
 
     @property
-    def may_hold(self) -> int | None:
-        """How many items an evaluation may hold by itself, to compare in Python what is too long for DynamoDB."""
-        return self.in_memory if self.held is None else None
+    def cache_limit(self) -> int | None:
+        """The most items to cache if a filter is too long for DynamoDB, so that Python compares the rest of it."""
+        return self.in_memory if self.cached_lists is None else None
 
     def computation_for(self, model: type[DynamoModel]) -> Computation | None:
-        """What is computed after reading, if anything is; rows that may only come once are."""
+        """Return the computation after reading, if there is one; distinct rows are computed."""
         if self.computation is not None or not self.distinct:
             return self.computation
         return distinct_rows(model, self.columns)
@@ -91,40 +90,36 @@ _LAST: Final = sys.maxsize - 1
 
 
 class Window(Struct, frozen=True):
-    """The slice of a queryset: which results are given, by their numbers."""
+    """The slice of a queryset, by the numbers of its results."""
 
     start: int = 0
     stop: int | None = None
 
     @classmethod
     def between(cls, start: int, stop: int | None) -> Window:
-        """The slice as far as Python counts results: no list is longer, and ``islice()`` takes no larger number."""
+        """Return the slice up to ``sys.maxsize``: no list is longer, and ``islice()`` accepts no larger number."""
         return cls(min(start, _LAST), stop if stop is None else min(stop, _LAST))
 
     @property
     def is_sliced(self) -> bool:
-        """Whether it is less than everything."""
+        """Whether the slice may exclude results."""
         return bool(self.start) or self.stop is not None
 
     @property
     def first(self) -> Window:
-        """The first result of the slice alone."""
+        """The slice of the first result alone."""
         stop = self.start + 1
         return Window(self.start, stop if self.stop is None else min(stop, self.stop))
-
-    def after(self, passed: int) -> slice:
-        """What is wanted of a page that comes after so many results, fewer than the slice ends at."""
-        return slice(max(self.start - passed, 0), None if self.stop is None else self.stop - passed)
 
 
 ALL_MATCHES = Window()
 
 
-class Along(Struct, frozen=True):
-    """What is read along with the objects: references by ``select_related()``, anything by ``prefetch_related()``.
+class RelatedReads(Struct, frozen=True):
+    """The related objects that are read with the objects: by ``select_related()`` and ``prefetch_related()``.
 
-    ``named`` are the paths that ``select_related()`` was given, and ``implied`` those that it means without any.
-    ``mode`` says for whom is read what was not, once it is touched, if the objects have to be told.
+    ``named`` contains the paths that ``select_related()`` was given, and ``implied`` those that it means without any.
+    ``mode`` is the fetch mode that the objects get, if it is not the default.
     """
 
     named: tuple[str, ...] = ()
@@ -133,11 +128,11 @@ class Along(Struct, frozen=True):
     mode: FetchMode | None = None
 
     def __bool__(self) -> bool:
-        return self.reads or self.mode is not None
+        return self.has_lookups or self.mode is not None
 
     @property
-    def reads(self) -> bool:
-        """Whether anything is read."""
+    def has_lookups(self) -> bool:
+        """Whether related objects are read."""
         return bool(self.named or self.implied or self.prefetched)
 
     @property
@@ -146,15 +141,15 @@ class Along(Struct, frozen=True):
         return self.named or self.implied
 
 
-NOTHING_ALONG = Along()
+NO_RELATED_READS = RelatedReads()
 
 
 class QueryState(Struct, frozen=True):
-    """All that one evaluation of a queryset has to know.
+    """The state of a queryset for one evaluation.
 
-    ``order_by`` is what was asked for, and ``ordering`` that or the order of the model; both are as Django has them,
-    since only what needs the order may be refused one that cannot be served. ``known`` are objects that references lead
-    to, by reference and primary key.
+    ``order_by`` is the requested order, and ``ordering`` that or the model's. Both are Django's values, since an
+    unsupported order is an error only if the evaluation needs it. ``known`` contains related objects that are read
+    already, by reference and primary key.
     """
 
     model: type[DynamoModel]
@@ -166,46 +161,46 @@ class QueryState(Struct, frozen=True):
     window: Window = ALL_MATCHES
     is_empty: bool = False
     loading: Loading = WHOLE
-    along: Along = NOTHING_ALONG
-    #: Whether the result is read in pages, each from where the one before ended.
+    related_reads: RelatedReads = NO_RELATED_READS
+    #: Whether the result is read in pages by cursors.
     in_pages: bool = False
     known: Mapping[Any, Mapping[Any, Model]] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
-        """The model, as messages name it."""
+        """The model's label, for messages."""
         return self.model._meta.label
 
     @property
     def layout(self) -> ModelLayout:
-        """The model's keys and attributes."""
+        """The layout of the model: its keys and attributes."""
         return registry.layout_of(self.model)
 
     @property
     def table(self) -> Table:
-        """The table that the model lies in."""
+        """The table that contains the model's items."""
         return get_table(self.layout.alias)
 
     @property
     def computation(self) -> Computation | None:
-        """What is computed after reading, if anything is; rows that may only come once are."""
+        """The computation after reading, if there is one; distinct rows are computed."""
         return self.asked.computation_for(self.model)
 
     def source(self) -> QueryState:
-        """The objects that a computation starts from, each by itself and whole, or those that rows are made of."""
+        """Return the state that reads the complete objects of a computation."""
         computation = self.computation
         asked = replace(self.asked, columns=None, computation=None, distinct=False)
-        found = replace(self, asked=asked, loading=WHOLE, along=replace(self.along, prefetched=()))
+        found = replace(self, asked=asked, loading=WHOLE, related_reads=replace(self.related_reads, prefetched=()))
         if computation is None or not computation.makes_rows:
             return found
         return replace(found.unordered(), reversed=False, window=ALL_MATCHES)
 
     def unordered(self) -> QueryState:
-        """The same in any order."""
+        """Return the state without an order."""
         return replace(self, order_by=(), ordering=())
 
     def query(self, *, ordered: bool = True) -> Query:
-        """What the planner is asked; ``NotSupported`` for what is computed, since its source has to be read first."""
+        """Return the planner's query; raises ``NotSupported`` for a computation, whose source is read first."""
         computation, asked = self.computation, self.asked
         if computation is not None:
             raise NotSupported(

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 def holding(queryset: Any, limit: int = 100) -> Any:
     """A queryset that may be answered in memory."""
-    return queryset._asking(replace(queryset._asked, held=CachedLists(limit)))
+    return queryset._asking(replace(queryset._asked, cached_lists=CachedLists(limit)))
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_a_question_that_keys_answer_exactly_is_asked_of_them() -> None:
     with assert_requests(["GetItem", "Query"]):
         assert asked.get(pk="acme").name == "acme"
         assert [each.name for each in asked.filter(name__startswith="Z")] == ["Zeta"]
-    assert not asked._asked.held.is_used
+    assert not asked._asked.cached_lists.is_used
 
 
 @pytest.mark.usefixtures("companies")
@@ -120,7 +120,7 @@ def test_what_a_key_narrows_is_all_that_is_held() -> None:
             Person.objects.create(company=Company.objects.get(pk=company_id), name=name)
     asked = holding(Person.objects.filter(company="acme", name__icontains="O"))
     assert [each.name for each in asked] == ["Nora"]
-    assert asked._asked.held.rows == 2
+    assert asked._asked.cached_lists.rows == 2
 
 
 @pytest.mark.parametrize("limit", [1, 3])
@@ -133,7 +133,7 @@ def test_one_row_too_many_is_no_result(limit: int) -> None:
             with pytest.raises(TooManyMatches):
                 list(asked.order_by("stock"))
     assert sent[0].params["Limit"] == limit + 1
-    assert asked._asked.held.is_exceeded
+    assert asked._asked.cached_lists.is_exceeded
     with pytest.raises(TooManyMatches), assert_requests(["Query"]):
         asked.count()
 

@@ -11,8 +11,8 @@ from django.db.models import Count
 
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.conditions.terms import Compare, Nothing
-from dynamo_single.orm.query.state import InKeyOrder, along_of, state_of
-from dynamo_single.orm.results.state import Along, Asked, Window
+from dynamo_single.orm.query.state import InKeyOrder, related_reads_of, state_of
+from dynamo_single.orm.results.state import Asked, RelatedReads, Window
 from project.directory.models import Company, Person
 
 
@@ -110,12 +110,12 @@ def test_what_is_computed_is_not_planned_as_it_is() -> None:
 @pytest.mark.filterwarnings("ignore:Calling select_related")  # without names: deprecated since Django 6.1
 def test_what_is_read_along() -> None:
     """Named references and their own, or all that every object has; rows have none."""
-    assert along_of(Person.objects.all()) == Along()
-    assert along_of(Person.objects.select_related("company").prefetch_related("company__people")) == Along(
-        named=("company",), prefetched=("company__people",)
-    )
-    assert along_of(Person.objects.select_related()).references == ("company",)
-    assert not along_of(Person.objects.select_related("company").values("name"))
+    assert related_reads_of(Person.objects.all()) == RelatedReads()
+    assert related_reads_of(
+        Person.objects.select_related("company").prefetch_related("company__people")
+    ) == RelatedReads(named=("company",), prefetched=("company__people",))
+    assert related_reads_of(Person.objects.select_related()).references == ("company",)
+    assert not related_reads_of(Person.objects.select_related("company").values("name"))
 
 
 def test_nothing_is_refused_where_nothing_is_asked() -> None:
