@@ -15,7 +15,6 @@ import hashlib
 import logging
 import sys
 import uuid
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -40,9 +39,9 @@ from dynamo_single.orm.items.encode import key_of_pk
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Delete, Item
 from dynamo_single.orm.requests.compiler import compile_transaction
-from dynamo_single.orm.schema.types import all_plain
+from dynamo_single.orm.schema.types import all_plain, awaited
 from dynamo_single.table import names
-from dynamo_single.table.flow import Flow, call_method, call_sync, is_run, run
+from dynamo_single.table.flow import call_method, call_sync, is_run, run
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import get_table
 
@@ -144,7 +143,7 @@ class SessionStore(SessionBase):
 
     async def aload(self) -> dict[str, Any]:
         """Return the same as ``load()``, asynchronously."""
-        return await self._awaited(self.load, self._loaded)
+        return await awaited(self.load, self._loaded)
 
     async def _loaded(self) -> dict[str, Any]:
         item = None if self.session_key is None else await self._find(self.session_key)
@@ -159,7 +158,7 @@ class SessionStore(SessionBase):
 
     async def aexists(self, session_key: str | None) -> bool:
         """Return the same as ``exists()``, asynchronously."""
-        return await self._awaited(self.exists, self._exists, session_key)
+        return await awaited(self.exists, self._exists, session_key)
 
     async def _exists(self, session_key: str | None) -> bool:
         return session_key is not None and await self._find(session_key) is not None
@@ -170,7 +169,7 @@ class SessionStore(SessionBase):
 
     async def acreate(self) -> None:
         """Do the same as ``create()``, asynchronously."""
-        await self._awaited(self.create, self._created)
+        await awaited(self.create, self._created)
 
     async def _created(self) -> None:
         while True:
@@ -192,7 +191,7 @@ class SessionStore(SessionBase):
 
     async def acycle_key(self) -> None:
         """Do the same as ``cycle_key()``, asynchronously."""
-        await self._awaited(self.cycle_key, self._cycled)
+        await awaited(self.cycle_key, self._cycled)
 
     async def _cycled(self) -> None:
         await self._data()  # keeps the data of the old key in memory
@@ -220,7 +219,7 @@ class SessionStore(SessionBase):
 
     async def asave(self, must_create: bool = False) -> None:
         """Do the same as ``save()``, asynchronously."""
-        await self._awaited(self.save, self._saved, must_create)
+        await awaited(self.save, self._saved, must_create)
 
     async def _saved(self, must_create: bool = False) -> None:
         if self.session_key is None:
@@ -339,7 +338,7 @@ class SessionStore(SessionBase):
 
     async def adelete(self, session_key: str | None = None) -> None:
         """Do the same as ``delete()``, asynchronously."""
-        await self._awaited(self.delete, self._deleted, session_key)
+        await awaited(self.delete, self._deleted, session_key)
 
     async def _deleted(self, session_key: str | None = None) -> None:
         session_key = self.session_key if session_key is None else session_key
@@ -359,11 +358,6 @@ class SessionStore(SessionBase):
                 if item is not None:
                     await call_method(item, "delete")
             await _delete_unread(session_key)
-
-    async def _awaited(self, method: Callable[..., T], work: Callable[..., Flow[T]], *given: object) -> T:
-        """Run an asynchronous variant, or a project's override of the synchronous method in a thread."""
-        name = getattr(method, "__name__", "")
-        return await (work(*given) if all_plain(type(self), (name,)) else sync_to_async(method)(*given))
 
     async def _find(self, session_key: str) -> BaseSession | None:
         self._items.pop(session_key, None)

@@ -7,10 +7,9 @@ transaction, serves the list of a group's members. This module must not depend o
 from __future__ import annotations
 
 import logging
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NoReturn, TypeVar
 
-from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.db.models import Model as DjangoModel
 from django.utils.translation import gettext_lazy as _
@@ -23,7 +22,7 @@ from dynamo_single.orm.effects.base import CallerConditions
 from dynamo_single.orm.query.many_to_many import End
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.schema.keys.values import shown
-from dynamo_single.orm.schema.types import DynamoModel, all_plain
+from dynamo_single.orm.schema.types import DynamoModel, awaited
 from dynamo_single.permission_fields import PermissionsAttribute
 from dynamo_single.table.flow import call_method, run
 
@@ -136,9 +135,7 @@ class ByUnique(models.Manager[M]):
 
     async def aget_by_unique(self, attribute: str, value: object) -> M:
         """Return the same as ``get_by_unique()``, asynchronously."""
-        if all_plain(type(self), ("get_by_unique",)):
-            return await self._by_unique(attribute, value)
-        return await sync_to_async(self.get_by_unique)(attribute, value)
+        return await awaited(self.get_by_unique, self._by_unique, attribute, value)
 
     async def _by_unique(self, attribute: str, value: Any) -> M:
         field: Any = self.model._meta.get_field(attribute)
@@ -164,9 +161,7 @@ class GroupManager(ByUnique[M]):
 
     async def aget_by_natural_key(self, name: str) -> M:
         """Return the same as ``get_by_natural_key()``, asynchronously."""
-        if all_plain(type(self), ("get_by_natural_key",)):
-            return await self.aget_by_unique("name", name)
-        return await sync_to_async(self.get_by_natural_key)(name)
+        return await awaited(self.get_by_natural_key, partial(self.aget_by_unique, "name"), name)
 
 
 class AbstractGroup(models.Model):

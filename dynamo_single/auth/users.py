@@ -8,6 +8,7 @@ and many-to-many relations. ``groups`` contains the groups, and ``permissions`` 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -22,7 +23,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single import clock, models
 from dynamo_single.auth.groups import ByUnique, Groups
 from dynamo_single.exceptions import UniqueViolation
-from dynamo_single.orm.schema.types import DynamoModel, all_plain
+from dynamo_single.orm.schema.types import DynamoModel, all_plain, awaited
 from dynamo_single.permission_fields import PermissionsAttribute
 
 U = TypeVar("U", bound="AbstractBaseUser")
@@ -46,9 +47,7 @@ class BaseUserManager(ByUnique[U], base_user.BaseUserManager[U]):
     async def aget_by_natural_key(self, username: str | None) -> U:
         """Return the same as ``get_by_natural_key()``, asynchronously."""
         model: Any = self.model
-        if all_plain(type(self), ("get_by_natural_key",)):
-            return await self.aget_by_unique(model.USERNAME_FIELD, username)
-        return await sync_to_async(self.get_by_natural_key)(username)
+        return await awaited(self.get_by_natural_key, partial(self.aget_by_unique, model.USERNAME_FIELD), username)
 
 
 class UserManager(BaseUserManager[U], auth_models.UserManager[U]):

@@ -6,11 +6,10 @@ This module implements Django's cache interface: keys, versions and timeouts. ``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from asgiref.sync import sync_to_async
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 
 from dynamo_single import clock
@@ -19,8 +18,8 @@ from dynamo_single.cache.store import Store
 from dynamo_single.conf import aliases
 from dynamo_single.exceptions import ConfigurationError, NotCountable
 from dynamo_single.orm.requests.actions import ItemKey
-from dynamo_single.orm.schema.types import all_plain
-from dynamo_single.table.flow import Flow, call_method, outside_run, run
+from dynamo_single.orm.schema.types import awaited
+from dynamo_single.table.flow import call_method, outside_run, run
 
 T = TypeVar("T")
 
@@ -49,7 +48,7 @@ class DynamoCache(BaseCache):
 
     async def aget(self, key: object, default: object = None, version: int | None = None) -> Any:
         """Return the same as ``get()``, asynchronously."""
-        return await self._awaited(self.get, self._get, key, default, version)
+        return await awaited(self.get, self._get, key, default, version)
 
     async def _get(self, key: object, default: object, version: int | None) -> Any:
         place = self._place(key, version)
@@ -62,7 +61,7 @@ class DynamoCache(BaseCache):
 
     async def aget_many(self, keys: Iterable[object], version: int | None = None) -> dict[Any, Any]:
         """Return the same as ``get_many()``, asynchronously."""
-        return await self._awaited(self.get_many, self._get_many, keys, version)
+        return await awaited(self.get_many, self._get_many, keys, version)
 
     async def _get_many(self, keys: Iterable[object], version: int | None) -> dict[Any, Any]:
         places = {key: self._place(key, version) for key in keys}
@@ -75,7 +74,7 @@ class DynamoCache(BaseCache):
 
     async def ahas_key(self, key: object, version: int | None = None) -> bool:
         """Return the same as ``has_key()``, asynchronously."""
-        return await self._awaited(self.has_key, self._has_key, key, version)
+        return await awaited(self.has_key, self._has_key, key, version)
 
     async def _has_key(self, key: object, version: int | None) -> bool:
         found, _ = await self._store.find([self._place(key, version)], self._version(version))
@@ -95,7 +94,7 @@ class DynamoCache(BaseCache):
         self, key: object, value: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> None:
         """Do the same as ``set()``, asynchronously."""
-        await self._awaited(self.set, self._set, key, value, timeout, version)
+        await awaited(self.set, self._set, key, value, timeout, version)
 
     async def _set(self, key: object, value: object, timeout: float | None, version: int | None) -> None:
         await self.aset_many({key: value}, timeout, version)
@@ -115,7 +114,7 @@ class DynamoCache(BaseCache):
         self, data: Mapping[Any, Any], timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> list[object]:
         """Do the same as ``set_many()``, asynchronously."""
-        return await self._awaited(self.set_many, self._set_many, data, timeout, version)
+        return await awaited(self.set_many, self._set_many, data, timeout, version)
 
     async def _set_many(self, data: Mapping[Any, Any], timeout: float | None, version: int | None) -> list[object]:
         values = {self._place(key, version): value for key, value in data.items()}
@@ -139,7 +138,7 @@ class DynamoCache(BaseCache):
         self, key: object, value: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> bool:
         """Do the same as ``add()``, asynchronously."""
-        return await self._awaited(self.add, self._add, key, value, timeout, version)
+        return await awaited(self.add, self._add, key, value, timeout, version)
 
     async def _add(self, key: object, value: object, timeout: float | None, version: int | None) -> bool:
         place, version = self._place(key, version), self._version(version)
@@ -160,7 +159,7 @@ class DynamoCache(BaseCache):
         self, key: object, default: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> Any:
         """Do the same as ``get_or_set()``, asynchronously. The default is called in the event loop, as in Django."""
-        return await self._awaited(self.get_or_set, self._get_or_set, key, default, timeout, version)
+        return await awaited(self.get_or_set, self._get_or_set, key, default, timeout, version)
 
     async def _get_or_set(self, key: object, default: object, timeout: float | None, version: int | None) -> Any:
         place = self._place(key, version)
@@ -177,7 +176,7 @@ class DynamoCache(BaseCache):
 
     async def atouch(self, key: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
         """Do the same as ``touch()``, asynchronously."""
-        return await self._awaited(self.touch, self._touch, key, timeout, version)
+        return await awaited(self.touch, self._touch, key, timeout, version)
 
     async def _touch(self, key: object, timeout: float | None, version: int | None) -> bool:
         place = self._place(key, version)
@@ -194,7 +193,7 @@ class DynamoCache(BaseCache):
 
     async def aincr(self, key: object, delta: int = 1, version: int | None = None) -> int:
         """Do the same as ``incr()``, asynchronously."""
-        return await self._awaited(self.incr, self._incr, key, delta, version)
+        return await awaited(self.incr, self._incr, key, delta, version)
 
     async def _incr(self, key: object, delta: int, version: int | None) -> int:
         if isinstance(delta, bool) or not isinstance(delta, int):
@@ -210,7 +209,7 @@ class DynamoCache(BaseCache):
 
     async def adelete(self, key: object, version: int | None = None) -> bool:
         """Do the same as ``delete()``, asynchronously."""
-        return await self._awaited(self.delete, self._delete, key, version)
+        return await awaited(self.delete, self._delete, key, version)
 
     async def _delete(self, key: object, version: int | None) -> bool:
         return await self._store.delete(self._place(key, version), self._version(version))
@@ -221,7 +220,7 @@ class DynamoCache(BaseCache):
 
     async def adelete_many(self, keys: Iterable[object], version: int | None = None) -> None:
         """Do the same as ``delete_many()``, asynchronously."""
-        await self._awaited(self.delete_many, self._delete_many, keys, version)
+        await awaited(self.delete_many, self._delete_many, keys, version)
 
     async def _delete_many(self, keys: Iterable[object], version: int | None) -> None:
         await self._store.delete_all([self._place(key, version) for key in keys])
@@ -236,12 +235,7 @@ class DynamoCache(BaseCache):
 
     async def aclear(self, *, version: int | None = None) -> None:
         """Do the same as ``clear()``, asynchronously."""
-        await self._awaited(partial(self.clear, version=version), partial(self._store.clear, version))
-
-    async def _awaited(self, method: Callable[..., T], work: Callable[..., Flow[T]], *given: object) -> T:
-        """Run an asynchronous variant, or a project's override of the synchronous method in a thread."""
-        name = getattr(method, "func", method).__name__
-        return await (work(*given) if all_plain(type(self), (name,)) else sync_to_async(method)(*given))
+        await awaited(partial(self.clear, version=version), partial(self._store.clear, version))
 
     def get_backend_timeout(self, timeout: float | None = DEFAULT_TIMEOUT) -> float | None:
         """Return when a timeout ends, in seconds since 1970 by the app's clock; ``None`` for never."""

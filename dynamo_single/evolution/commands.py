@@ -8,6 +8,8 @@ https://docs.djangoproject.com/en/5.2/ref/django-admin/#overriding-commands
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +29,7 @@ from dynamo_single.evolution.backfill import Options
 from dynamo_single.evolution.finish import has_items_to_change
 from dynamo_single.evolution.migrate_run import Run, use_run
 from dynamo_single.evolution.operations.base import ItemsOperation
-from dynamo_single.exceptions import ConfigurationError, DynamoSingleError
+from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.rollout.knowledge import GRACE
 from dynamo_single.orm.schema import registry
@@ -39,6 +41,17 @@ if TYPE_CHECKING:
 _UNRESOLVED = re.compile(r"(?:lazy reference to|Related model) '([^']+)'")
 #: The directory of this app. ``accounts`` is installed next to it.
 _PACKAGE = Path(__file__).parent.parent
+
+
+@contextmanager
+def _command_errors() -> Iterator[None]:
+    """Raise a ``CommandError`` with the message of any error of this app."""
+    try:
+        yield
+    except CommandError:  # as some errors of this app are
+        raise
+    except DynamoSingleError as error:
+        raise CommandError(str(error)) from error
 
 
 class AutodetectorMixin:
@@ -59,16 +72,15 @@ class AutodetectorMixin:
         command: Any = super()
         # The comparison needs the declared names, not those that this process uses during a rename.
         knowledge.forget()
-        try:
-            return command.handle(*args, **options)
-        except CommandError:
-            raise
-        except DynamoSingleError as error:
-            raise CommandError(str(error)) from error
-        except ValueError as error:
-            if missing := _missing_models(str(error)):
-                raise CommandError(f"{error}\n{missing}") from error
-            raise
+        with _command_errors():
+            try:
+                return command.handle(*args, **options)
+            except DynamoSingleError:
+                raise
+            except ValueError as error:
+                if missing := _missing_models(str(error)):
+                    raise CommandError(f"{error}\n{missing}") from error
+                raise
 
 
 def _missing_models(said: str) -> str:
@@ -180,8 +192,9 @@ class MigrateMixin(AutodetectorMixin):
 
     def handle(self, *args: Any, **options: Any) -> Any:
         """Apply the migrations. Then complete the open changes with ``--finish``, or list them without it."""
-        self.run, self.database = self._run(options), options["database"]
-        with use_run(self.run):
+        with _command_errors():
+            self.run, self.database = self._run(options), options["database"]
+        with use_run(self.run), _command_errors():
             if options.get("rehearse"):
                 return self._rehearse(options)
             answer = super().handle(*args, **options)
@@ -205,19 +218,14 @@ class MigrateMixin(AutodetectorMixin):
         except KeyError as error:
             # Django's migrate reports an unknown migration with the same message.
             raise CommandError(_not_found(options.get("app_label"), options.get("migration_name"))) from error
-        except DynamoSingleError as error:
-            raise CommandError(str(error)) from error
 
     def _run(self, options: dict[str, Any]) -> Run:
-        try:
-            work = Options(
-                segments=options.get("segments", 4),
-                max_rcu=options.get("max_rcu"),
-                max_wcu=options.get("max_wcu"),
-                take_over=options.get("take_over", False),
-            )
-        except ConfigurationError as error:
-            raise CommandError(str(error)) from error
+        work = Options(
+            segments=options.get("segments", 4),
+            max_rcu=options.get("max_rcu"),
+            max_wcu=options.get("max_wcu"),
+            take_over=options.get("take_over", False),
+        )
         loud = options["verbosity"] >= 1
         return Run(
             work,
@@ -259,13 +267,8 @@ class MigrateMixin(AutodetectorMixin):
                 self.run.say(f"  {each.change.migration}: {each.change.parameters['label']}")
             return
         self.run.say("Finishing:")
-        try:
-            for each in found:
-                self.run.say(f"  {each.change.migration}: {each.change.parameters['label']}")
-                finish.finish(each, self.run)
-            for each in found:
-                finish.finish_counts(each, self.run)
-        except CommandError:
-            raise
-        except DynamoSingleError as error:
-            raise CommandError(str(error)) from error
+        for each in found:
+            self.run.say(f"  {each.change.migration}: {each.change.parameters['label']}")
+            finish.finish(each, self.run)
+        for each in found:
+            finish.finish_counts(each, self.run)

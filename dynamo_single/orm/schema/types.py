@@ -7,11 +7,12 @@ name is Django's own class. Django's managers and querysets take a subclass of D
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Set
 from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
 
+from asgiref.sync import sync_to_async
 from django.db import models
 from django.db.models import Field
 from msgspec import Struct
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
 else:
     DynamoModel = models.Model
 
+T = TypeVar("T")
 #: The model of a queryset, a manager, a page.
 M = TypeVar("M", bound=DynamoModel, covariant=True)
 #: Values by name for what is made or changed on the way; Django calls those that can be called.
@@ -144,6 +146,16 @@ def _are_plain(cls: Any, names: tuple[str, ...], methods: tuple[object, ...]) ->
 def all_plain(cls: Any, names: tuple[str, ...]) -> bool:
     """Whether nothing of a project's is called by methods of some names, which may call each other by ``super()``."""
     return _all_plain(cls, names, tuple([getattr(cls, name, None) for name in names]))
+
+
+async def awaited(method: Callable[..., T], work: Callable[..., Coroutine[Any, Any, T]], *given: object) -> T:
+    """What a coroutine gives in the place of a method; one that a project's class has of its own runs in a thread.
+
+    ``method`` is bound to its object; ``functools.partial()`` gives it arguments by name.
+    """
+    called: Any = getattr(method, "func", method)
+    is_ours = all_plain(type(called.__self__), (called.__name__,))
+    return await (work(*given) if is_ours else sync_to_async(method)(*given))
 
 
 @lru_cache(maxsize=1024)
