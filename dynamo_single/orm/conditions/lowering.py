@@ -254,8 +254,6 @@ def _ordered_operand(compare: Compare, info: AttributeInfo, value: object) -> At
 
 
 # The conditions of indexes: as tuples, as texts that know no names, and in the stored names of a model.
-#
-# This module must not know Django's lookups, keys, plans or requests.
 
 
 def of(condition: Condition) -> IndexCondition:

@@ -113,8 +113,6 @@ class Order(Struct, frozen=True):
 
 
 # The algebra of conditions: simplifying them, taking them apart and joining them, and what they look at.
-#
-# This module must not know models, keys, plans or requests.
 
 
 def simplify(condition: Condition) -> Condition:

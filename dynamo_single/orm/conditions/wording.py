@@ -121,7 +121,7 @@ def _short(value: object) -> str:
 # Conditions in stored names as plain tuples, for files and fingerprints, and back.
 #
 # ``("=", "status", {"S": "open"})`` compares, ``("and", ...)``, ``("or", ...)`` and ``("not", ...)`` connect; a place
-# in a document is a tuple. This module must not know models or requests.
+# in a document is a tuple.
 
 Plain = tuple[Any, ...]
 Place = str | tuple[str | int, ...]

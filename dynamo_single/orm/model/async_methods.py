@@ -143,12 +143,8 @@ Awaited.asave.alters_data = True  # type: ignore[attr-defined]
 Awaited.ahard_delete.alters_data = True  # type: ignore[attr-defined]
 
 
-# ``save(False, False)``: the positional arguments that Django 5.2 still takes, with its warning, and 6.1 does not;
-# and.
-#
-# what ``force_insert`` may be.
-#
-# This module must not know what is done with them.
+# The positional arguments of ``save(False, False)``, which Django 5.2 still accepts with a warning, and 6.1 does not;
+# and the values that ``force_insert`` may have.
 
 #: In this order, and with these defaults.
 _SAVE: dict[str, Any] = {"force_insert": False, "force_update": False, "using": None, "update_fields": None}

@@ -22,8 +22,6 @@ from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.orm.schema.upgrades import FIRST
 
 # Whether a table's items have the form that a model reads and writes, or else the error that says what differs.
-#
-# Pure. This module must not know how the table is asked.
 
 
 def form_in(state: TableState, layout: ModelLayout) -> StoredForm | None:

@@ -72,8 +72,6 @@ def _member(attribute: Attribute) -> Member:
 
 
 # What an attribute may follow from: a text, a document, or another object's attribute; all else is refused.
-#
-# This module must not know keys.
 
 Attributes = Mapping[str, Attribute]
 

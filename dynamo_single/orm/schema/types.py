@@ -121,8 +121,7 @@ SentFiles: TypeAlias = "MultiValueDict[str, UploadedFile[Any]]"
 
 # Whose the methods of a class are: this app's and the libraries', or a project's.
 #
-# A project's own may do anything, so that nothing of ours may take its place in silence. This module knows classes
-# only.
+# A project's own may do anything, so that nothing of ours may take its place in silence.
 
 #: Where methods are that a coroutine of ours does the same as. Other faces of this app, such as ``auth``, add to them.
 _PLAIN = ("dynamo_single.orm.", "django.", "pynamodb.")

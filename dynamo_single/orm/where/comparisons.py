@@ -52,8 +52,7 @@ if TYPE_CHECKING:
 
 # ``F()`` in a condition: two attributes of one item compared with each other.
 #
-# DynamoDB compares what is stored, so both have to be stored in the same way. This module must not know keys, plans
-# or requests.
+# DynamoDB compares what is stored, so both have to be stored in the same way.
 
 COMPARED = ("exact", "lt", "lte", "gt", "gte")
 #: What lies in a document is compared with attributes that are stored as it is.

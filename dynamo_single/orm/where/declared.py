@@ -159,8 +159,6 @@ def _place(path: Path) -> tuple[str, tuple[str | int, ...]]:
 
 
 # The condition that a model declares for a key on an index, read once: ``Q`` becomes a value without a model.
-#
-# This module sends nothing.
 
 
 def reading(model: type[DynamoModel], name: str, given: object) -> Callable[[], IndexCondition] | None:

@@ -40,7 +40,7 @@ from dynamo_single.orm.schema.types import DynamoModel, ModelField
 
 # Names that lead out of an object, or into one of its attributes: what is refused of them, and the way out.
 #
-# DynamoDB has no joins and returns attributes whole. This module must not know plans or querysets.
+# DynamoDB has no joins and returns attributes whole.
 
 Use = Literal["values", "order_by"]
 
@@ -465,7 +465,7 @@ _VALUES: dict[str, Callable[[Subject, Any], Any]] = {
 # Comparisons without regard to case: by a folded copy of a text, or by a key or a claim that holds its canonical
 # form.
 #
-# DynamoDB compares bytes, so there is no third way. This module must not know plans or requests.
+# DynamoDB compares bytes, so there is no third way.
 
 #: What a copy is compared by, in the place of the text itself.
 _BY_COPY = {"iexact": "exact", "icontains": "contains", "istartswith": "startswith"}

@@ -65,8 +65,7 @@ class FollowingAttribute(Attribute[Any, Any]):
 
 # The attribute that keeps a text a second time, in a form that can be compared without regard to case.
 #
-# DynamoDB compares bytes, so what is to be found whatever its case has to be stored so. This module must not know how
-# or when items are written.
+# DynamoDB compares bytes, so what is to be found whatever its case has to be stored so.
 
 
 def letters(text: str) -> str:
@@ -216,7 +215,7 @@ class CanonicalAttribute(FollowingAttribute, UnicodeAttribute[Literal[True]]):
 
 # The attribute that keeps a value which lies inside a map or a list a second time, where keys can name it.
 #
-# DynamoDB indexes no nested values. This module must not know how or when items are written.
+# DynamoDB indexes no nested values.
 
 #: A place inside a document: keys of maps, and numbers of lists' elements.
 Steps = tuple[str | int, ...]

@@ -33,8 +33,7 @@ else:
 
 # What the places of a map and the elements of a list have to hold, where a model says so: as attributes would.
 #
-# A shape looks at values and changes none, except that it gives decimal numbers their places. This module must not
-# know how or when items are written.
+# A shape looks at values and changes none, except that it gives decimal numbers their places.
 
 
 class Shape:

@@ -252,7 +252,7 @@ class OneToOneAttribute(ReferenceAttribute[M, Nullable]):
 
 # The attribute that says who made an object, and whose context an object is made in.
 #
-# Who it is comes from the context and never from a value. This module must not know requests of any kind.
+# Who it is comes from the context and never from a value.
 
 #: Gives the model and the ``pk`` of whoever acts in this context; called only when an object is made. The model is
 #: ``None`` where only the ``pk`` was given.
@@ -326,7 +326,7 @@ class AuthorAttribute(ReferenceAttribute[Any, Literal[True]]):
 # Attributes that follow from other objects: a value that is copied along a reference, and how many children there
 # are.
 #
-# Both are kept by every way to write and never set. This module must not know how or when items are written.
+# Both are kept by every way to write and never set.
 
 
 class CopiedAttribute(StoredAgain[Any]):

@@ -483,8 +483,6 @@ class IPAddressAttribute(UnicodeAttribute[Null]):
 
 
 # The attribute that counts the writes of an object, by which a writer notices another one.
-#
-# This module must not know how or when items are written.
 
 
 class VersionAttribute(IntegerAttribute[Literal[True]]):

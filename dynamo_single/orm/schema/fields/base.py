@@ -49,8 +49,6 @@ from dynamo_single.orm.schema.keys.template import join_identity, split_identity
 from dynamo_single.orm.schema.types import ModelField, StoredAttribute
 
 # What SQL models that refer to ours have: a column that holds the ``pk``, and relations that Django knows of.
-#
-# This module must not know what becomes of rows.
 
 #: What follows a model's name in the place of an SQL table's: a database names it when SQL asks for the table.
 IN_DYNAMODB: Final = " (in DynamoDB)"

@@ -103,8 +103,7 @@ class BinaryFormField(forms.FileField):
 
 # Django lookups for what DynamoDB compares and SQL does not: canonical forms, sizes and stored types.
 #
-# They are declarations that fields register; ``comparisons`` reads them. This module must not know attributes or
-# queries.
+# They are declarations that fields register; ``comparisons`` reads them.
 
 #: The names that DynamoDB has for the types of values.
 STORED_TYPES = ("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS")

@@ -88,8 +88,7 @@ class ImageField(FileField, models.ImageField):  # type: ignore[misc]  # see des
 
 # Django's field of a one-to-one relation, and its other side: ``place.restaurant``.
 #
-# Django asks a database for the object that refers to another one. Here its claim says which it is, or its primary
-# key. This module must not know how either is read.
+# Django asks a database for the object that refers to another one. Here its claim says which it is, or its primary key.
 
 
 class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]  # not generic at run time

@@ -72,8 +72,8 @@ def _text(milliseconds: int, random: int) -> str:
 # UUIDs of version 1, which hold when they were made; no two processes make the same one.
 #
 # RFC 9562 lets a node be random in the place of a network card's address (section 6.9): containers often share that
-# address, and it names the machine to whoever reads an identifier. Together with the clock sequence each process has
-# 61 random bits, and one that was forked has others than its parent. This module must not know attributes.
+# address, and it names the machine to whoever reads an identifier. Together with the clock sequence each process has 61
+# random bits, and one that was forked has others than its parent.
 
 #: The first moment that such a UUID can hold, and how many of its ticks a microsecond has.
 _BEGINNING: Final = datetime(1582, 10, 15, tzinfo=UTC)

@@ -50,7 +50,7 @@ __all__ = [
 # Which texts a key template can make, and what two templates can have in common whatever their values are.
 #
 # A pattern is deterministic: the literal after a value begins with a character that the value cannot hold, so that
-# there is one way to read a text. This module must not know the values' kinds, models or queries.
+# there is one way to read a text.
 
 #: How much of a text a pattern can read: all of it as one of its own texts, all of it as the beginning of one, or not.
 Reading = Literal["whole", "beginning", "none"]

@@ -27,8 +27,8 @@ from dynamo_single.table.request import MAX_DEPTH, MAX_DIGITS, MAX_EXPONENT, Att
 # Show values in messages.
 #
 # A message never runs the ``__str__`` of a project's model: that may fail, and would replace the error that is to be
-# reported, or read from the table. This module must not depend on attributes, so it cannot recognize all secrets: it
-# shows conditions and expressions without their values.
+# reported, or read from the table. Attributes are not known here, so that not all secrets are recognized: conditions
+# and expressions are shown without their values.
 
 #: How much of a value is shown, and how deep lists and dictionaries are followed.
 LONGEST = 100
@@ -129,7 +129,7 @@ def _plain(value: object) -> str:
 
 # What is wrong with a value, for the people who fill in a form: in their language, and without names of Python's.
 #
-# The message of an error names attributes and types for programmers. This module must not know what is refused.
+# The message of an error names attributes and types for programmers.
 
 #: Sentences that several places have.
 HAS_TO_HAVE_VALUE = _("“%(name)s” has to have a value.")
