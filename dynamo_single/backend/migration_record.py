@@ -85,7 +85,7 @@ def _kinds() -> _Kinds:
 
 def _read_kinds() -> _Kinds:
     on_disk = _on_disk()
-    apps = {app for (app, _), migration in on_disk.items() if any(map(_changes_items, migration.operations))}
+    apps = {app for (app, _), migration in on_disk.items() if has_items_to_change(migration)}
     everything = {*on_disk, *(key for migration in on_disk.values() for key in migration.replaces)}
     kept = {key for key in everything if key[0] in apps} | (_depending_on(apps) if apps else set())
     return _Kinds(frozenset(kept), frozenset(everything - kept))
@@ -138,8 +138,9 @@ def _key(name: Name) -> dict[str, dict[str, str]]:
     return {names.PARTITION_KEY: {"S": names.MIGRATIONS}, names.SORT_KEY: {"S": f"{_PREFIX}{name[0]}#{name[1]}"}}
 
 
-def _changes_items(operation: object) -> bool:
-    return bool(getattr(operation, "changes_items", False))
+def has_items_to_change(migration: Any) -> bool:
+    """Return whether a migration has operations on items."""
+    return any(getattr(operation, "changes_items", False) for operation in migration.operations)
 
 
 def _on_disk() -> Mapping[Name, Any]:

@@ -26,7 +26,6 @@ from dynamo_single.evolution import finish, rehearse
 from dynamo_single.evolution.apply import is_responsible
 from dynamo_single.evolution.autodetector import Autodetector
 from dynamo_single.evolution.backfill import Options
-from dynamo_single.evolution.finish import has_items_to_change
 from dynamo_single.evolution.migrate_run import Run, use_run
 from dynamo_single.evolution.operations.base import ItemsOperation
 from dynamo_single.exceptions import DynamoSingleError
@@ -251,7 +250,7 @@ class MigrateMixin(AutodetectorMixin):
         is_over = action in ("apply_success", "unapply_success")
         # A migration of another database did not change items, and the responsible database must still find it
         # unapplied.
-        if is_over and is_responsible(self.database) and has_items_to_change(migration):
+        if is_over and is_responsible(self.database) and migration_record.has_items_to_change(migration):
             if fake and self.run.adopt:
                 self.run.say("")
                 finish.adopt_models(migration, self.database)

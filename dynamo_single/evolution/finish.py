@@ -34,11 +34,6 @@ class TableChange:
     change: OpenChange
 
 
-def has_items_to_change(migration: Any) -> bool:
-    """Return whether a migration has operations on items."""
-    return any(getattr(operation, "changes_items", False) for operation in migration.operations)
-
-
 def unapplied_migrations(alias: str) -> list[str]:
     """Return the migrations with operations on items that a database has not recorded as applied.
 
@@ -47,7 +42,11 @@ def unapplied_migrations(alias: str) -> list[str]:
     """
     executor = MigrationExecutor(connections[alias])
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return [str(migration) for migration, backwards in plan if has_items_to_change(migration) and not backwards]
+    return [
+        str(migration)
+        for migration, backwards in plan
+        if migration_record.has_items_to_change(migration) and not backwards
+    ]
 
 
 def migration_loader() -> MigrationLoader:
@@ -62,7 +61,7 @@ def open_changes() -> list[TableChange]:
     items.
     """
     graph = migration_loader()
-    if not any(map(has_items_to_change, graph.disk_migrations.values())):
+    if not any(map(migration_record.has_items_to_change, graph.disk_migrations.values())):
         return []
     states = graph.project_state().models.values()
     found: list[TableChange] = []

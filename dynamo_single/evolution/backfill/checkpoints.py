@@ -20,7 +20,7 @@ from dynamo_single import clock
 from dynamo_single.evolution.backfill.work import MAX_SEGMENTS, Options, Work
 from dynamo_single.exceptions import ConditionFailed, MigrationRunning, MigrationStopped, TransactionCancelled
 from dynamo_single.orm.conditions.terms import Condition, Stored
-from dynamo_single.orm.requests.actions import ITEM_MISSING, Item, ItemKey, Put, Update, as_read
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Item, ItemKey, Put, Update, as_read, key_of
 from dynamo_single.orm.requests.compiler import compile_action, compile_reads, compile_transaction, item_key
 from dynamo_single.table import names
 from dynamo_single.table.request import Request
@@ -109,15 +109,11 @@ class Segment:
             failures = (each["M"] for each in (item["failures"]["L"] if "failures" in item else ()))
             return cls(
                 number,
-                position=_key(item["position"]["M"]) if "position" in item else None,
+                position=key_of(item["position"]["M"]) if "position" in item else None,
                 done=item["done"]["BOOL"] if "done" in item else False,
-                failures=tuple(Failure(_key(each), each["reason"]["S"]) for each in failures),
+                failures=tuple(Failure(key_of(each), each["reason"]["S"]) for each in failures),
                 **counts,
             )
-
-
-def _key(item: Item) -> ItemKey:
-    return item[names.PARTITION_KEY]["S"], item[names.SORT_KEY]["S"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,8 +296,8 @@ def delete_checkpoints(table: Table, app: str, migration: str) -> int:
     checkpoints.
     """
     found = 0
-    for key in _keys(table, f"WORK#{app}#{migration}#"):
-        table.send_patiently(Request("DeleteItem", {"Key": item_key(key)}))
+    for item in [*_items(table, f"WORK#{app}#{migration}#")]:
+        table.send_patiently(Request("DeleteItem", {"Key": item_key(key_of(item))}))
         found += 1
     return found
 
@@ -319,10 +315,6 @@ def started_work(table: Table, app: str = "", migration: str = "") -> dict[str, 
             with suppress(DamagedCheckpoint):
                 found[item[names.SORT_KEY]["S"]] = StoredRun.of(item)
     return found
-
-
-def _keys(table: Table, prefix: str) -> list[ItemKey]:
-    return [_key(item) for item in _items(table, prefix)]
 
 
 def _items(table: Table, prefix: str) -> Iterator[dict[str, Any]]:
