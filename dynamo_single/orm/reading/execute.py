@@ -37,6 +37,7 @@ from dynamo_single.orm.reading.sources import (
     pages_of,
     with_sort_keys,
 )
+from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.requests.expressions import ExpressionTooLong
 from dynamo_single.orm.rollout import knowledge
@@ -141,6 +142,7 @@ async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = N
     an item is not counted, since nothing shows whether it matched.
     """
     if plan.kind not in {"query", "scan"}:
+        atomic_block.check_plan(table.settings.alias, plan)  # listed() would return what the block creates
         found = await listed(table, plan, skip=skip, stop=stop)
         return sum(1 for item in found if _is_of_model(plan, item))
     reader = await open_reader(table, plan)
