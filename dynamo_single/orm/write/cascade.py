@@ -42,8 +42,6 @@ from dynamo_single.table.table import get_table
 #: The number of parents in one query of their children: DynamoDB compares with up to 100 values (AWS API reference,
 #: Query).
 PARENTS_AT_ONCE = 100
-
-
 #: How often objects are read and written again if other processes change them in the meantime.
 ATTEMPTS = 3
 #: For how many seconds an incomplete index is waited for before it is read again.
@@ -168,7 +166,7 @@ class Step:
         while True:
             begun, write = bindings.current(), await self.compose(pending)
             if begun is not bindings.current():
-                continue  # composed with names or keys of before
+                continue  # it has former names or keys
             if write is None:
                 return False
             if self.is_held_alone:
@@ -182,8 +180,10 @@ class Step:
                 return True
 
     def with_counts(self, actions: Iterable[Action], added: Sums) -> tuple[Action, ...]:
-        """Return actions with that on the item conditional on its counters; ``added`` contains what earlier
-        transactions added to them since they were read."""
+        """Return the actions, the one on the object's item conditional on its counters.
+
+        ``added`` contains the amounts that earlier transactions added to them since they were read.
+        """
         if not self.counters:
             return tuple(actions)
         key = key_of(self.read)
