@@ -95,7 +95,7 @@ def test_a_request_in_an_event_loop_names_its_ways_out() -> None:
 
     with (
         assert_requests(0),
-        pytest.raises(SynchronousOnlyOperation, match=r"aget\(\), asave\(\) and async for.*select_"),
+        pytest.raises(SynchronousOnlyOperation, match=r"aget\(\), asave\(\) or async for.*select_"),
     ):
         asyncio.run(ask())
 
