@@ -24,7 +24,7 @@ from dynamo_single.admin.editing.saving import FormContextMixin
 from dynamo_single.admin.forms import KeyInlineFormSet
 from dynamo_single.admin.references import ReferencesMixin, read_by_pages
 from dynamo_single.admin.secrets import SecretsMixin
-from dynamo_single.admin.viewing.rows import VisibleRows, all_rows, only_visible
+from dynamo_single.admin.viewing.choices import VisibleRows, all_rows, only_visible
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.orm.schema.types import DynamoModel
 

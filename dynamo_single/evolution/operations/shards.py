@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db.migrations.operations.base import Operation, OperationCategory
 
-from dynamo_single.evolution import apply, grow_shards
+from dynamo_single.evolution import apply
 from dynamo_single.evolution.operations.base import ItemsOperation, public
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import snapshot_in
@@ -37,20 +37,20 @@ class ChangeShards(ItemsOperation):
 
     def changed(self, before: Snapshot) -> Snapshot:
         """Return the snapshot unchanged. Raise ``ConfigurationError`` if the model has no sharded key."""
-        grow_shards.sharded_model(before, self.model_name)
+        apply.sharded_model(before, self.model_name)
         return before
 
     def database_forwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Record the number."""
-        grow_shards.forwards(self._step(app_label, to_state), schema_editor, self.shards, self.since)
+        apply.change_shards(self._step(app_label, to_state), schema_editor, self.shards, self.since)
 
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Keep the number, and report this."""
-        grow_shards.backwards(self._step(app_label, to_state), schema_editor)
+        apply.keep_shards(self._step(app_label, to_state), schema_editor)
 
     def _step(self, app_label: str, state: ProjectState) -> apply.Step:
         snapshot = snapshot_in(state, app_label, self.model_name)
