@@ -97,14 +97,14 @@ class Snapshot(MigrationValue):
     @cached_property
     def access_keys(self) -> dict[str, AccessKey]:
         """The keys with codecs, by name: ``primary``, the keys on indexes, and ``trash``."""
-        found = {"primary": self._access_key("primary", None, self.primary)}
-        found |= {name: self._access_key(name, key.index, key) for name, key in self.keys.items()}
+        found = {"primary": self._access_key("primary", self.primary)}
+        found |= {name: self._access_key(name, key) for name, key in self.keys.items()}
         if self.trash_index is not None and self.soft_delete:
             identity = "#".join(f"{{{name}}}" for name in found["primary"].variables)
             given = [self.primary.sharded, *(key.sharded for key in self.keys.values())]
             shards = next((each for each in given if each), False)
             trash = Key(f"{names.TRASH_PREFIX}#{self.item_type}", f"{{{registry.DELETED_AT}}}#{identity}", shards)
-            found[registry.TRASH] = self._access_key(registry.TRASH, self.trash_index, trash)
+            found[registry.TRASH] = struct_replace(self._access_key(registry.TRASH, trash), index=self.trash_index)
         return found
 
     @property
@@ -221,7 +221,7 @@ class Snapshot(MigrationValue):
             follows = f"copy({self.attributes[reference].stored}.{attribute})"
         return each.text(follows)
 
-    def _access_key(self, name: str, index: str | None, key: Key | IndexKey) -> AccessKey:
+    def _access_key(self, name: str, key: Key | IndexKey) -> AccessKey:
         shards, sharding = key.sharded, None
         if isinstance(shards, Shards):
             codec = codec_for(self._key_kind(shards.attribute, key.partition))
@@ -230,8 +230,7 @@ class Snapshot(MigrationValue):
         condition = None
         if isinstance(key, IndexKey) and key.condition is not None:
             condition = self._condition(name, key.condition)
-        partition, sort = self._template(key.partition), self._template(key.sort)
-        return AccessKey(name, index, partition, sort, sharding=sharding, given=condition)
+        return AccessKey.of(name, key, self._template, sharding, condition)
 
     def _condition(self, name: str, given: object) -> IndexCondition:
         if not isinstance(given, tuple):

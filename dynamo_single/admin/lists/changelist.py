@@ -9,7 +9,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from django.contrib.admin import AllValuesFieldListFilter
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.paginator import EmptyPage, InvalidPage
 from django.db.models import ForeignKey
@@ -19,7 +18,7 @@ from django.utils.translation import gettext as _
 from dynamo_single.admin import secrets, types
 from dynamo_single.admin.errors import is_developer
 from dynamo_single.admin.lists import in_memory, key_advice, search, stepwise
-from dynamo_single.admin.lists.filters import MembersListFilter, facet_counter
+from dynamo_single.admin.lists.filters import facet_counter, row_lookup
 from dynamo_single.admin.references import is_exact, is_served_by_keys
 from dynamo_single.admin.types import MissingPart
 from dynamo_single.admin.viewing.display import hide_in_list
@@ -192,7 +191,7 @@ class KeyChangeList(types.KeyChangeList):
             self._read_by_keys(request)
             return
         # Rows that the page needs anyway also serve the list. If there are too many, keys do.
-        asks_all = self.date_hierarchy or self.add_facets or any(map(_has_row_choices, self.filter_specs))
+        asks_all = self.date_hierarchy or self.add_facets or any(map(row_lookup, self.filter_specs))
         if asks_all and not self._is_held() and in_memory.is_exceeded_by(self.root_queryset):
             self._is_large = not self.query and not self.get_filters_params()
             self._read_by_keys(request)
@@ -328,9 +327,8 @@ class KeyChangeList(types.KeyChangeList):
             self.add_facets = False
         shown = []
         for spec in self.filter_specs:
-            if _has_row_choices(spec) and not self._is_held():
-                operator = "contains" if isinstance(spec, MembersListFilter) else "exact"
-                asked = self._example(getattr(spec, "field_path", ""), operator)
+            if (lookup := row_lookup(spec)) and not self._is_held():
+                asked = self._example(getattr(spec, "field_path", ""), lookup)
                 self._leave_out(_("the filter by %(title)s") % {"title": spec.title}, asked, is_counted=True)
                 continue
             counter = facet_counter(spec) if self.add_facets else None
@@ -376,11 +374,6 @@ class KeyChangeList(types.KeyChangeList):
 
 def _is_action(request: HttpRequest) -> bool:
     return request.method == "POST" and "_save" not in request.POST
-
-
-def _has_row_choices(spec: object) -> bool:
-    """Return whether the choices of a filter are values of the rows."""
-    return isinstance(spec, AllValuesFieldListFilter | MembersListFilter)
 
 
 def _cached_choices(choices: list[object]) -> Any:

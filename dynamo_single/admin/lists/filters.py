@@ -195,6 +195,15 @@ class MembersListFilter(FieldListFilter):
             }
 
 
+#: The filters whose choices are values of the rows, each with the lookup by which it compares.
+_ROW_LOOKUPS: dict[type[FieldListFilter], str] = {AllValuesFieldListFilter: "exact", MembersListFilter: "contains"}
+
+
+def row_lookup(spec: object) -> str:
+    """Return the lookup of a filter whose choices are values of the rows; an empty string for another filter."""
+    return next((lookup for kind, lookup in _ROW_LOOKUPS.items() if isinstance(spec, kind)), "")
+
+
 def _is_reference(field: ModelField) -> bool:
     return isinstance(field, ReferenceField) and is_stored_in_dynamodb(field.remote_field.model)
 

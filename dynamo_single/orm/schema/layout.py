@@ -14,12 +14,12 @@ from msgspec.structs import force_setattr
 
 from dynamo_single.orm.schema.keys.secret_values import Path
 from dynamo_single.orm.schema.keys.shards import parted
+from dynamo_single.orm.schema.keys.template import IndexKey, Key, Template
 from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table.request import AttributeValue
 
 if TYPE_CHECKING:
     from dynamo_single.orm.schema.keys.shards import Sharding
-    from dynamo_single.orm.schema.keys.template import Template
 
 
 class IndexCondition(Struct, frozen=True):
@@ -57,6 +57,20 @@ class AccessKey(Struct, frozen=True):
         parts = (*self.partition.parts, *self.sort.parts)
         force_setattr(self, "variables", tuple(dict.fromkeys(part.name for part in parts)))
         force_setattr(self, "needed", tuple(dict.fromkeys(part.name for part in parts if not part.place)))
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        declared: Key | IndexKey,
+        bound: Callable[[str], Template],
+        sharding: Sharding | None,
+        given: Callable[[], IndexCondition] | None = None,
+    ) -> AccessKey:
+        """Return the key of a declaration; ``bound`` parses a template and binds it to the model's attributes."""
+        index = declared.index if isinstance(declared, IndexKey) else None
+        sharding = sharding if declared.sharded else None
+        return cls(name, index, bound(declared.partition), bound(declared.sort), sharding=sharding, given=given)
 
     @property
     def condition(self) -> IndexCondition | None:

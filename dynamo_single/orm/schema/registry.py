@@ -172,14 +172,7 @@ class _LayoutBuilder:
         soft_delete = DELETED_AT in self.attributes
         sharding = self.sharding(options.shards)
         indexes = tuple(
-            AccessKey(
-                name,
-                key.index,
-                self.template(key.partition),
-                self.template(key.sort),
-                sharding=sharding if key.sharded else None,
-                given=options.read_condition(self.model, name, key.condition),
-            )
+            AccessKey.of(name, key, self.template, sharding, options.read_condition(self.model, name, key.condition))
             for name, key in options.index_keys.items()
         )
         return ModelLayout(
@@ -187,7 +180,7 @@ class _LayoutBuilder:
             item_type=options.item_type,
             alias=options.alias,
             attributes=self.infos(),
-            primary=self.primary(options.primary, sharding),
+            primary=AccessKey.of("primary", options.primary, self.template, sharding),
             indexes=indexes,
             soft_delete=soft_delete,
             trash=self.trash(indexes, sharding) if soft_delete else None,
@@ -280,10 +273,6 @@ class _LayoutBuilder:
         kind = self.attributes[shards.attribute].key_kind or ""
         primary = self.template(options.primary.partition), self.template(options.primary.sort)
         return sharding_of(shards, codec_for(kind), primary)
-
-    def primary(self, key: Key, sharding: Sharding | None) -> AccessKey:
-        templates = self.template(key.partition), self.template(key.sort)
-        return AccessKey("primary", None, *templates, sharding=sharding if key.sharded else None)
 
     def trash(self, indexes: tuple[AccessKey, ...], sharding: Sharding | None) -> AccessKey | None:
         index = self.model._options.trash_index or next((key.index for key in indexes), None)

@@ -222,7 +222,7 @@ KEY_LOOKUPS: dict[type[Any], str] = {
     json.HasKeys: "has_keys",
     json.HasAnyKeys: "has_any_keys",
 }
-#: What a copy without case is compared by in the place of the text itself.
+#: What a folded copy is compared by instead of the text itself.
 FOLDED = {"iexact": "exact", "icontains": "contains", "istartswith": "startswith"}
 #: Lookups that DynamoDB has no exact answer for, and what to do instead.
 ADVICE = {
@@ -467,8 +467,6 @@ _VALUES: dict[str, Callable[[Subject, Any], Any]] = {
 #
 # DynamoDB compares bytes, so there is no third way.
 
-#: What a copy is compared by, in the place of the text itself.
-_BY_COPY = {"iexact": "exact", "icontains": "contains", "istartswith": "startswith"}
 #: The types of DynamoDB that hold texts, or numbers that are written as texts.
 _SEARCHED = ("S", "N", "SS", "NS")
 
@@ -510,11 +508,11 @@ def in_memory(field: DynamoField, lookup: str, value: object) -> Condition:
             f"text. {sentence(FILTER_IN_PYTHON)}."
         )
     text = checked_text(str(value), path=name)
-    copy = copy_of(field) if attribute.key_kind == "text" and lookup in _BY_COPY else None
+    copy = copy_of(field) if attribute.key_kind == "text" and lookup in FOLDED else None
     folded_text = "" if copy is None else copy.folded(text)
     if copy is None or not folded_text:
         return Compare(name, lookup, text)
-    of_copy = Compare(copy.name, _BY_COPY[lookup], folded_text)
+    of_copy = Compare(copy.name, FOLDED[lookup], folded_text)
     return Or((of_copy, Compare(name, lookup, text))) if lookup == "icontains" else of_copy
 
 
