@@ -71,7 +71,7 @@ class DynamoSingleConfig(AppConfig):
         """
         # Models cannot be imported before the apps are ready.
         from dynamo_single.backend import sql_transactions
-        from dynamo_single.orm.effects import on_commit
+        from dynamo_single.orm.effects import django_on_commit
         from dynamo_single.orm.model import migration_state, sql_references
         from dynamo_single.orm.schema import registry
         from dynamo_single.permissions import create_rows
@@ -92,7 +92,7 @@ class DynamoSingleConfig(AppConfig):
         install_router()
         migration_state.install()
         sql_references.install()
-        on_commit.install()
+        django_on_commit.install()
         if not all(map(uses_engine, connections.settings)):
             sql_transactions.install()
         post_migrate.connect(create_rows, dispatch_uid="dynamo_single.permissions.create_rows")

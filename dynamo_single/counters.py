@@ -23,8 +23,8 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored, join
 from dynamo_single.orm.effects import all_effects
 from dynamo_single.orm.items import decode, version
-from dynamo_single.orm.items.async_safety import makes_objects
-from dynamo_single.orm.items.expiry import free
+from dynamo_single.orm.items.async_safety import creates_plain_objects
+from dynamo_single.orm.items.expiry import free_key_condition
 from dynamo_single.orm.items.form import item_of
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.queryset import QuerySet
@@ -63,7 +63,7 @@ def add(obj: M, *numbers: str, seen: M | None = None, at_most: int | None = None
 
 async def aadd(obj: M, *numbers: str, seen: M | None = None, at_most: int | None = None) -> M:
     """Do the same as ``add()``, asynchronously; in a thread if the project overrides how objects are created."""
-    if makes_objects(type(obj)):
+    if creates_plain_objects(type(obj)):
         return await _added(obj, numbers, seen, at_most)
     return await sync_to_async(add)(obj, *numbers, seen=seen, at_most=at_most)
 
@@ -91,7 +91,7 @@ async def _added(obj: M, numbers: tuple[str, ...], seen: M | None, at_most: int 
             if registry.layout_of(model).expires is None:
                 raise
         try:
-            return await _sent(obj, Put(item, free(model)))
+            return await _sent(obj, Put(item, free_key_condition(model)))
         except StaleObject:
             continue
     raise StaleObject(f"{named(obj)} comes and goes; nothing was written. Try again.")
@@ -108,7 +108,7 @@ def replace(obj: M) -> M:
 
 async def areplace(obj: M) -> M:
     """Do the same as ``replace()``, asynchronously."""
-    if makes_objects(type(obj)):
+    if creates_plain_objects(type(obj)):
         return await _replaced(obj)
     return await sync_to_async(replace)(obj)
 
@@ -177,13 +177,13 @@ def _check(model: type[DynamoModel], numbers: tuple[str, ...]) -> None:
     for name in numbers:
         if not isinstance(registry.attributes_of(model).get(name), _NUMBERS):
             raise InvalidValue(f"{label}.{name} is not a number, and only numbers can be added to.")
-        if name in layout.identity or any(name in key.named for key in layout.index_keys):
+        if name in layout.identity or any(name in key.named_attributes for key in layout.index_keys):
             raise NotSupported(f"{label}.{name} is part of a key, which DynamoDB cannot compute: set it and save().")
         if registry.attributes_of(model)[name].immutable:
             raise ImmutableAttribute(label=label, field=name)
     if not numbers:
         raise InvalidValue(f"Name the attributes of {label} that are to be added to.")
-    if version.attribute_of(model) is not None:
+    if version.version_attribute(model) is not None:
         raise NotSupported(
             f"{label} has a version, which nobody would be held to: save() F({numbers[0]!r}) + ... instead."
         )

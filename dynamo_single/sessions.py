@@ -252,7 +252,7 @@ class SessionStore(SessionBase):
     async def _insert(self, session_key: str, data: dict[str, Any]) -> None:
         item = self._new(session_key, self._stored_values(data))
         try:
-            with atomic_block.outside():
+            with atomic_block.outside_block():
                 await call_method(item, "save", force_insert=True)
         except AlreadyExists as error:
             raise CreateError from error
@@ -279,7 +279,7 @@ class SessionStore(SessionBase):
         for name, value in self._stored_values(data).items():
             setattr(item, name, value)
         try:
-            with atomic_block.outside():
+            with atomic_block.outside_block():
                 await call_method(item, "save", force_update=True)
         except StaleObject as error:
             raise UpdateError from error
@@ -293,7 +293,7 @@ class SessionStore(SessionBase):
         item = self._new(session_key, values)
         self._items.pop(session_key, None)
         try:
-            with atomic_block.outside():
+            with atomic_block.outside_block():
                 async with transactions.atomic():
                     await call_method(item, "save", force_insert=True)
                     _delete_former(session_key)
@@ -348,7 +348,7 @@ class SessionStore(SessionBase):
         if self._is_chosen(session_key):
             self._chosen = None
             return
-        with atomic_block.outside():
+        with atomic_block.outside_block():
             if not _goes_unread(self.get_model_class()):
                 item = item or await self._find(session_key)
                 if isinstance(item, FormerSession):  # there are no receivers for this model
@@ -408,7 +408,7 @@ async def _read(model: type[BaseSession], key: str) -> BaseSession | None:
     An item that cannot be read is treated as missing and logged.
     """
     try:
-        with atomic_block.outside():
+        with atomic_block.outside_block():
             item: BaseSession | None = await call_method(model.objects.consistent().filter(pk=key), "first")
         if item is None or (item.pk == key and item.session_data is not None and item.expire_date is not None):
             return item

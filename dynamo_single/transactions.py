@@ -27,7 +27,7 @@ from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.values import named, shown
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.where import declared
+from dynamo_single.orm.where import declared_conditions
 from dynamo_single.table.flow import call_sync, run
 from dynamo_single.table.request import MAX_TOKEN
 from dynamo_single.table.table import get_table
@@ -175,7 +175,7 @@ def require(obj: DynamoModel, condition: object = None) -> None:
     if obj._stored is None:
         raise ValueError(f"{model._meta.object_name} object can't be required because it is not stored.")
     run(knowledge.ask(registry.layout_of(model)))
-    wanted = declared.read_precondition(model, condition)
+    wanted = declared_conditions.read_precondition(model, condition)
     check = Check(key_of(obj._stored), join((ITEM_EXISTS, wanted)))
     name = named(obj)
 
@@ -204,7 +204,7 @@ def read(*querysets: Any) -> list[list[Any]]:
                 f"read() takes querysets of whole primary keys, unsliced, as filter(pk=...) is; this one is a "
                 f"{plan.kind} of {queryset.model._meta.label}."
             )
-    found = run(single.at_once(get_table(*aliases), plans))
+    found = run(single.transactional_items(get_table(*aliases), plans))
     return [
         [decode.instance(queryset.model, item) for item in items]
         for queryset, items in zip(querysets, found, strict=True)

@@ -100,7 +100,7 @@ def cost(question: Callable[[], int]) -> Cost:
 def measure(items: int, shards: int) -> None:
     """Fill, ask, and print a table for either way to answer."""
     with local_engine() as table:
-        shard_record.begin_with(table, registry.layout_of(Visit), shards)
+        shard_record.record_first(table, registry.layout_of(Visit), shards)
         made = [Visit(visit_id=f"v{n:06}", at=BEGINNING + timedelta(seconds=n), page="/" * 60) for n in range(items)]
         Visit.objects.bulk_create(made)
         for replayed in (False, True):

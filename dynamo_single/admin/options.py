@@ -21,8 +21,8 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from dynamo_single.admin import content_types, trash, trash_page, types
-from dynamo_single.admin.batch_actions.batching import BatchActionsMixin, batched_action
-from dynamo_single.admin.batch_actions.remaining import log_deletions
+from dynamo_single.admin.batch_actions.actions import BatchActionsMixin, batched_action
+from dynamo_single.admin.batch_actions.deletion_log import log_deletions
 from dynamo_single.admin.editing import saving
 from dynamo_single.admin.editing.merging import MergingMixin, RowFieldsMixin
 from dynamo_single.admin.editing.saving import AtomicSaveMixin, LeadsToItem, RedirectMixin, UnknownAttributesMixin
@@ -30,7 +30,7 @@ from dynamo_single.admin.errors import REFUSALS, user_message, with_error_page
 from dynamo_single.admin.forms import PermissionsFilter, ShowsBinary, in_lists_order, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.inlines import InlinesMixin, children_of
-from dynamo_single.admin.lists import in_memory, refused, search
+from dynamo_single.admin.lists import in_memory, search, unsupported_page
 from dynamo_single.admin.lists.changelist import KeyChangeList
 from dynamo_single.admin.lists.filters import shows_trash
 from dynamo_single.admin.lists.stepwise import KeyPaginator
@@ -144,7 +144,7 @@ class DynamoModelAdmin(
             with log_deletions(request, self, "purge" if is_for_good else "delete"):
                 return super().response_action(request, chosen, **_placed(action_location))
         except TooManyMatches:
-            self.message_user(request, refused.too_many_rows(self), messages.ERROR)
+            self.message_user(request, unsupported_page.too_many_rows(self), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
         except UnreadableItem:
             raise
@@ -178,16 +178,18 @@ class DynamoModelAdmin(
         in_memory.share_rows(request)
         try:
             response = super().changelist_view(request, extra_context)
-            refused.use_list_template(response)
+            unsupported_page.use_list_template(response)
             # A query that the template sends while it is rendered can be rejected too.
-            return with_error_page(response, REFUSED_LISTS, functools.partial(refused.refused_page, self, request))
+            return with_error_page(
+                response, REFUSED_LISTS, functools.partial(unsupported_page.refused_page, self, request)
+            )
         except UnreadableItem:
             raise
         except REFUSED_LISTS as error:
-            return refused.refused_page(self, request, error)
+            return unsupported_page.refused_page(self, request, error)
         except REFUSALS as refusal:
             if request.method != "POST":
-                return refused.refused_page(self, request, refusal)
+                return unsupported_page.refused_page(self, request, refusal)
             self.message_user(request, user_message(request, refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 

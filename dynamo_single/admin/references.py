@@ -29,7 +29,7 @@ from dynamo_single.admin.viewing.choices import VisibleObjects, hide_choices, re
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.query.queryset import QuerySet
-from dynamo_single.orm.query.state import state_of, what_is_asked
+from dynamo_single.orm.query.state import query_identity, state_of
 from dynamo_single.orm.results import cached_lists, objects
 from dynamo_single.orm.schema.fields.fetching import IS_KNOWN
 from dynamo_single.orm.schema.types import DynamoModel, SentData, SentFiles
@@ -117,7 +117,7 @@ class ReferencedObjects:
             return None
         try:
             # The order does not matter: a key identifies one object.
-            asked = what_is_asked(queryset.order_by())
+            asked = query_identity(queryset.order_by())
         except (NotSupported, UnknownField):
             return None  # evaluating it raises the error
         for _model, known, answers in self._answers:
@@ -343,7 +343,7 @@ class _Choices(ModelChoiceIterator):  # type: ignore[type-arg]  # not generic at
 
 def _read(request: HttpRequest, queryset: Any) -> Iterable[DynamoModel]:
     try:
-        asked = what_is_asked(queryset)
+        asked = query_identity(queryset)
     except (NotSupported, UnknownField):
         return read_by_pages(queryset)  # evaluating it raises the error
     reads: list[tuple[object, _SharedRows]] = request.__dict__.setdefault(_CHOICES, [])

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy
 from dynamo_single.admin.errors import REFUSALS, user_message
 from dynamo_single.admin.types import DynamoModelAdmin
 from dynamo_single.admin.viewing.rules import may_view
-from dynamo_single.orm.model.sql_references import rows_along
+from dynamo_single.orm.model.sql_references import cascading_rows
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import on_delete
@@ -77,7 +77,7 @@ def deleted_objects(
         protecting += run(on_delete.protecting_objects([root, *below], operation))
         if operation is DELETION:
             for obj in (root, *below):
-                rows, kept = rows_along(obj)
+                rows, kept = cascading_rows(obj)
                 below = [*below, *(row for row in rows if row not in below)]
                 protecting += kept
         seen = [obj for obj in below if may_view(modeladmin.admin_site, request, obj)]

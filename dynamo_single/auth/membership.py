@@ -295,7 +295,7 @@ class MembersManager(MembershipManager):
             return {user._meta.label: 1}
 
         # Send the transactions sequentially: all of them write in the group's partition and would conflict.
-        job = batch_transactions.BulkWrite(verb, self.model, current(), len(users), several=False)
+        job = batch_transactions.BulkWrite(verb, self.model, current(), len(users), is_parallel=False)
         await job.write_each(users.values(), write)
 
 

@@ -30,7 +30,7 @@ from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSuppor
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import rows
 from dynamo_single.orm.results.cached_lists import CachedLists
-from dynamo_single.orm.results.state import supposed_filled
+from dynamo_single.orm.results.state import assume_complete_keys
 from dynamo_single.orm.schema.fields.base import SetField
 from dynamo_single.orm.schema.types import DynamoModel
 
@@ -196,7 +196,7 @@ def _refused_filter(queryset: QuerySet[DynamoModel], name: str) -> str:
 def _refusal(ask: Callable[[], Any]) -> str:
     """Return the first line of a queryset's error, or an empty string. Django's checks report unknown names."""
     try:
-        with supposed_filled():
+        with assume_complete_keys():
             rows.plan(state_of(ask()))
     except (NotSupported, InvalidValue) as refusal:
         return str(refusal).partition("\n")[0].rstrip(".")

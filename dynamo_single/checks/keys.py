@@ -22,7 +22,7 @@ from dynamo_single.orm.model.bases import is_by_id, prefix_of
 from dynamo_single.orm.rollout import states
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import IdAttribute
-from dynamo_single.orm.schema.attributes.references import StandIn
+from dynamo_single.orm.schema.attributes.references import DelegatingAttribute
 from dynamo_single.orm.schema.keys.template import KeyPart, Template, can_collide, in_shards
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.orm.schema.types import DynamoModel
@@ -123,7 +123,7 @@ def _known_beginnings(attribute: object, part: KeyPart) -> list[tuple[str, bool]
 
     For a reference, they come from the primary key of the other model.
     """
-    while isinstance(attribute, StandIn) and not attribute.field.choices:
+    while isinstance(attribute, DelegatingAttribute) and not attribute.field.choices:
         attribute = attribute.target
     # Attributes that store the pk of an SQL model or an identity of several values have no field.
     field = getattr(attribute, "field", None)

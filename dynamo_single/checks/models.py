@@ -32,12 +32,12 @@ from dynamo_single.orm.items import unique_rules
 from dynamo_single.orm.model.many_to_many import ManyToMany
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.queryset import QuerySet
-from dynamo_single.orm.results.state import supposed_filled
+from dynamo_single.orm.results.state import assume_complete_keys
 from dynamo_single.orm.schema import attributes, registry
 from dynamo_single.orm.schema.attributes import field_names
 from dynamo_single.orm.schema.attributes.documents import Elements, Shape
 from dynamo_single.orm.schema.fields.base import DynamoField
-from dynamo_single.orm.schema.references import Children, declared
+from dynamo_single.orm.schema.references import Children, declared_children
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 
@@ -52,7 +52,7 @@ def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: objec
 
 def check_model(model: type[DynamoModel]) -> list[CheckMessage]:
     """Return the messages for one model and its references. Reads no table; every key is assumed to be complete."""
-    with supposed_filled():
+    with assume_complete_keys():
         return [
             *_check_names(model),
             *_check_layout(model),
@@ -106,7 +106,7 @@ def _check_shards(model: type[DynamoModel]) -> Iterator[Error]:
     """E024: a part of the app that would need the key of a sharded object without its time."""
     if model._options.shards is None or not model._options.primary.sharded:
         return
-    for children in declared(model):
+    for children in declared_children(model):
         yield _unsharded(
             model, f"{children.name} are its children", "Leave the Children out, and ask the reference's manager."
         )
@@ -203,7 +203,7 @@ def _with_index(alias: str, configured: Sequence[str], index: str) -> str:
 
 def _check_children(model: type[DynamoModel]) -> Iterator[Error]:
     """E006: ``Children`` without a model, or whose model does not refer to this one; E014: an impossible cascade."""
-    for children in declared(model):
+    for children in declared_children(model):
         problem = children.problem()
         if problem:
             yield _error(model, "E006", problem)

@@ -30,7 +30,7 @@ from dynamo_single.orm.schema.fields.base import column_of
 from dynamo_single.orm.schema.keys.template import KeyPart, Template
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.orm.schema.references import Referrers, references, says_on_delete
-from dynamo_single.orm.schema.references import declared as children_of
+from dynamo_single.orm.schema.references import declared_children as children_of
 from dynamo_single.orm.schema.types import DynamoModel, ModelField
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from dynamo_single.evolution.backfill import Task, of_type
+from dynamo_single.evolution.backfill import Task, type_condition
 from dynamo_single.evolution.backfill.checkpoints import Segment
 from dynamo_single.evolution.backfill.run import scan
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.exceptions import InvalidValue, MigrationIncomplete
-from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.conditions.matching import normalized_value
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.requests.compiler import compile_reads
@@ -39,7 +39,7 @@ class ItemSample:
 
 def sample_items(table: Table, snapshot: Snapshot) -> ItemSample:
     """Return a sample of a model's items: at most 20 Scans of 1,000 items each."""
-    task = Task(of_type(snapshot.item_type), lambda item, others: ())
+    task = Task(type_condition(snapshot.item_type), lambda item, others: ())
     for answer in islice(table.pages(scan(task, Segment(0), 1, MAX_SAMPLES)), MAX_PAGES):
         complete = "LastEvaluatedKey" not in answer
         if answer["Items"] or complete:
@@ -102,7 +102,7 @@ def _current_differences(table: Table, snapshot: Snapshot, item: Item) -> Iterat
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    return one == other if one is None or other is None else bool(normal(one) == normal(other))
+    return one == other if one is None or other is None else bool(normalized_value(one) == normalized_value(other))
 
 
 def _shown(value: Any) -> str:

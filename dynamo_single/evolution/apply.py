@@ -221,7 +221,7 @@ class Step:
         parameters = {"number": str(number), "label": self.operation.describe()}
         return OpenChange(type(self.operation).__name__, f"{self.app_label}.{migration}", parameters)
 
-    def works(self, phase: Phase, tasks: Iterable[Task], *, first: int = 0) -> list[Work]:
+    def passes(self, phase: Phase, tasks: Iterable[Task], *, first: int = 0) -> list[Work]:
         """Return one pass over the table for each task."""
         migration, number = _operation_id(self.operation)
         label, mark = (
@@ -266,11 +266,11 @@ def forwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
     ensure_indexes(step.table, operation.indexes(), report=lambda found: migrate_run.current_run().say(f"    {found}"))
     if not step.stays_open:
         _run_tasks(step, "open", step.open_tasks)
-        _record_form(step, step.difference.finished)
+        _record_form(step, step.difference.finished_form)
         _report_open_changes(step)
         return
     change = step.change()
-    _record_form(step, lambda form: step.difference.opened(form, change))
+    _record_form(step, lambda form: step.difference.opened_form(form, change))
     _run_tasks(step, "open", step.open_tasks)
     _report_open_changes(step)
 
@@ -288,10 +288,10 @@ def backwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
         tasks = step.operation.undo_tasks(step.before, step.after)
     back = Difference(step.after, step.before, (step.label, step.label_before))
     if back.leaving:
-        _record_form(step, back.ending, step.after.item_type)
+        _record_form(step, back.ending_form, step.after.item_type)
     _run_tasks(step, "back", tasks)
     _forget_shards(step.table, step.after, step.before)
-    _record_form(step, lambda form: back.finished(form, change), step.after.item_type, step.before.item_type)
+    _record_form(step, lambda form: back.finished_form(form, change), step.after.item_type, step.before.item_type)
     if has_new_counts(step.after, step.before):
         migrate_run.current_run().say(
             f"    {step.label_before} counts again what nobody has counted meanwhile, or is counted: manage.py "
@@ -308,21 +308,21 @@ def finish(step: Step, change: OpenChange) -> None:
     filling, dropping = step.finish_tasks, step.drop_tasks
     leaving = step.difference.leaving
     if leaving:
-        _record_form(step, step.difference.ending)
+        _record_form(step, step.difference.ending_form)
         _wait_for_grace(step)
-    if not step.difference.is_filled_in(_recorded_form(step)):
+    if not step.difference.is_renamed_in(_recorded_form(step)):
         # Items that are written after the rename is complete may lack the old name.
         _run_tasks(step, "finish", filling)
     if dropping:
         if filling or not leaving:
-            _record_form(step, step.difference.filled)
+            _record_form(step, step.difference.complete_form)
             _wait_for_grace(step)
         if step.difference.renamed:
-            _record_form(step, step.difference.ending)
+            _record_form(step, step.difference.ending_form)
             _wait_for_grace(step)
         _run_tasks(step, "finish", dropping, first=len(filling))
     if step.counts:
-        _record_form(step, step.difference.uncounted, step.before.item_type, step.after.item_type)
+        _record_form(step, step.difference.uncounted_form, step.before.item_type, step.after.item_type)
     else:
         _close(step, change)
 
@@ -335,7 +335,9 @@ def finish_counts(step: Step, change: OpenChange) -> None:
 
 def _close(step: Step, change: OpenChange) -> None:
     _forget_shards(step.table, step.before, step.after)
-    _record_form(step, lambda form: step.difference.finished(form, change), step.before.item_type, step.after.item_type)
+    _record_form(
+        step, lambda form: step.difference.finished_form(form, change), step.before.item_type, step.after.item_type
+    )
 
 
 def _recorded_form(step: Step) -> StoredForm | None:
@@ -440,7 +442,7 @@ def is_fresh(step: Step) -> bool:
 def _run_tasks(step: Step, phase: Phase, tasks: Sequence[Task], *, first: int = 0) -> None:
     this = migrate_run.current_run()
     options = replace(this.options, progress=this.tell)
-    for work in step.works(phase, tasks, first=first):
+    for work in step.passes(phase, tasks, first=first):
         this.begin(step.table)
         this.say(f"    {run_work(work, step.table, options)}")
 
@@ -523,8 +525,8 @@ def _recorded_schedule(step: Step, divided: Divided, shards: int, since: datetim
     if shard_record.is_same(last, shard_record.entry_of(divided, last.since, shards)):
         return known
     if found is None and not shard_record.has_items(table, divided):
-        return shard_record.begin_with(table, divided, shards, is_empty=True)
-    begins = max(shard_record.earliest(), shard_record.earliest() if since is None else clock.in_utc(since))
+        return shard_record.record_first(table, divided, shards, is_empty=True)
+    begins = max(shard_record.earliest_start(), shard_record.earliest_start() if since is None else clock.in_utc(since))
     if is_fresh(step):
         # In a new table, one run records all entries of the past.
         begins = max(begins, datetime.fromtimestamp(last.since + shard_record.MINUTE, tz=UTC))

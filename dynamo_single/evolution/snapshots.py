@@ -17,7 +17,7 @@ from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidVa
 from dynamo_single.orm.conditions import lowering
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.conditions.wording import condition_of, renamed
+from dynamo_single.orm.conditions.wording import condition_of, rename_in_plain
 from dynamo_single.orm.items.unique_rules import key_of_claim, rule_fingerprint, rules_of
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.rollout import knowledge
@@ -25,7 +25,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.fingerprints import key_fingerprint
 from dynamo_single.orm.schema.keys.reference_parts import codec_of_member
-from dynamo_single.orm.schema.keys.shards import Shards, parted, place_among, seconds, suffix
+from dynamo_single.orm.schema.keys.shards import Shards, place_of, seconds, shard_suffix, split_partition
 from dynamo_single.orm.schema.keys.template import (
     Codec,
     IndexKey,
@@ -130,8 +130,8 @@ class Snapshot(MigrationValue):
     def primary_key(self, values: Mapping[str, object], near: ItemKey | None = None) -> ItemKey:
         """Return the primary key of these values; of several, the key in the same shard as ``near``."""
         found = self.primary_keys(values)
-        place = None if near is None else parted(near[0])[1]
-        return next((each for each in found if parted(each[0])[1] == place), found[0])
+        place = None if near is None else split_partition(near[0])[1]
+        return next((each for each in found if split_partition(each[0])[1] == place), found[0])
 
     def primary_keys(self, values: Mapping[str, object]) -> tuple[ItemKey, ...]:
         """Return the possible primary keys of these values, a new item's key first: see ``Schedule.folds()``."""
@@ -146,7 +146,7 @@ class Snapshot(MigrationValue):
         key = self.access_keys[name]
         if key.condition is not None and not self._meets(key.condition, values):
             return None
-        for variable in key.needed:
+        for variable in key.required_variables:
             if values.get(variable) is None or values[variable] == "":
                 if self.attributes[variable].required:
                     raise EmptyKeyPart(f"{self.item_type}: {variable} is empty, and the key {name} needs it.")
@@ -157,7 +157,7 @@ class Snapshot(MigrationValue):
         named = {name: self.attributes[name] for name in condition.attributes}
         found = {each.stored: each.stored_value(values.get(name)) for name, each in named.items()}
         item: Any = {name: value for name, value in found.items() if value is not None}
-        return matches(lowering.by_names(condition, (each.stored for each in named.values())), item)
+        return matches(lowering.with_attribute_names(condition, (each.stored for each in named.values())), item)
 
     def index_names(self, name: str) -> tuple[str, str]:
         """Return the physical names of the partition and sort key of a key's index."""
@@ -238,7 +238,7 @@ class Snapshot(MigrationValue):
                 f"{self.item_type}: the condition of the key {name} is {given!r}, and a migration has tuples: let "
                 "manage.py makemigrations write it."
             )
-        found = lowering.of_plain(given)
+        found = lowering.index_condition_of_plain(given)
         for each in found.attributes:
             if each not in self.attributes:
                 raise ConfigurationError(
@@ -255,10 +255,10 @@ class Snapshot(MigrationValue):
         at: Any = values.get(sharding.at)
         if at is None or values.get(sharding.attribute) is None:
             raise EmptyKeyPart(f"{self.item_type}: {sharding.at} is missing, and decides about the shard.")
-        schedule = knowledge.recorded(get_table(self.alias), self.item_type)
+        schedule = knowledge.recorded_schedule(get_table(self.alias), self.item_type)
         entry = schedule.entry(seconds(at))
         texts = (sharding.text(values[sharding.attribute], fold) for fold in schedule.folds(entry))
-        return tuple(dict.fromkeys(suffix(place_among(text, entry.shards)) for text in texts))
+        return tuple(dict.fromkeys(shard_suffix(place_of(text, entry.shards)) for text in texts))
 
     def _rendered(self, key: AccessKey, values: Mapping[str, object], ending: str) -> ItemKey:
         """Return the texts of a key with a shard suffix."""
@@ -341,7 +341,7 @@ def _key_renamed(key: AnyKey, old: str, new: str) -> AnyKey:
     partition, sort = _renamed_template(key.partition, old, new), _renamed_template(key.sort, old, new)
     changed = struct_replace(key, partition=partition, sort=sort, sharded=shards)
     if isinstance(changed, IndexKey) and isinstance(changed.condition, tuple):
-        changed = struct_replace(changed, condition=renamed(changed.condition, old, new))
+        changed = struct_replace(changed, condition=rename_in_plain(changed.condition, old, new))
     return changed
 
 
@@ -357,7 +357,7 @@ def _rule_renamed(rule: UniqueRule, python: tuple[str, str], physical: tuple[str
     def follow(names: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(python[1] if name == python[0] else name for name in names)
 
-    condition = None if rule.condition is None else renamed(rule.condition, *physical)
+    condition = None if rule.condition is None else rename_in_plain(rule.condition, *physical)
     attributes, canonical, (members,) = map(follow, (rule.attributes, rule.canonical, (rule.members,)))
     return replace(rule, attributes=attributes, canonical=canonical, condition=condition, members=members)
 

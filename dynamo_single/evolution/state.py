@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.model.migration_state import Refusing
+from dynamo_single.orm.model.migration_state import RefusingManager
 from dynamo_single.orm.rollout.states import KeyTemplates, OpenChange, Phase, Rename, StoredForm
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.base import IN_DYNAMODB, LONGEST_PK
@@ -50,7 +50,7 @@ class SnapshotState(ModelState):
     def render(self, apps: Any) -> Any:
         """Return the stand-in. Its managers refuse every query, because ``ChangeItems`` converts historical items."""
         made: Any = super().render(apps)
-        made.objects = Refusing(f"{self.app_label}.{self.name}")
+        made.objects = RefusingManager(f"{self.app_label}.{self.name}")
         return made
 
 
@@ -137,7 +137,7 @@ class Difference:
     #: The old and new physical names of an attribute that stores the same values under both.
     renamed: tuple[str, str] | None = None
 
-    def opened(self, form: StoredForm, change: OpenChange) -> StoredForm:
+    def opened_form(self, form: StoredForm, change: OpenChange) -> StoredForm:
         """Return the form at the start of the change: new parts are open, and removed parts are still there."""
         # Another open change may hold back attributes too. Add only the attributes of this change.
         new = _changed(_attributes(self.before), _attributes(self.after))
@@ -163,12 +163,12 @@ class Difference:
         kept = {*_keys(self.after), *(self.as_before or {}).values()}
         return frozenset(_keys(self.before).keys() - kept)
 
-    def ending(self, form: StoredForm) -> StoredForm:
+    def ending_form(self, form: StoredForm) -> StoredForm:
         """Return the form after old code has stopped: removed parts still exist but are no longer written."""
         keys = {each: GOING if each in self.leaving else phase for each, phase in form.keys.items()}
         return replace(form, keys=keys, renames=self._renames(form, GOING))
 
-    def filled(self, form: StoredForm) -> StoredForm:
+    def complete_form(self, form: StoredForm) -> StoredForm:
         """Return the form once every item has the new parts; removed parts stay for code that has read an old form."""
         return replace(
             form,
@@ -179,9 +179,9 @@ class Difference:
             renames=self._renames(form, FILLED),
         )
 
-    def finished(self, form: StoredForm, change: OpenChange | None = None) -> StoredForm:
+    def finished_form(self, form: StoredForm, change: OpenChange | None = None) -> StoredForm:
         """Return the form after the change, without the removed parts."""
-        form = self.filled(form)
+        form = self.complete_form(form)
         gone = {
             "attributes": set(_attributes(self.before)) - set(_attributes(self.after)),
             "keys": set(_keys(self.before)) - set(_keys(self.after)),
@@ -209,14 +209,14 @@ class Difference:
             opened=opened,
         )
 
-    def uncounted(self, form: StoredForm) -> StoredForm:
+    def uncounted_form(self, form: StoredForm) -> StoredForm:
         """Return the form after everything except counting is done: no query uses a new counter yet."""
         counters = {each.stored for each in self.after.attributes.values() if each.counted}
         unfilled = tuple(name for name in form.unfilled if name in counters)
-        found = self.finished(form)
+        found = self.finished_form(form)
         return replace(found, unfilled=tuple(dict.fromkeys((*found.unfilled, *unfilled))))
 
-    def is_filled_in(self, form: StoredForm | None) -> bool:
+    def is_renamed_in(self, form: StoredForm | None) -> bool:
         """Return whether the form says that every item has the new name of a renamed attribute."""
         found = None if form is None or self.renamed is None else form.renames.get(self.renamed[1])
         return found is not None and found.phase != OPEN

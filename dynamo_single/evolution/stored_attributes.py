@@ -12,7 +12,7 @@ from typing import Any
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.conditions.terms import EVERYTHING
-from dynamo_single.orm.conditions.wording import Plain, plain
+from dynamo_single.orm.conditions.wording import Plain, plain_condition
 from dynamo_single.orm.items.encode import writer_of
 from dynamo_single.orm.items.readers import absent_value
 from dynamo_single.orm.items.unique_rules import Rule
@@ -24,7 +24,7 @@ from dynamo_single.orm.schema.attributes import (
     CounterAttribute,
     ExtractedAttribute,
 )
-from dynamo_single.orm.schema.attributes.computed import FOLDS, FollowingAttribute, Steps, value_at
+from dynamo_single.orm.schema.attributes.computed import FOLDS, ComputedAttribute, Steps, value_at
 from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
 from dynamo_single.orm.schema.fingerprints import attribute_class, attribute_text, counted_by, form_of, place_text
 from dynamo_single.orm.schema.identities import attributes_of_identity
@@ -95,7 +95,7 @@ class StoredAttribute(MigrationValue):
             required=required,
             absent=None if prepared is None else writer_of(attribute)(prepared),
             options=options,
-            source=attribute.source if isinstance(attribute, FollowingAttribute) else "",
+            source=attribute.source if isinstance(attribute, ComputedAttribute) else "",
             fold=attribute.fold if isinstance(attribute, CanonicalAttribute) else "",
             steps=attribute.steps if isinstance(attribute, ExtractedAttribute) else (),
             copied=_source_of(attribute) if isinstance(attribute, CopiedAttribute) else "",
@@ -210,7 +210,7 @@ class UniqueRule(MigrationValue):
             rule.fields,
             canonical=tuple(each.name for each in rule.attributes if each.canonical),
             name=rule.name,
-            condition=None if rule.condition == EVERYTHING else plain(rule.condition),
+            condition=None if rule.condition == EVERYTHING else plain_condition(rule.condition),
             members="" if rule.members is None else rule.members.name,
         )
 

@@ -151,7 +151,7 @@ class Unlisted:
 
     def object_of(self, item: Any) -> object:
         """Return the object of an item, or ``None`` if the query does not include it."""
-        return objects.reader(self.state)(item) if matches(self.plan.filter, item, self.state.layout) else None
+        return objects.object_reader(self.state)(item) if matches(self.plan.filter, item, self.state.layout) else None
 
 
 class ScanningAlias(InKeyOrder):

@@ -27,7 +27,7 @@ from dynamo_single.table.flow import run
 from dynamo_single.table.redirects import LISTENERS, SentRequest
 from dynamo_single.table.request import MAX_BATCH_WRITES, Request
 from dynamo_single.table.table import Table
-from dynamo_single.test_tables import guard, record
+from dynamo_single.test_tables import guard, write_record
 
 T = TypeVar("T")
 #: The items of a table by their keys.
@@ -92,7 +92,7 @@ def from_text(items: Sequence[object]) -> Contents:
 
 def _without_log(work: Callable[[], T]) -> T:
     # A new context has no listeners and no interceptors.
-    return Context().run(_unguarded, work, record.paused() if record.is_paused() else nullcontext())
+    return Context().run(_unguarded, work, write_record.paused() if write_record.is_paused() else nullcontext())
 
 
 def _unguarded(work: Callable[[], T], recording: AbstractContextManager[None]) -> T:

@@ -18,7 +18,7 @@ from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import AccessOutsideTest
 from dynamo_single.table import redirects
 from dynamo_single.table.request import Parameters
-from dynamo_single.test_tables import record
+from dynamo_single.test_tables import write_record
 
 _without_guard: ContextVar[bool] = ContextVar("lifted", default=False)
 
@@ -37,7 +37,7 @@ def check(settings: TableSettings, operation: str, params: Parameters) -> None:
             raise AccessOutsideTest(f"{_named(settings)}, and Django allows none: {refusal} {_WAY_OUT}") from refusal
         if not redirects.is_stand_in(settings):
             raise AccessOutsideTest(f"{_named(settings)}, which is not a table of the tests. {_WAY_OUT}")
-    record.record_request(operation, params)
+    write_record.record_request(operation, params)
 
 
 @contextmanager
@@ -72,12 +72,12 @@ def guarded() -> Iterator[None]:
 def start() -> None:
     """Check every request of this process, and record its writes."""
     redirects.state.guard = check
-    record.start()
+    write_record.start()
 
 
 def stop() -> None:
     """Check requests as before the tests, unless a ``guarded()`` block is active."""
-    record.stop()
+    write_record.stop()
     redirects.state.guard = check if redirects.state.in_tests else redirects.default_guard()
 
 

@@ -23,10 +23,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.creation import BaseDatabaseCreation
 from django.test import TestCase, TransactionTestCase
 
-from dynamo_single.test_tables import guard, record, tables
+from dynamo_single.test_tables import guard, tables, write_record
 from dynamo_single.test_tables.contents import VENDOR
-from dynamo_single.test_tables.record import Level
 from dynamo_single.test_tables.tables import Snapshot
+from dynamo_single.test_tables.write_record import Level
 
 #: The variables that distinguish parallel runs without a test database: tox's, and that of pytest-xdist's worker.
 _WORKERS = ("TOX_PARALLEL_ENV", "PYTEST_XDIST_WORKER")
@@ -137,14 +137,14 @@ class _TestContents:
         self.give_back()  # a test whose preparation was interrupted did not restore them
         if tables.are_in_use():
             self._snapshot = tables.snapshot()
-            record.enter(self._level)
+            write_record.enter(self._level)
 
     def give_back(self, *, look: bool = False) -> None:
         """Restore the contents. With ``look``, a Scan also finds changes that were not recorded."""
         snapshot, self._snapshot = self._snapshot, None
         if snapshot is not None and tables.are_in_use():
             tables.restore(snapshot, look=look)
-            record.leave(self._level)
+            write_record.leave(self._level)
 
     def empty(self) -> None:
         """Delete all items before Django flushes SQL, so that handlers of the flush find neither SQL rows nor items."""

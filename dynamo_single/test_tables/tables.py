@@ -28,7 +28,7 @@ from dynamo_single.table import redirects, schema
 from dynamo_single.table.redirects import Place
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table, table_at, use_test_tables
-from dynamo_single.test_tables import contents, guard, record, runs
+from dynamo_single.test_tables import contents, guard, run_locks, write_record
 from dynamo_single.test_tables.contents import Contents
 
 PREFIX: Final = "test_"
@@ -63,7 +63,7 @@ def create_tables(*, suffix: str = "", keep: bool = False, verbosity: int = 1) -
     First removes tables on the same engines that interrupted runs left. With ``keep``, it empties the tables of an
     earlier run with ``keep`` and updates them to the settings.
     """
-    _run.bases = _test_tables(suffix if keep else runs.run_suffix(suffix))
+    _run.bases = _test_tables(suffix if keep else run_locks.run_suffix(suffix))
     for endpoint in dict.fromkeys(base.endpoint_url for base in _run.bases.values()):
         _remove_leftovers(endpoint, verbosity)
     for base in _run.bases.values():
@@ -101,7 +101,7 @@ def use_settings_tables() -> None:
     guard.stop()
     use_test_tables({})
     contents.stop()
-    runs.end()
+    run_locks.end()
     _run.bases, _run.known = {}, None
     if _run.engine is not None:
         _run.engine.stop()
@@ -110,8 +110,8 @@ def use_settings_tables() -> None:
 
 def snapshot() -> Snapshot:
     """Return the contents of the test tables. Sends a Scan of each if anything was written since the last one."""
-    if _run.known is None or not record.is_empty():
-        record.take_keys()  # first, so that writes of another thread during the Scan are recorded for the next time
+    if _run.known is None or not write_record.is_empty():
+        write_record.take_keys()  # first: writes of other threads during the Scan are recorded for the next time
         _run.known = {place: contents.read(table) for place, table in _tables()}
     return _run.known
 
@@ -124,11 +124,11 @@ def restore(wanted: Snapshot, *, look: bool = False) -> None:
     sends a Scan of each table and writes the differences.
     """
     known, _run.known = _run.known, None
-    written = record.take_keys()
-    with record.paused():
+    written = write_record.take_keys()
+    with write_record.paused():
         for place, table in _tables():
             after = wanted.get(place, {})
-            if look or known is None or not record.is_complete():
+            if look or known is None or not write_record.is_complete():
                 contents.restore(table, after)
             else:
                 keys = written.get(place.name, set()) | _changed(known.get(place, {}), after)
@@ -227,7 +227,7 @@ def _remove_leftovers(endpoint: str | None, verbosity: int) -> None:
     with guard.without_guard():
         for name in _names_of_tables(table_at(any_base)):
             left = table_at(replace(any_base, table_name=name))
-            if runs.is_left_over(name, partial(_created, left)):
+            if run_locks.is_left_over(name, partial(_created, left)):
                 _delete(left)
                 if verbosity >= 1:
                     _say(f"Removed the test table {name!r} of a run that was interrupted.")

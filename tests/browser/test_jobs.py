@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from dynamo_single.admin.batch_actions import run
+from dynamo_single.admin.batch_actions import jobs
 from project.directory.models import Company
 
 #: Batches that are answered before the page is opened again.
@@ -17,7 +17,7 @@ ANSWERED = 4
 @pytest.fixture
 def job(signed_in: Page, monkeypatch: pytest.MonkeyPatch) -> Page:
     """The question of a job that deletes 500 companies, all that the list found; a request is one batch of it."""
-    monkeypatch.setattr(run, "MAX_SECONDS", 0)
+    monkeypatch.setattr(jobs, "MAX_SECONDS", 0)
     Company.objects.bulk_create(Company(name=f"Company {number:03}") for number in range(500))
     page = signed_in
     page.goto("/admin/directory/company/")
@@ -43,7 +43,7 @@ def reloaded(job: Page) -> Page:
 
     job.route("**/jobs/*/", answer)
     job.locator("#job-form [type=submit]").click()
-    expect(job.locator("#job-done")).to_have_text(str(ANSWERED * run.BATCH_SIZE))
+    expect(job.locator("#job-done")).to_have_text(str(ANSWERED * jobs.BATCH_SIZE))
     job.reload()
     job.unroute("**/jobs/*/", answer)
     return job

@@ -104,7 +104,7 @@ MODULES = (
     "dynamo_single.management.commands.test",
     "dynamo_single.middleware",
     "dynamo_single.migrations",
-    "dynamo_single.orm.effects.on_commit",
+    "dynamo_single.orm.effects.django_on_commit",
     "dynamo_single.orm.rollout.shard_record",
     "dynamo_single.orm.model.async_methods",
     "dynamo_single.orm.model.metaclass",

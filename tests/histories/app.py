@@ -68,7 +68,7 @@ class History:
         """Let there be no model of this name."""
         registry._MODELS.pop(f"histories.{name.lower()}", None)
         apps.all_models["histories"].pop(name.lower(), None)
-        registry.changed()
+        registry.invalidate()
         apps.clear_cache()
 
     def run(self, command: str, *arguments: str, answers: Sequence[str] = (), **options: Any) -> str:
@@ -155,7 +155,7 @@ def alone(beside: Sequence[str] = ()) -> Iterator[None]:
     try:
         with forgotten():
             registry._MODELS.clear()
-            registry.changed()
+            registry.invalidate()
             # Django renders every model of every app for each state of a migration.
             with mock.patch.dict(apps.all_models["dynamo_single"], clear=True):
                 apps.clear_cache()

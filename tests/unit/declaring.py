@@ -30,7 +30,7 @@ def forgotten() -> Iterator[None]:
     finally:
         registry._MODELS.clear()
         registry._MODELS.update(known)
-        registry.changed()
+        registry.invalidate()
         for label, there in declared.items():
             apps.all_models[label].clear()
             apps.all_models[label].update(there)

@@ -59,18 +59,21 @@ REASONS = {
     r"\(\*\*?(args|kwargs|options|more|identifiers|answer|objs|querysets): ": "handed on to what checks it, by name",
     r"\.(prepare|encode|decode|clean|current|value_at|from_text|missing_value)\(-> ": "a value of an attribute",
     r"\.(attribute_values|content_type|id|reference_field)\(-> ": "what an attribute of that name holds",
-    r"^\.(references|leading|cascading_parents|references_to)\(-> ": "fields of models that are known at run time only",
+    r"^\.(references|referenced_models|cascading_parents|references_to)\(-> ": (
+        "fields of models that are known at run time only"
+    ),
     r"^\.admin_of\(-> ": "the admin of a model that is known at run time only",
     r"\.make_field\(-> ": "a field of Django's, whatever it takes and gives",
     r"\.(read|aread_related|aggregate|by_pk|check|a?total|current_author)\(-> ": "rows or objects that are read",
-    r"\.(read_values|signed|items|values|get_decoded)\(-> ": "values by name, of any type",
+    r"\.(read_values|signed|items|values|subquery_values|get_decoded)\(-> ": "values by name, of any type",
     r"\.(refused_form|hide_values|with_values|log_entries|(write|deletion)_entry|permanent_\w+|children_of)\(-> ": (
         "classes and lists that are made for one page of the admin"
     ),
     r"(^\.(without_secrets|list_arguments|mask_column)|\.log_deletion)\(-> ": (
         "classes and lists that are made for one page of the admin"
     ),
-    r"^\.(atomic|identifier_label|unsaved_content_type|(deleted_)?objects|save_options|deleted_with|replaced)\(-> ": (
+    r"^\.with_subqueries_replaced\(-> ": "several types, of which the caller knows which one it is given",
+    r"^\.(atomic|identifier_label|unsaved_content_type|(deleted_)?objects|save_options|deleted_with)\(-> ": (
         "several types, of which the caller knows which one it is given"
     ),
     r"^(LazyModule|Extract|UserGroupsForm|CursorListMixin|LogEntry|LogEntryManager|CopiedAttribute|PynamoDBHooks)\.": (

@@ -51,7 +51,7 @@ MAY_ASK = {
     ("dynamo_single/table/schema.py", "time.monotonic"),
     ("project/site/management/commands/demo.py", "time.monotonic"),
     # When a table was created is compared with the computer's clock.
-    ("dynamo_single/test_tables/runs.py", "time.time"),
+    ("dynamo_single/test_tables/run_locks.py", "time.time"),
     # How long a request is waited for.
     ("dynamo_single/table/deadlines.py", "time.monotonic"),
     ("dynamo_single/table/transport.py", "time.monotonic"),
@@ -61,7 +61,7 @@ MAY_ASK = {
     # This writes a given moment out.
     ("dynamo_single/table/transport.py", "time.gmtime"),
     # How long one request of a browser carries a job on.
-    ("dynamo_single/admin/batch_actions/run.py", "time.monotonic"),
+    ("dynamo_single/admin/batch_actions/jobs.py", "time.monotonic"),
     # How long a creation may wait in a block, for the shards that were known then.
     ("dynamo_single/orm/effects/send.py", "time.monotonic"),
     ("dynamo_single/orm/effects/derived.py", "time.monotonic"),

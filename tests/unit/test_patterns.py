@@ -16,7 +16,7 @@ from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Query
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
-from dynamo_single.orm.schema.identities import some_value_of
+from dynamo_single.orm.schema.identities import example_value_of
 from project.directory.models import Company, Person
 from tests.catalog.queues import Dispatch
 from tests.unit.factories import in_tens
@@ -54,7 +54,7 @@ def assert_answered(model: Any, key: str, answer: Answer) -> None:
     for name, lookup in answer.conditions:
         first, second = VALUES[layout.attributes[name].kind]
         if isinstance(attributes.get(name), ReferenceAttribute):
-            first = some_value_of(attributes[name])
+            first = example_value_of(attributes[name])
         if lookup == "present":
             where.append(Compare(name, "isnull", False))
         elif lookup == "filled":
@@ -63,7 +63,7 @@ def assert_answered(model: Any, key: str, answer: Answer) -> None:
             where.append(Compare(name, lookup, (first, second) if lookup == "range" else first))
     for each in layout.indexes if answer.only else ():
         if each.name == key and each.condition is not None:
-            where.append(lowering.stored(each.condition, layout))
+            where.append(lowering.with_stored_names(each.condition, layout))
     plan = planner.plan(
         Query(
             layout,

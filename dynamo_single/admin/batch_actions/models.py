@@ -65,7 +65,7 @@ class AdminJob(models.Model):
         return len(self.keys)
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """The number of objects that are not done yet."""
         return max(self.total - self.position, 0)
 

@@ -16,9 +16,9 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin import trash
-from dynamo_single.admin.batch_actions import run
+from dynamo_single.admin.batch_actions import jobs
+from dynamo_single.admin.batch_actions.jobs import ACTIONS, DAMAGE_ERRORS, is_allowed
 from dynamo_single.admin.batch_actions.models import MAX_MESSAGES, AdminJob
-from dynamo_single.admin.batch_actions.run import ACTIONS, DAMAGE_ERRORS, is_allowed
 from dynamo_single.admin.types import DynamoModelAdmin
 from dynamo_single.admin.viewing.rules import visible_keys
 from dynamo_single.exceptions import InvalidValue, StaleObject
@@ -78,9 +78,9 @@ def jobs_page(site: AdminSite, request: HttpRequest) -> HttpResponseBase:
     try:
         page = own.page(SIZE, request.GET.get("cursor") or None)
     except DAMAGE_ERRORS:
-        found = run.newest_jobs(user_key, SIZE)
+        found = jobs.newest_jobs(user_key, SIZE)
     else:
-        found, cursors = run.undamaged_jobs(page), (page.next_cursor, page.previous_cursor)
+        found, cursors = jobs.undamaged_jobs(page), (page.next_cursor, page.previous_cursor)
     context = {
         **site.each_context(request),
         "title": _("Jobs"),
@@ -109,7 +109,7 @@ def job_page(site: AdminSite, request: HttpRequest, job_id: str) -> HttpResponse
     if request.method != "POST":
         return _page(site, request, modeladmin, job)
     try:
-        run.run_batches(request, modeladmin, job)
+        jobs.run_batches(request, modeladmin, job)
     except StaleObject:
         # Another process has claimed it. The page shows the progress of that process.
         job = _of(request, job_id)
@@ -129,7 +129,7 @@ def _of(request: HttpRequest, job_id: str) -> AdminJob:
         pass
     except (AdminJob.DoesNotExist, InvalidValue) as error:
         raise Http404(_("There is no such job of yours; it may have expired.")) from error
-    run.log_damaged(user_key, job_id)
+    jobs.log_damaged(user_key, job_id)
     raise Http404(_("This job is damaged and cannot be resumed. Choose the objects again that are left."))
 
 

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from dynamo_single.admin.references import is_exact
 from dynamo_single.admin.types import DynamoModelAdmin
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.plan.advice import propose, word_query
-from dynamo_single.orm.plan.constraints import gather
+from dynamo_single.orm.plan.advice import propose_key, query_text
+from dynamo_single.orm.plan.constraints import constraints_of
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import objects
@@ -82,7 +82,7 @@ def without_cache(queryset: QuerySet[DynamoModel]) -> QuerySet[DynamoModel]:
 
 def read_rows(queryset: Any) -> None:
     """Read all rows of a queryset into memory unless they are there; raise ``TooManyMatches`` above the bound."""
-    run(objects.hold(state_of(queryset.order_by())))
+    run(objects.read_into_memory(state_of(queryset.order_by())))
 
 
 def action_rows(
@@ -158,7 +158,7 @@ def missing_key(queryset: QuerySet[DynamoModel]) -> str:
     except NotSupported as error:  # a comparison that only Python supports; the message contains the alternative
         return str(error)
     query = state.query()
-    constraints = gather(query.where, query.layout)
-    proposal = propose(query, constraints) if constraints is not None else None
+    constraints = constraints_of(query.where, query.layout)
+    proposal = propose_key(query, constraints) if constraints is not None else None
     advice = f"\nA key that answers it, for {state.layout.label}.Keys:\n  {proposal}" if proposal else ""
-    return f"{state.label}: no key alone answers {word_query(query)}.{advice}"
+    return f"{state.label}: no key alone answers {query_text(query)}.{advice}"

@@ -12,8 +12,8 @@ from dynamo_single.admin.lists import in_memory, search
 from dynamo_single.admin.references import is_exact
 from dynamo_single.admin.types import KeyChangeList, MissingPart, Rows
 from dynamo_single.exceptions import DynamoSingleError
-from dynamo_single.orm.plan.advice import describe_key, propose, word_query
-from dynamo_single.orm.plan.constraints import gather
+from dynamo_single.orm.plan.advice import describe_key, propose_key, query_text
+from dynamo_single.orm.plan.constraints import constraints_of
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import objects
 
@@ -42,12 +42,12 @@ def key_for(asked: Callable[[Rows], Rows], rows: Rows) -> str:
         query = state.query()
     except DynamoSingleError as error:
         return str(error)
-    words = word_query(query)
+    words = query_text(query)
     if is_exact(queryset):
         key = objects.plan(state).key
         return f"{words} is answered by {describe_key(key)}." if key is not None else f"{words} is answered by keys."
-    constraints = gather(query.where, query.layout)
-    proposal = propose(query, constraints) if constraints is not None else None
+    constraints = constraints_of(query.where, query.layout)
+    proposal = propose_key(query, constraints) if constraints is not None else None
     if proposal is None:
         return f"No key can answer {words}."
     return f"A key that answers {words}, for {state.layout.label}.Keys:\n  {proposal}"

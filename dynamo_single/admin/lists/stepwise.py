@@ -108,7 +108,7 @@ def next_rows(changelist: KeyChangeList, wanted: int, before: ScanProgress) -> t
             read = before.read + (looked if is_listed else costs.items_read)
             if not cursor or len(found) >= wanted or read - before.read >= limit or read >= budget:
                 break
-    run(prefetch.fetch(found, state_of(queryset).related_reads))
+    run(prefetch.fetch_related(found, state_of(queryset).related_reads))
     progress = ScanProgress(
         cursor,
         read,

@@ -129,7 +129,7 @@ def _answers(layout: ModelLayout, key: AccessKey) -> Iterator[Answer]:
         missing: list[tuple[str, Lookup]] = [
             (name, "filled" if layout.attributes[name].is_text else "present") for name in optional if name not in named
         ]
-        only = "" if key.condition is None else lowering.worded(key.condition)
+        only = "" if key.condition is None else lowering.filter_text(key.condition)
         yield replace(answer, conditions=(*answer.conditions, *missing), only=only)
 
 

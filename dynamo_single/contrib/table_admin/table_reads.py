@@ -43,12 +43,12 @@ class Place(Struct, frozen=True):
 
     def text(self) -> str:
         """Return the position for an address. It is encrypted, so that users cannot read or forge keys."""
-        return cursors.sealed([list(self.asked), self.key], _SALT)
+        return cursors.encrypt_value([list(self.asked), self.key], _SALT)
 
     @classmethod
     def of(cls, text: str, asked: Sequence[str]) -> Self:
         """Return the position in a text; raise ``InvalidCursor`` if it is invalid or of another query."""
-        of, key = cursors.unsealed(text, _SALT)
+        of, key = cursors.decrypt_value(text, _SALT)
         if of != list(asked):
             raise InvalidCursor(f"This place is in another list. {cursors.BEGIN_AGAIN}")
         return cls(tuple(asked), key)

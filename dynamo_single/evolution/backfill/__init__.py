@@ -6,7 +6,7 @@ from dynamo_single.evolution.backfill.rehearsal import Rehearsal, Sample, Simula
 from dynamo_single.evolution.backfill.report import Estimate, Report, estimate
 from dynamo_single.evolution.backfill.run import run_work
 from dynamo_single.evolution.backfill.work import Options, Progress, Task, Work
-from dynamo_single.orm.requests.actions import of_type
+from dynamo_single.orm.requests.actions import type_condition
 
 __all__ = [
     "Estimate",
@@ -22,8 +22,8 @@ __all__ = [
     "delete_checkpoints",
     "ensure_indexes",
     "estimate",
-    "of_type",
     "rehearse",
     "run_work",
     "started_work",
+    "type_condition",
 ]

@@ -17,7 +17,7 @@ from dynamo_single.evolution.backfill.work import Others, Task
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.stored_attributes import StoredAttribute
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
-from dynamo_single.orm.requests.actions import Action, Item, ItemKey, of_type
+from dynamo_single.orm.requests.actions import Action, Item, ItemKey, type_condition
 from dynamo_single.table.request import NewItem
 
 Convert = Callable[[Any], Any]
@@ -44,14 +44,14 @@ def fill_attribute(after: Snapshot, name: str, compute: Compute | None = None) -
             return ()
         return rewrite_actions(item, with_value(item, attribute.stored, value), ())
 
-    return Task(of_type(after.item_type), change)
+    return Task(type_condition(after.item_type), change)
 
 
 def _fill_computed(after: Snapshot, name: str) -> Task:
     """Write the values that depend on a text or a document, with the keys and claims that contain them."""
     attribute = after.attributes[name]
     source = after.attributes[attribute.source]
-    keys = [key.index for each, key in after.keys.items() if name in after.access_keys[each].named]
+    keys = [key.index for each, key in after.keys.items() if name in after.access_keys[each].named_attributes]
     indexes = frozenset(keys)
 
     def rewritten(item: Item) -> NewItem:
@@ -62,7 +62,7 @@ def _fill_computed(after: Snapshot, name: str) -> Task:
     if any(name in rule.names for rule in after.unique):
         return rewrite_items(after, after, rewritten, reads={source.stored})
     reads = {source.stored, *(index_key_sources(after, indexes) if indexes else ())}
-    return Task(of_type(after.item_type), lambda item, others: rewrite_actions(item, rewritten(item), reads))
+    return Task(type_condition(after.item_type), lambda item, others: rewrite_actions(item, rewritten(item), reads))
 
 
 def call_function(function: Callable[[Any], Any], argument: object) -> Any:
@@ -102,7 +102,7 @@ def copy_value(before: Snapshot, after: Snapshot, old: str, new: str, convert: C
     def claims(item: Item) -> Iterable[ItemKey]:
         return required_claims(after, rules, item) | required_claims(after, rules, copied(item)) if rules else ()
 
-    return Task(of_type(before.item_type), change, wanted=claims)
+    return Task(type_condition(before.item_type), change, wanted=claims)
 
 
 def _convert_value(value: object, convert: Convert | None, store: Convert) -> Any:
@@ -130,7 +130,7 @@ def drop_attribute(before: Snapshot, after: Snapshot, name: str) -> Task:
     def claims(item: Item) -> Iterable[ItemKey]:
         return required_claims(before, rules, item) if attribute.stored in item else ()
 
-    return Task(of_type(before.item_type), change, wanted=claims)
+    return Task(type_condition(before.item_type), change, wanted=claims)
 
 
 def convert_attribute(before: Snapshot, after: Snapshot, name: str, convert: Convert | None = None) -> Task:
@@ -208,7 +208,7 @@ def rewrite_items(
     def claims(item: Item) -> Iterable[ItemKey]:
         return _former_claims(before, item) | required_claims(after, rules, rewritten(item)) if rules else ()
 
-    return Task(of_type(before.item_type), change, wanted=claims)
+    return Task(type_condition(before.item_type), change, wanted=claims)
 
 
 def _former_claims(before: Snapshot, item: Item) -> set[ItemKey]:

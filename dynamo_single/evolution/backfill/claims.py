@@ -17,7 +17,7 @@ from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.terms import And, Stored, names_in
 from dynamo_single.orm.conditions.wording import condition_of
 from dynamo_single.orm.effects.unique_claims import claim_item
-from dynamo_single.orm.items.unique_rules import claims_between
+from dynamo_single.orm.items.unique_rules import claim_range
 from dynamo_single.orm.reading.single import has_expired, owner_of
 from dynamo_single.orm.requests.actions import (
     ITEM_MISSING,
@@ -29,7 +29,7 @@ from dynamo_single.orm.requests.actions import (
     Put,
     as_read,
     key_of,
-    of_type,
+    type_condition,
 )
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.table import names
@@ -95,7 +95,7 @@ def take_claims(after: Snapshot, rules: Iterable[UniqueRule]) -> Task:
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         return rewrite_actions(item, item, reads, claim_actions((), required_claims(after, chosen, item), item, others))
 
-    return Task(of_type(after.item_type), change, wanted=lambda item: required_claims(after, chosen, item))
+    return Task(type_condition(after.item_type), change, wanted=lambda item: required_claims(after, chosen, item))
 
 
 def release_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
@@ -105,12 +105,12 @@ def release_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
     same attributes requires it, for example if only ``canonical`` differs.
     """
     attributes = [before.attributes[name].stored for name in rule.attributes]
-    low, high, fits = claims_between(before.item_type, attributes, rule.name)
+    low, high, fits = claim_range(before.item_type, attributes, rule.name)
     kept = tuple(each for each in after.unique if _names(after, each) == (attributes, rule.name))
     reads = {names.ITEM_TYPE, *claim_sources(after, kept)}
     claims = And(
         (
-            of_type(names.CLAIM_ITEM_TYPE),
+            type_condition(names.CLAIM_ITEM_TYPE),
             Stored(names.PARTITION_KEY, "between", ({"S": low}, {"S": high})),
         )
     )
@@ -185,7 +185,7 @@ def move_items(before: Snapshot, after: Snapshot) -> Task:
         claims = required_claims(before, before.unique, item) | required_claims(after, after.unique, target)
         return claims | ({key_of(target)} - {key_of(item)})
 
-    return Task(of_type(before.item_type), change, wanted=wanted)
+    return Task(type_condition(before.item_type), change, wanted=wanted)
 
 
 def _index_pair(index: str) -> tuple[str, str]:

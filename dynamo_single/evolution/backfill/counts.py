@@ -32,7 +32,7 @@ from dynamo_single.orm.effects.recount import (
 )
 from dynamo_single.orm.items.encode import pk_of
 from dynamo_single.orm.reading.single import has_expired
-from dynamo_single.orm.requests.actions import Action, Item, ItemKey, key_of, of_type
+from dynamo_single.orm.requests.actions import Action, Item, ItemKey, key_of, type_condition
 from dynamo_single.table.flow import run
 
 #: The result of marking an item: a marker, the item's error, or ``None`` if the item is gone.
@@ -75,7 +75,7 @@ def count_items(item_type: str, counting: Callable[[], CountTarget | None]) -> T
         after = with_value(item, found.name, {"N": str(number)})
         return () if number == found.held(item) else rewrite_actions(item, after, (found.name,))
 
-    return Task(of_type(item_type), change, ahead=mark)
+    return Task(type_condition(item_type), change, prepare=mark)
 
 
 def _mark_item(found: CountTarget, item: Item, item_type: str, write: Write) -> MarkResult:

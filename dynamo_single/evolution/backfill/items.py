@@ -138,7 +138,7 @@ def _reread(sender: Sender, work: Work, key: ItemKey, item: Item) -> tuple[Item,
         item = found[key]
         further = dict.fromkeys((key, *work.task.keys_wanted(item)))
         if further.keys() <= wanted.keys():
-            work.task.ahead([item], sender.write)
+            work.task.prepare([item], sender.write)
             return item, found
     raise InvalidValue("What it has to do with was written by others each time it was read.")
 

@@ -84,12 +84,12 @@ class Tally:
         """Set the segments. The work of earlier runs counts, but not for the speed."""
         self.segments = {segment.number: segment for segment in segments}
         self._scanned_before = self.sum("scanned")
-        self.tell()
+        self.report_progress()
 
-    def note(self, segment: Segment) -> None:
+    def update(self, segment: Segment) -> None:
         """Update the progress of a segment."""
         self.segments[segment.number] = segment
-        self.tell()
+        self.report_progress()
 
     def sum(self, name: str) -> int:
         """Return the total of a count over all segments."""
@@ -100,7 +100,7 @@ class Tally:
         """Whether every segment is done."""
         return all(segment.done for segment in self.segments.values())
 
-    def tell(self) -> None:
+    def report_progress(self) -> None:
         """Call the progress callback, if there is one."""
         if self.options.progress is None:
             return

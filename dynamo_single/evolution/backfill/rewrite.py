@@ -13,10 +13,10 @@ from typing import Any
 from dynamo_single.evolution.backfill.work import Others, Task, below_version
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, SchemaVersionError
-from dynamo_single.orm.conditions.matching import matches, normal
+from dynamo_single.orm.conditions.matching import matches, normalized_value
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.items.encode import key_of_pk
-from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, as_read, key_of, of_type
+from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, as_read, key_of, type_condition
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CopiedAttribute
 from dynamo_single.orm.schema.upgrades import Schema
@@ -42,7 +42,7 @@ def rewrite_actions(item: Item, after: Item, reads: Iterable[str], along: Sequen
 
 
 def _is_same(one: Stored | None, other: Stored) -> bool:
-    return one is not None and (one == other or normal(one) == normal(other))
+    return one is not None and (one == other or normalized_value(one) == normalized_value(other))
 
 
 def with_value(item: Item, name: str, value: Stored | None) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def with_index_keys(snapshot: Snapshot, indexes: frozenset[str], item: Item) -> 
     pairs = {name for index in indexes for name in (names.index_partition(index), names.index_sort(index))}
     found = {name: value for name, value in item.items() if name not in pairs}
     for name in _keys(snapshot, indexes, live=names.DELETED_AT not in item):
-        attributes = {each: snapshot.attributes[each] for each in snapshot.access_keys[name].made_of}
+        attributes = {each: snapshot.attributes[each] for each in snapshot.access_keys[name].source_attributes}
         values = {each: stored.value(item.get(stored.stored)) for each, stored in attributes.items()}
         texts = snapshot.index_key(name, values)
         if texts is not None:
@@ -76,7 +76,7 @@ def with_index_keys(snapshot: Snapshot, indexes: frozenset[str], item: Item) -> 
 def index_key_sources(snapshot: Snapshot, indexes: frozenset[str]) -> frozenset[str]:
     """Return the physical names of all attributes that the keys on some indexes depend on."""
     keys = (*_keys(snapshot, indexes, live=True), *_keys(snapshot, indexes, live=False))
-    variables = {each for name in keys for each in snapshot.access_keys[name].made_of}
+    variables = {each for name in keys for each in snapshot.access_keys[name].source_attributes}
     return frozenset({names.DELETED_AT, *(snapshot.attributes[each].stored for each in variables)})
 
 
@@ -96,7 +96,7 @@ def rewrite_index_keys(after: Snapshot, indexes: Iterable[str]) -> Task:
     chosen = frozenset(indexes)
     reads = index_key_sources(after, chosen)
     on_them = (key for key, each in after.keys.items() if each.index in chosen)
-    made_of = {name for key in on_them for name in after.access_keys[key].made_of}
+    made_of = {name for key in on_them for name in after.access_keys[key].source_attributes}
     waits, earlier = not after.pending_names.isdisjoint(made_of), below_version(EVERYTHING, after.schema_version)
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
@@ -104,7 +104,7 @@ def rewrite_index_keys(after: Snapshot, indexes: Iterable[str]) -> Task:
             return ()
         return rewrite_actions(item, with_index_keys(after, chosen, item), reads)
 
-    return Task(of_type(after.item_type), change)
+    return Task(type_condition(after.item_type), change)
 
 
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
@@ -124,9 +124,9 @@ def upgrade_items(after: Snapshot, schema_of: Callable[[Snapshot], Schema] | Non
         except SchemaVersionError as error:
             raise InvalidValue(str(error)) from error
         wanted = with_index_keys(after, indexes_of(after), found.item)
-        return rewrite_actions(item, wanted, {*item, *known, *found.asked}.difference(_KEY))
+        return rewrite_actions(item, wanted, {*item, *known, *found.missing_names}.difference(_KEY))
 
-    return Task(below_version(of_type(after.item_type), after.schema_version), change)
+    return Task(below_version(type_condition(after.item_type), after.schema_version), change)
 
 
 def current_schema(after: Snapshot) -> Schema:
@@ -150,7 +150,9 @@ def fill_copy(after: Snapshot, name: str) -> Task:
     attribute = after.attributes[name]
     reference, _dot, copied = attribute.copied.partition(".")
     referring = after.attributes[reference].stored
-    indexes = frozenset(key.index for each, key in after.keys.items() if name in after.access_keys[each].named)
+    indexes = frozenset(
+        key.index for each, key in after.keys.items() if name in after.access_keys[each].named_attributes
+    )
     reads = {referring, attribute.stored, *(index_key_sources(after, indexes) if indexes else ())}
 
     def source_of(item: Item) -> ItemKey | None:
@@ -172,7 +174,7 @@ def fill_copy(after: Snapshot, name: str) -> Task:
         key = source_of(item)
         return () if key is None else (key,)
 
-    return Task(of_type(after.item_type), change, wanted=sources)
+    return Task(type_condition(after.item_type), change, wanted=sources)
 
 
 def _copy(after: Snapshot, name: str) -> CopiedAttribute:

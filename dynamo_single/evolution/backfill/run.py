@@ -115,7 +115,7 @@ class Walk:
 
 def read_others(sender: Sender, task: Task, items: Sequence[Item]) -> dict[ItemKey, Item]:
     """Return the other items that a page depends on, by key: a BatchGetItem for each hundred."""
-    task.ahead(items, sender.write)
+    task.prepare(items, sender.write)
     return read(sender, {key for item in items for key in task.keys_wanted(item)})
 
 
@@ -205,7 +205,7 @@ def _walk_all(walk: Walk, tally: Tally, stop: threading.Event, news: SimpleQueue
                 with suppress(Empty):
                     told = news.get(timeout=walk.checkpoints.lease / 3)
                     if isinstance(told, Segment):
-                        tally.note(told)
+                        tally.update(told)
                     else:
                         left -= 1
                         error = error or told

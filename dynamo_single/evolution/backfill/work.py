@@ -51,7 +51,7 @@ class Task:
       up to date. It raises ``InvalidValue`` with a sentence for the operator if an item cannot be changed.
     - ``wanted`` returns the keys of other items to read with each item; ``change`` gets those that are stored. It may
       raise ``InvalidValue`` as ``change`` does: call it by ``keys_wanted()``.
-    - ``ahead`` is called with the items of a page, or with an item that was read again, in the same thread. It may
+    - ``prepare`` is called with the items of a page, or with an item that was read again, in the same thread. It may
       write. A rehearsal does not call it.
 
     A change may run again after a process was killed, and must return no actions for an item that it has already
@@ -61,7 +61,7 @@ class Task:
     items: Condition
     change: Callable[[Item, Others], Sequence[Action]]
     wanted: Callable[[Item], Iterable[ItemKey]] = no_other_items
-    ahead: Callable[[Sequence[Item], Write], object] = no_early_writes
+    prepare: Callable[[Sequence[Item], Write], object] = no_early_writes
 
     def keys_wanted(self, item: Item) -> frozenset[ItemKey]:
         """Return the keys of other items to read with an item; none if a value fits none, which ``change`` reports."""

@@ -46,7 +46,7 @@ class Command(TableCommand):
         if options["rate"] is not None and options["rate"] <= 0:
             raise CommandError("--rate is a number of read units a second, more than 0.")
         models = [model_of(label, table) for label in options["models"]] or [None]
-        shard_record.check(table)
+        shard_record.check_owner(table)
         counts: Counter[str] = Counter()
         with measure_requests() as costs:
             for model in models:

@@ -70,7 +70,7 @@ class Command(TableCommand):
         observed = schema.observe(table)
         schema.refuse(table.settings, schema.differences(table.settings, observed))
         if observed.table is not None:
-            shard_record.claim(table)
+            shard_record.claim_table(table)
 
         def report(step: Difference) -> None:
             self.stdout.write(f"{step.sentence} Going to {_deed(table.settings, step)} ...")
@@ -78,7 +78,7 @@ class Command(TableCommand):
         done = schema.apply(table, report=report)
         self._note(schema.differences(table.settings, schema.observe(table)))
         if observed.table is None:
-            shard_record.claim(table)
+            shard_record.claim_table(table)
         how = "is ready" if done else "was ready already; nothing was changed"
         self.stdout.write(self.style.SUCCESS(f"The table {table.name!r} at {table.settings.place} {how}."))
 

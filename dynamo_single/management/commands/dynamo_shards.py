@@ -60,11 +60,11 @@ class Command(TableCommand):
                 raise CommandError("Give the number of shards too.")
             self._show(table, layout)
             return
-        shard_record.check(table)
+        shard_record.check_owner(table)
         if options["first"]:
-            found = shard_record.begin_with(table, layout, options["shards"])
+            found = shard_record.record_first(table, layout, options["shards"])
         else:
-            since = shard_record.earliest() if options["since"] is None else _time(options["since"])
+            since = shard_record.earliest_start() if options["since"] is None else _time(options["since"])
             found = shard_record.grow(table, layout, options["shards"], since)
         self._line(layout, found)
 

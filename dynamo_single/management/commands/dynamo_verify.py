@@ -41,7 +41,7 @@ class Command(TableCommand):
         import_module(settings.SESSION_ENGINE)
         if options["rate"] is not None and options["rate"] <= 0:
             raise CommandError("--rate is a number of read units a second, more than 0.")
-        shard_record.check(table)
+        shard_record.check_owner(table)
         counts: Counter[str] = Counter()
         older: Counter[Any] = Counter()
         with measure_requests() as costs:

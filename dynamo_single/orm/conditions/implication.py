@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dynamo_single.orm.conditions.lowering import ORDERED_TYPES, absent, order_value
+from dynamo_single.orm.conditions.lowering import ORDERED_TYPES, missing_condition, order_value
 from dynamo_single.orm.conditions.matching import ORDERINGS, matches
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored, conjuncts, names_in, simplify
 from dynamo_single.table.request import StoredValue
@@ -32,7 +32,7 @@ def implies(given: Condition, wanted: Condition) -> bool:
 def gives_value(given: Condition, name: str, *, text: bool) -> bool:
     """Return whether a condition implies that an attribute is stored and, if it is a ``text``, not empty."""
     if not text:
-        return implies(given, Not(absent(name)))
+        return implies(given, Not(missing_condition(name)))
     return implies(given, Stored(name, ">", ({"S": ""},)))
 
 
@@ -42,7 +42,7 @@ def _follows(fact: Condition, wanted: Condition) -> bool:
         return False
     if fact.operator in ("=", "in") and not fact.path and set(names_in(wanted)) == {fact.name}:
         return all(matches(wanted, {fact.name: value}) for value in fact.operands)
-    if not fact.path and wanted == Not(absent(fact.name)):
+    if not fact.path and wanted == Not(missing_condition(fact.name)):
         return fact.operator in _PRESENT and fact.operator != "exists"
     if not isinstance(wanted, Stored) or (wanted.name, wanted.path) != (fact.name, fact.path):
         return False

@@ -27,7 +27,14 @@ from dynamo_single.orm.conditions.terms import (
     simplify,
     with_names,
 )
-from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON, Plain, condition_of, hides, plain, word
+from dynamo_single.orm.conditions.wording import (
+    FILTER_IN_PYTHON,
+    Plain,
+    condition_of,
+    condition_text,
+    hides,
+    plain_condition,
+)
 from dynamo_single.orm.schema.keys.codecs import canonical
 from dynamo_single.orm.schema.keys.values import text_to_number, to_attribute_value
 from dynamo_single.orm.schema.layout import AttributeInfo, IndexCondition, ModelLayout
@@ -70,7 +77,7 @@ def lower(condition: Condition, layout: ModelLayout | None) -> Condition:
     return condition
 
 
-def absent(name: str) -> Condition:
+def missing_condition(name: str) -> Condition:
     """That an item has no value of an attribute; ``NULL`` is none."""
     return Or((Stored(name, "missing"), Stored(name, "=", (NULL,))))
 
@@ -111,7 +118,9 @@ def _lower_compare(compare: Compare, layout: ModelLayout) -> Condition:
     if compare.attribute == IDENTITY:
         return _lower_identity(compare, layout)
     if compare.path and any(isinstance(step, int) and step < 0 for step in compare.path):
-        raise NotSupported(f"{word(compare, layout)}: DynamoDB counts list elements from the front only, from 0 up.")
+        raise NotSupported(
+            f"{condition_text(compare, layout)}: DynamoDB counts list elements from the front only, from 0 up."
+        )
     info = layout.attributes.get(compare.attribute)
     if info is None:
         known = ", ".join(sorted(layout.attributes))
@@ -120,13 +129,13 @@ def _lower_compare(compare: Compare, layout: ModelLayout) -> Condition:
         # As in Django: JSON's null is a value, and a key that holds it is there.
         return Stored(info.stored, "missing" if compare.value else "exists", (), compare.path)
     if compare.operator == "isnull":
-        return absent(info.stored) if compare.value else Not(absent(info.stored))
+        return missing_condition(info.stored) if compare.value else Not(missing_condition(info.stored))
     if compare.operator == "has_key":
         return Stored(info.stored, "exists", (), (*compare.path, compare.value))
     lowering = _LOWERINGS.get(compare.operator)
     if lowering is None:
         raise NotSupported(
-            f"{layout.label}: DynamoDB has no answer for {word(compare, layout)}; it has exact, in, "
+            f"{layout.label}: DynamoDB has no answer for {condition_text(compare, layout)}; it has exact, in, "
             f"{', '.join(_ORDERINGS)}, range, startswith, contains, isnull, has_key, attribute_type and size "
             "comparisons."
         )
@@ -160,7 +169,7 @@ def _lower_ordering(compare: Compare, info: AttributeInfo) -> Condition:
 def _lower_range(compare: Compare, info: AttributeInfo) -> Condition:
     low, high = (_ordered_operand(compare, info, value) for value in compare.value)
     if low.keys() != high.keys():
-        raise InvalidValue(f"{word(compare, info)}: the two bounds are of different types.")
+        raise InvalidValue(f"{condition_text(compare, info)}: the two bounds are of different types.")
     # DynamoDB refuses a BETWEEN of which the bounds are the wrong way round.
     if order_value(low) > order_value(high):
         return Nothing()
@@ -170,7 +179,8 @@ def _lower_range(compare: Compare, info: AttributeInfo) -> Condition:
 def _lower_startswith(compare: Compare, info: AttributeInfo) -> Condition:
     if not isinstance(compare.value, str | bytes) or (not compare.path and info.type not in ("S", "B")):
         raise NotSupported(
-            f"{word(compare, info)}: only text and binary can start with something; {info.name} is {info.type}. "
+            f"{condition_text(compare, info)}: only text and binary can start with something; "
+            f"{info.name} is {info.type}. "
             f"{_IN_A_QUERYSET}"
         )
     return Stored(info.stored, "begins_with", (_in_document(compare, info, compare.value),), compare.path)
@@ -182,12 +192,13 @@ def _lower_contains(compare: Compare, info: AttributeInfo) -> Condition:
     member = _SET_MEMBERS.get(info.type, info.type)
     if not compare.path and info.type != "L" and member != kind:
         raise NotSupported(
-            f"{word(compare, info)}: {info.name} is stored as {info.type}, which cannot contain a value of {kind}. "
+            f"{condition_text(compare, info)}: {info.name} is stored as {info.type}, which cannot contain a value of "
+            f"{kind}. "
             f"{_IN_A_QUERYSET}"
         )
     if not compare.path and info.type in ("N", "M", "BOOL", "NULL"):
         raise NotSupported(
-            f"{word(compare, info)}: {info.name} is stored as {info.type}; text, sets and lists can contain. "
+            f"{condition_text(compare, info)}: {info.name} is stored as {info.type}; text, sets and lists can contain. "
             f"{_IN_A_QUERYSET}"
         )
     return Stored(info.stored, "contains", (part,), compare.path)
@@ -195,7 +206,7 @@ def _lower_contains(compare: Compare, info: AttributeInfo) -> Condition:
 
 def _lower_size(compare: Compare, info: AttributeInfo) -> Condition:
     if not compare.path and info.type in ("N", "BOOL"):
-        raise NotSupported(f"{word(compare, info)}: {info.name} is stored as {info.type}, which has no size.")
+        raise NotSupported(f"{condition_text(compare, info)}: {info.name} is stored as {info.type}, which has no size.")
     size = _in_document(compare, info, compare.value)
     return Stored(info.stored, _SIZES[compare.operator], (size,), compare.path)
 
@@ -229,7 +240,9 @@ _LOWERINGS = {
 def operand(compare: Compare, info: AttributeInfo, value: object) -> AttributeValue:
     """Give one of a comparison's values as it is stored; ``None`` is refused, for nothing equals it."""
     if value is None and not compare.path:
-        raise InvalidValue(f"{word(compare, info)}: nothing equals None; ask with {compare.attribute}__isnull=True.")
+        raise InvalidValue(
+            f"{condition_text(compare, info)}: nothing equals None; ask with {compare.attribute}__isnull=True."
+        )
     return _in_document(compare, info, value) if compare.path else info.serialize(value)
 
 
@@ -239,7 +252,9 @@ def _in_document(compare: Compare, info: AttributeInfo, value: object) -> Attrib
     except InvalidValue:
         if not hides(info, compare.attribute, compare.path):
             raise
-        raise InvalidValue(f"{word(compare, info)}: {type(value).__name__} cannot be stored in a document.") from None
+        raise InvalidValue(
+            f"{condition_text(compare, info)}: {type(value).__name__} cannot be stored in a document."
+        ) from None
 
 
 def _ordered_operand(compare: Compare, info: AttributeInfo, value: object) -> AttributeValue:
@@ -247,7 +262,7 @@ def _ordered_operand(compare: Compare, info: AttributeInfo, value: object) -> At
     (kind,) = given
     if kind not in ORDERED_TYPES:
         raise NotSupported(
-            f"{word(compare, info)}: DynamoDB orders text, numbers and binary, not values stored as {kind}. "
+            f"{condition_text(compare, info)}: DynamoDB orders text, numbers and binary, not values stored as {kind}. "
             f"{_IN_A_QUERYSET}"
         )
     return given
@@ -256,36 +271,36 @@ def _ordered_operand(compare: Compare, info: AttributeInfo, value: object) -> At
 # The conditions of indexes: as tuples, as texts that know no names, and in the stored names of a model.
 
 
-def of(condition: Condition) -> IndexCondition:
+def index_condition(condition: Condition) -> IndexCondition:
     """The condition of an index of one whose comparisons have attributes' names, and stored values."""
     attributes = tuple(dict.fromkeys(names_in(condition)))
     numbers = {name: str(number) for number, name in enumerate(attributes)}
-    return IndexCondition(repr(plain(_sorted(with_names(condition, numbers)))), attributes)
+    return IndexCondition(repr(plain_condition(_sorted(with_names(condition, numbers)))), attributes)
 
 
-def of_plain(given: Plain) -> IndexCondition:
+def index_condition_of_plain(given: Plain) -> IndexCondition:
     """The same of a condition as a migration file has it; ``ConfigurationError`` for what is none."""
-    return of(condition_of(given))
+    return index_condition(condition_of(given))
 
 
 def as_plain(given: IndexCondition) -> Plain:
     """The condition as a migration file has it, by the attributes' names."""
-    return plain(by_names(given, given.attributes))
+    return plain_condition(with_attribute_names(given, given.attributes))
 
 
-def by_names(given: IndexCondition, names: Iterable[str]) -> Condition:
+def with_attribute_names(given: IndexCondition, names: Iterable[str]) -> Condition:
     """The condition with these names in the places of its attributes', in their order."""
     return with_names(_read(given.text), {str(number): name for number, name in enumerate(names)})
 
 
-def stored(given: IndexCondition, layout: ModelLayout) -> Condition:
+def with_stored_names(given: IndexCondition, layout: ModelLayout) -> Condition:
     """The condition in a model's stored names, as they are now."""
-    return by_names(given, (layout.attributes[name].stored for name in given.attributes))
+    return with_attribute_names(given, (layout.attributes[name].stored for name in given.attributes))
 
 
-def worded(given: IndexCondition) -> str:
+def filter_text(given: IndexCondition) -> str:
     """The condition as a filter has it, of stored values: ``status='open', due__isnull=False``."""
-    return word(_asked(by_names(given, given.attributes)))
+    return condition_text(_asked(with_attribute_names(given, given.attributes)))
 
 
 #: What a filter calls the operators.
@@ -306,7 +321,7 @@ def _asked(condition: Condition) -> Condition:
     for is_null, found in ((False, condition.child if isinstance(condition, Not) else None), (True, condition)):
         if isinstance(found, Or) and isinstance(found.children[0], Stored):
             name = found.children[0].name
-            if found == absent(name):
+            if found == missing_condition(name):
                 return Compare(name, "isnull", is_null)
     if isinstance(condition, And | Or):
         return type(condition)(tuple(map(_asked, condition.children)))

@@ -50,7 +50,7 @@ def _compare_pair(pair: StoredPair, item: Item) -> bool:
     if one is None or other is None:
         return False
     if pair.operator == "=":
-        return bool(normal(one) == normal(other))
+        return bool(normalized_value(one) == normalized_value(other))
     return one.keys() <= ORDERED_TYPES and _ordered(ORDERINGS[pair.operator], one, other)
 
 
@@ -92,17 +92,17 @@ def _ordered(compare: Callable[[object, object], bool], value: StoredValue, oper
     return compare(order_value(value)[1], order_value(operand)[1])
 
 
-def normal(value: StoredValue) -> tuple[str, object]:
+def normalized_value(value: StoredValue) -> tuple[str, object]:
     """Give a form in which two attribute values are equal exactly if they are so to DynamoDB; it can be hashed."""
     ((kind, content),) = value.items()
     if kind == "N":
         return kind, Decimal(content)
     if kind == "L":
-        return kind, tuple(map(normal, content))
+        return kind, tuple(map(normalized_value, content))
     if kind == "M":
-        return kind, frozenset((name, normal(element)) for name, element in content.items())
+        return kind, frozenset((name, normalized_value(element)) for name, element in content.items())
     if kind in ("SS", "NS", "BS"):
-        return kind, frozenset(normal({kind[0]: element}) for element in content)
+        return kind, frozenset(normalized_value({kind[0]: element}) for element in content)
     return kind, content
 
 
@@ -110,9 +110,9 @@ def _contains(value: StoredValue, operand: StoredValue) -> bool:
     ((kind, content),) = value.items()
     ((operand_kind, part),) = operand.items()
     if kind == "L":
-        return any(normal(element) == normal(operand) for element in content)
+        return any(normalized_value(element) == normalized_value(operand) for element in content)
     if kind in ("SS", "NS", "BS"):
-        return any(normal({kind[0]: element}) == normal(operand) for element in content)
+        return any(normalized_value({kind[0]: element}) == normalized_value(operand) for element in content)
     return kind in ("S", "B") and kind == operand_kind and part in content
 
 
@@ -157,10 +157,11 @@ ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {
 _WRITTEN_IN_WAYS = {"N", "L", "M", "SS", "NS", "BS"}
 
 _COMPARISONS: dict[str, _Comparison] = {
-    "=": lambda value, operands: bool(normal(value) == normal(operands[0])),
+    "=": lambda value, operands: bool(normalized_value(value) == normalized_value(operands[0])),
     # Of a text, a list may have thousands: these are equal only if they are so as they are written.
     "in": lambda value, operands: bool(
-        value in operands or (value.keys() <= _WRITTEN_IN_WAYS and normal(value) in map(normal, operands))
+        value in operands
+        or (value.keys() <= _WRITTEN_IN_WAYS and normalized_value(value) in map(normalized_value, operands))
     ),
     "between": lambda value, operands: (
         _ordered(ORDERINGS[">="], value, operands[0]) and _ordered(ORDERINGS["<="], value, operands[1])

@@ -31,18 +31,18 @@ SORT_IN_PYTHON = "sort in Python: sorted(queryset, key=...)"
 COMPUTE_IN_PYTHON = "compute it in Python: [... for each in queryset]"
 
 
-def extracted(place: str) -> str:
+def extraction_advice(place: str) -> str:
     """Return the declarations that keep a value inside a document in an attribute: for texts, and for numbers."""
     declared = f"models.ExtractedAttribute({place!r}"
     return f"{declared}), for numbers {declared}, output=models.DecimalAttribute())"
 
 
-def sentence(text: str) -> str:
+def capitalized(text: str) -> str:
     """Return a text that begins with a capital letter."""
     return text[:1].upper() + text[1:]
 
 
-def word(condition: Condition, layout: ModelLayout | AttributeInfo | None = None) -> str:
+def condition_text(condition: Condition, layout: ModelLayout | AttributeInfo | None = None) -> str:
     """Return a condition as a Django developer would write it: ``company_id='1', name__startswith='A'``.
 
     Values of secrets are masked. ``layout`` is the model's, or what is known of the one attribute; without it the names
@@ -51,7 +51,7 @@ def word(condition: Condition, layout: ModelLayout | AttributeInfo | None = None
     if isinstance(condition, And | Or):
         return _word_group(condition, layout)
     if isinstance(condition, Not):
-        return f"not ({word(condition.child, layout)})"
+        return f"not ({condition_text(condition.child, layout)})"
     if isinstance(condition, Nothing):
         return "nothing"
     if isinstance(condition, StoredPair):
@@ -98,13 +98,13 @@ def _plain(operand: object) -> str:
 
 def _word_group(condition: And | Or, layout: ModelLayout | AttributeInfo | None) -> str:
     # A step of a path that may be a key or a position reads the same either way.
-    texts = tuple(dict.fromkeys(word(child, layout) for child in condition.children))
+    texts = tuple(dict.fromkeys(condition_text(child, layout) for child in condition.children))
     if isinstance(condition, And):
         return ", ".join(texts) if texts else "everything"
     return texts[0] if len(texts) == 1 else f"({' | '.join(texts)})"
 
 
-def word_order(ordering: Sequence[Order]) -> str:
+def ordering_text(ordering: Sequence[Order]) -> str:
     """Write an ordering as ``order_by`` takes it: ``-name, person_id``."""
     missing = {None: "", True: " (missing values first)", False: " (missing values last)"}
     return ", ".join(f"{'-' * order.descending}{order.attribute}{missing[order.missing_first]}" for order in ordering)
@@ -127,12 +127,12 @@ Plain = tuple[Any, ...]
 Place = str | tuple[str | int, ...]
 
 
-def plain(condition: Condition) -> Plain:
+def plain_condition(condition: Condition) -> Plain:
     """A condition in stored names as tuples; raises ``ConfigurationError`` for one in a model's names."""
     if isinstance(condition, And | Or):
-        return ("and" if isinstance(condition, And) else "or", *map(plain, condition.children))
+        return ("and" if isinstance(condition, And) else "or", *map(plain_condition, condition.children))
     if isinstance(condition, Not):
-        return ("not", plain(condition.child))
+        return ("not", plain_condition(condition.child))
     if isinstance(condition, Nothing):
         return ("nothing",)
     if isinstance(condition, StoredPair):
@@ -145,7 +145,7 @@ def plain(condition: Condition) -> Plain:
 
 
 def condition_of(given: Plain) -> Condition:
-    """The condition that ``plain`` wrote; raises ``ConfigurationError`` for what it cannot have written."""
+    """The condition that ``plain_condition`` wrote; raises ``ConfigurationError`` for what it cannot have written."""
     match given:
         case ("and", *children):
             return And(tuple(map(condition_of, children)))
@@ -164,7 +164,7 @@ def condition_of(given: Plain) -> Condition:
     raise ConfigurationError(f"{given!r} is no condition: write (operator, name, value), or ('and', ...).")
 
 
-def renamed(given: Plain, old: str, new: str) -> Plain:
+def rename_in_plain(given: Plain, old: str, new: str) -> Plain:
     """A plain condition about another physical name."""
 
     def place(given: Place) -> Place:
@@ -173,7 +173,7 @@ def renamed(given: Plain, old: str, new: str) -> Plain:
 
     match given:
         case ("and" | "or" | "not" | "nothing" as word, *children):
-            return (word, *(renamed(child, old, new) for child in children))
+            return (word, *(rename_in_plain(child, old, new) for child in children))
         case ("pair", operator, one, other):
             return ("pair", operator, place(one), place(other))
         case (operator, one, *operands):

@@ -32,7 +32,7 @@ def effects_of(binding: ModelBinding) -> Effects:
     model, layout = binding.model, binding.layout
     if layout.sharding is not None:
         found.append(Shards(model, layout.sharding))
-    if version.attribute_of(model) is not None:
+    if version.version_attribute(model) is not None:
         found.append(Version(model))
     if rules_of(model):
         found.append(Claims(model))

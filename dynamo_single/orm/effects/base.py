@@ -70,17 +70,17 @@ class Subject(Struct, frozen=True, eq=False):
 class Transition(Struct, frozen=True, eq=False):
     """An item before and after a write; ``None`` is an item that does not exist.
 
-    ``written`` contains the physical names that the write sets or removes, ``absent`` the keys of parents that are
-    known to be gone. ``pending`` is the ``atomic()`` block that the write joins. A ``lenient`` write (fixtures) does
-    not require its parents.
+    ``written_names`` contains the physical names that the write sets or removes, ``missing_parents`` the keys of
+    parents that are known to be gone. ``pending`` is the ``atomic()`` block that the write joins. A ``lenient`` write
+    (fixtures) does not require its parents.
     """
 
     subject: Subject
     before: Item | None
     after: Item | None
-    written: frozenset[str]
+    written_names: frozenset[str]
     pending: Block | None = None
-    absent: frozenset[ItemKey] = frozenset()
+    missing_parents: frozenset[ItemKey] = frozenset()
     lenient: bool = False
 
 
@@ -91,22 +91,22 @@ def _no_error(action: Action, found: Item | None) -> Exception | None:
 class SideWrites(Struct, frozen=True, eq=False):
     """The writes that one effect adds to the write of an object.
 
-    - ``actions`` write other items; ``touched`` contains these items, before and after.
+    - ``actions`` write other items; ``written_items`` contains these items, before and after.
     - ``as_read`` contains the physical names of the object's item that must not have changed since it was read.
     - ``amend`` changes the object's own update, and ``mark`` contains the attributes that it adds to the item.
     - ``afterwards`` runs after everything is written.
     - ``exclusive``: an equal item written by another process does not count as this write.
-    - ``until`` is the latest time to send the write, by ``time.monotonic()``.
+    - ``send_before`` is the latest time to send the write, by ``time.monotonic()``.
     """
 
     actions: tuple[Action, ...] = ()
     as_read: frozenset[str] = frozenset()
-    touched: tuple[Item, ...] = ()
+    written_items: tuple[Item, ...] = ()
     explain: Explain = _no_error
     amend: Callable[[Update], Update] | None = None
     mark: Item | None = None
     exclusive: bool = False
-    until: float | None = None
+    send_before: float | None = None
     afterwards: Callable[[Any], Awaitable[None]] | None = None
 
 
@@ -122,9 +122,9 @@ class Effect:
 
     def concerns(self, transition: Transition) -> bool:
         """Return whether the effect takes part in a write."""
-        return self.always or bool(self.watches & transition.written)
+        return self.always or bool(self.watches & transition.written_names)
 
-    async def fill(
+    async def values_from_others(
         self,
         subject: Subject,
         values: Values,
@@ -137,24 +137,24 @@ class Effect:
         """Return values of the object that come from other items, if ``values`` require other ones than ``before``."""
         return {}
 
-    def stamp(self, before: Item | None) -> Values:
+    def values_of_each_write(self, before: Item | None) -> Values:
         """Return values to set in every write that changes something."""
         return {}
 
-    async def follow(self, transition: Transition) -> SideWrites | None:
+    async def side_writes(self, transition: Transition) -> SideWrites | None:
         """Return the additional writes of a write; ``None`` if there are none."""
         return None
 
-    async def idle(self, obj: DynamoModel, pending: Block | None) -> None:
+    async def finish_earlier_write(self, obj: DynamoModel, pending: Block | None) -> None:
         """Finish what an earlier write left undone, if the current one has nothing to write."""
 
     async def complete(self, obj: DynamoModel) -> None:
         """Finish what earlier writes left undone, without a limit (``dynamo_rebuild``)."""
 
-    async def catch_up(self, obj: DynamoModel, pending: Block | None) -> None:
+    async def update_dependents(self, obj: DynamoModel, pending: Block | None) -> None:
         """Update the objects that depend on this one and were stored before it (fixtures)."""
 
-    def can_lack(self, transition: Transition, key: ItemKey) -> bool:
+    def can_omit(self, transition: Transition, key: ItemKey) -> bool:
         """Return whether the write can omit an item that turned out to be missing."""
         return False
 
@@ -190,7 +190,7 @@ class CallerConditions(Struct, frozen=True):
     def __bool__(self) -> bool:
         return self is not NO_CONDITIONS and (self.queried != EVERYTHING or self.demanded != EVERYTHING)
 
-    def by(self, twins: Sequence[Twin]) -> CallerConditions:
+    def with_twin_names(self, twins: Sequence[Twin]) -> CallerConditions:
         """Return the conditions with the names now in use: they may be older than a rename."""
         if not twins or not self:
             return self
@@ -214,7 +214,7 @@ class WriteConditions(Struct, frozen=True):
     needed: Condition = EVERYTHING
     as_read: tuple[Stored, ...] = ()
 
-    def whole(self) -> Condition:
+    def request_condition(self) -> Condition:
         """Return the condition to send."""
         return join((ITEM_EXISTS, *self.as_read, *self._others()))
 

@@ -27,12 +27,12 @@ from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items import form as items_form
 from dynamo_single.orm.items.encode import Values, check_trash_key, version_mark
-from dynamo_single.orm.items.expiry import free
+from dynamo_single.orm.items.expiry import free_key_condition
 from dynamo_single.orm.items.form import ItemForm, form_of
 from dynamo_single.orm.requests.actions import Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import fits
-from dynamo_single.orm.requests.updates import Change, Place, as_stored, by_place, needs, whole
+from dynamo_single.orm.requests.updates import Change, Place, as_stored, difference_of, required_conditions, whole_write
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.rollout.compare import NOTHING
 from dynamo_single.orm.schema import bindings
@@ -48,32 +48,32 @@ _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 class Draft(Struct, frozen=True, eq=False):
     """The values to write to one stored item.
 
-    - ``held`` contains the values as they were read, ``changed`` those to set.
+    - ``read_values`` contains the values as they were read, ``new_values`` those to set.
     - ``changes`` are left to DynamoDB.
-    - ``computed`` is the condition under which the values computed here are correct. ``set_to`` contains these values
-      and those that effects set; ``shown`` contains further values of the object after the write.
+    - ``computed`` is the condition under which the values computed here are correct. ``computed_values`` contains these
+      values and those that effects set; ``extra_values`` contains further values of the object after the write.
     - ``repeated`` names attributes to write even if they are unchanged.
-    - ``whole`` names documents to overwrite completely.
+    - ``overwritten_documents`` names documents to overwrite completely.
     - ``raw`` (fixtures) sets no version and does not require parents.
     - ``binding`` is the one that the operation has taken: it decides about names and keys.
     """
 
     binding: ModelBinding
     before: Item
-    held: Values
-    changed: Values
+    read_values: Values
+    new_values: Values
     changes: tuple[Change, ...] = ()
     computed: Condition = EVERYTHING
     raw: bool = False
     repeated: frozenset[str] = frozenset()
-    whole: frozenset[str] = frozenset()
-    set_to: Mapping[str, Any] = field(default_factory=dict)
-    shown: Mapping[str, Any] = field(default_factory=dict)
+    overwritten_documents: frozenset[str] = frozenset()
+    computed_values: Mapping[str, Any] = field(default_factory=dict)
+    extra_values: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def shows(self) -> Values:
+    def current_values(self) -> Values:
         """The values of the object's attributes if nothing has to be written."""
-        return {**self.shown, **self.set_to, **self.changed}
+        return {**self.extra_values, **self.computed_values, **self.new_values}
 
 
 async def draft_of(obj: DynamoModel, values: Mapping[str, object], binding: ModelBinding | None = None) -> Draft:
@@ -88,7 +88,7 @@ async def draft_of(obj: DynamoModel, values: Mapping[str, object], binding: Mode
 
 async def taken(model: type[DynamoModel]) -> ModelBinding:
     """The binding that an operation takes at its beginning, and carries to the end: asks as ``knowledge.ask()``."""
-    return bindings.settled(model, get_table(model._options.alias)) or await knowledge.take(model)
+    return bindings.binding_if_known(model, get_table(model._options.alias)) or await knowledge.binding_for(model)
 
 
 async def compose(
@@ -104,12 +104,12 @@ async def compose(
     await refuse_upgraded_conditions(draft.binding, terms)
     form, before = form_of(draft.binding), draft.before
     base = form.upgraded(before)
-    terms = terms.by(form.twins) if form.twins else terms
-    form.check_key(obj, draft.held, before)
-    changed = draft.changed
+    terms = terms.with_twin_names(form.twins) if form.twins else terms
+    form.check_key(obj, draft.read_values, before)
+    changed = draft.new_values
     for effect in effects if not draft.raw else ():
-        changed = changed | effect.stamp(before)
-    after = form.after(base, draft.held, changed)
+        changed = changed | effect.values_of_each_write(before)
+    after = form.after(base, draft.read_values, changed)
     size = form.check_size(obj, after)
     put = {name: value for name, value in after.items() if before.get(name) != value}
     removed = tuple(name for name in before if name not in after and (name in form.known or name not in base))
@@ -121,19 +121,24 @@ async def compose(
     repeated = {form.stored[name] for name in draft.repeated} - written if draft.repeated else set()
     held = form.upgraded_of(before).union(_names_written_again(form, effects, draft, repeated))
     documents = form.documents & written if form.documents and not draft.raw else frozenset()
-    documents -= {form.stored[name] for name in draft.whole}
+    documents -= {form.stored[name] for name in draft.overwritten_documents}
     as_read = _as_read(form, transition, side_writes, held)
     if form.extracted:
         put_whole = form.documents.intersection((*written, *repeated)) - documents
         in_key = partial(form.writes_key_of, written)
-        as_read = (*as_read, *items_form.as_read(form.extracted, (before, after), written, put_whole, in_key))
-    conditions = WriteConditions(terms, draft.computed, needs(draft.changes) if draft.changes else EVERYTHING, as_read)
+        as_read = (
+            *as_read,
+            *items_form.extraction_conditions(form.extracted, (before, after), written, put_whole, in_key),
+        )
+    conditions = WriteConditions(
+        terms, draft.computed, required_conditions(draft.changes) if draft.changes else EVERYTHING, as_read
+    )
     own = Update(
         key_of(before),
         set={**put, **{name: after[name] for name in sorted(repeated) if name in after}},
         remove=(*removed, *(name for name in sorted(repeated) if name not in after)),
         changes=draft.changes,
-        condition=conditions.whole(),
+        condition=conditions.request_condition(),
     )
     for each in side_writes:
         own = own if each.amend is None else each.amend(own)
@@ -149,7 +154,7 @@ def _names_written_again(form: ItemForm, effects: Effects, draft: Draft, repeate
     a document depend on."""
     if not repeated:
         return ()
-    documents = form.documents - {form.stored[name] for name in draft.whole}
+    documents = form.documents - {form.stored[name] for name in draft.overwritten_documents}
     return form.depended_on.union(documents, *(effect.watches for effect in effects)).intersection(repeated)
 
 
@@ -165,9 +170,9 @@ def _with_document_changes(
 
     Documents that are being renamed are written whole.
     """
-    for difference in (by_place, whole):
+    for difference in (difference_of, whole_write):
         found = [
-            (whole if name in renamed else difference)(name, before.get(name), after.get(name))
+            (whole_write if name in renamed else difference)(name, before.get(name), after.get(name))
             for name in sorted(documents)
         ]
         held = tuple(condition for each in found for condition in each.conditions)
@@ -215,7 +220,7 @@ async def compose_new(
     form = form_of(binding)
     check_trash_key(form.model, values)
     transition = Transition(Subject(obj), None, item, form.known, pending, absent, lenient)
-    put = Put(item, free(form.model), size)
+    put = Put(item, free_key_condition(form.model), size)
     return Write(
         transition, form.alias, (put,), WriteConditions(), await _side_writes(effects, transition), values=values
     )
@@ -234,12 +239,12 @@ async def compose_removal(
     binding = await taken(type(obj))
     await refuse_upgraded_conditions(binding, terms)
     form, before = form_of(binding), obj._stored
-    terms = terms.by(form.twins) if form.twins else terms
+    terms = terms.with_twin_names(form.twins) if form.twins else terms
     transition = Transition(Subject(obj), before, None, form.known, pending, absent)
     side_writes = await _side_writes(effects, transition)
     as_read = {name for each in side_writes for name in each.as_read}.union(version_mark(type(obj)), because)
     conditions = WriteConditions(terms, as_read=_unchanged(before, as_read))
-    delete = Delete(key_of(before), conditions.whole())
+    delete = Delete(key_of(before), conditions.request_condition())
     return Write(transition, form.alias, (delete,), conditions, side_writes)
 
 
@@ -258,9 +263,11 @@ async def compose_move(
     transition = Transition(Subject(obj), before, item, form.known, pending, absent)
     depends_on = {*before, *form.known, *form.upgraded_of(before)}.difference(_KEY)
     conditions = WriteConditions(as_read=_unchanged(before, depends_on))
-    put, delete = Put(item, free(type(obj))), Delete(key_of(before), conditions.whole())
+    put, delete = Put(item, free_key_condition(type(obj))), Delete(key_of(before), conditions.request_condition())
     side_writes = await _side_writes(effects, transition)
-    return Write(transition, form.alias, (put, delete), conditions, side_writes, target=Subject(target), values=values)
+    return Write(
+        transition, form.alias, (put, delete), conditions, side_writes, moved_subject=Subject(target), values=values
+    )
 
 
 async def refuse_upgraded_conditions(binding: ModelBinding, terms: CallerConditions) -> None:
@@ -286,7 +293,7 @@ async def _side_writes(effects: Effects, transition: Transition) -> tuple[SideWr
     found: list[SideWrites] = []
     for effect in effects:
         if effect.concerns(transition):
-            side_writes = await effect.follow(transition)
+            side_writes = await effect.side_writes(transition)
             found += [] if side_writes is None else [side_writes]
     return tuple(found)
 
@@ -295,7 +302,7 @@ def _as_read(
     form: ItemForm, transition: Transition, side_writes: tuple[SideWrites, ...], held: Collection[str]
 ) -> tuple[Stored, ...]:
     """Return the conditions that the attributes an update depends on, and ``held``, are unchanged."""
-    stored = form.as_read(transition.written, transition.after).union(held)
+    stored = form.as_read(transition.written_names, transition.after).union(held)
     for each in side_writes:
         stored |= each.as_read
     return _unchanged(transition.before or {}, stored)

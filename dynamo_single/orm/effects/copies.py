@@ -33,7 +33,7 @@ class Copies(Effect):
         )
         self.watches = frozenset[str]().union(*self.pairs)
 
-    async def fill(
+    async def values_from_others(
         self,
         subject: Subject,
         values: Values,
@@ -69,13 +69,13 @@ class Copies(Effect):
                 filled[copy.name] = _copied(subject, copy, pk, found[key], lenient=lenient)
         return filled
 
-    async def follow(self, transition: Transition) -> SideWrites:
+    async def side_writes(self, transition: Transition) -> SideWrites:
         """Return checks that the sources still have the copied values; it does not read."""
         found = tuple(source_checks(self.model, transition.before, transition.after, transition.pending))
         as_read: set[str] = set()
         if transition.before is not None and transition.after is not None:
             # If only the reference or the copy changes, the other one must be unchanged.
-            as_read = {name for pair in self.pairs if pair & transition.written for name in pair}
+            as_read = {name for pair in self.pairs if pair & transition.written_names for name in pair}
         return SideWrites(found, frozenset(as_read), explain=partial(_refusal_error, transition.subject, found))
 
 

@@ -33,11 +33,11 @@ from dynamo_single.orm.effects.referrers import ReferrerQuery
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items.encode import is_same
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, key_of
-from dynamo_single.orm.requests.atomic_block import Block, combined, disputed
+from dynamo_single.orm.requests.atomic_block import Block, combine_actions, disputed_claims
 from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CopiedAttribute
-from dynamo_single.orm.schema.identities import some_value_of
+from dynamo_single.orm.schema.identities import example_value_of
 from dynamo_single.orm.schema.keys.values import item_size, named
 from dynamo_single.orm.schema.references import Referrers
 from dynamo_single.orm.schema.types import DynamoModel
@@ -90,7 +90,7 @@ def holder_query(field: Any, *, deleted: bool = True) -> ReferrerQuery:
 
 def holder_key_problem(copy: CopiedAttribute) -> str | None:
     """Return why no key finds the holders of a copy; ``None`` if one does."""
-    value = some_value_of(copy.reference_field.attribute)
+    value = example_value_of(copy.reference_field.attribute)
     try:
         holder_query(copy.reference_field).queryset([value])._plan()
     except NoAccessPattern as error:
@@ -156,7 +156,7 @@ class CopyUpdates(Effect):
         self.effects_of = effects_of
         self.watches = frozenset(copy.source.attr_name for copy in registry.copied_from(model))
 
-    async def follow(self, transition: Transition) -> SideWrites | None:
+    async def side_writes(self, transition: Transition) -> SideWrites | None:
         """Return the holders' writes: one Query for each kind of holder, none if no copied attribute changes.
 
         A retried write adds a BatchGetItem for each hundred holders that an index returns. Copies that do not fit into
@@ -176,8 +176,8 @@ class CopyUpdates(Effect):
         spread = await self._spread(transition, key_of(before), copies)
         return SideWrites(
             actions=spread.actions,
-            as_read=self.watches & transition.written,
-            touched=spread.items,
+            as_read=self.watches & transition.written_names,
+            written_items=spread.items,
             explain=partial(_refusal_error, transition.subject, spread),
             amend=partial(_with_mark, spread, before),
             mark={names.COPIES_DUE: {"SS": list(spread.mark)}} if spread.mark else {},
@@ -221,7 +221,7 @@ class CopyUpdates(Effect):
         effects = tuple(each for each in self.effects_of(type(holder)) if not each.updates_copies)
         return await compose(holder, effects, await draft_of(holder, values), pending=pending)
 
-    async def idle(self, obj: DynamoModel, pending: Block | None) -> None:
+    async def finish_earlier_write(self, obj: DynamoModel, pending: Block | None) -> None:
         """Update the copies that the marker of an object lists."""
         if names.COPIES_DUE not in obj._stored or await self._is_job(obj):
             return
@@ -243,7 +243,7 @@ class CopyUpdates(Effect):
                         return True
         return False
 
-    async def catch_up(self, obj: DynamoModel, pending: Block | None) -> None:
+    async def update_dependents(self, obj: DynamoModel, pending: Block | None) -> None:
         """Set the copies of objects that were stored before their source: one Query for each reference to it."""
         await self._finish(_CopyWrites(registry.copied_from(self.model)), pending, obj)
 
@@ -323,9 +323,9 @@ class CopyUpdates(Effect):
                 write = await self._holder_write(holder, group.values, None)
                 if write is None:
                     continue
-                larger = combined([*batch, *write.actions])
+                larger = combine_actions([*batch, *write.actions])
                 # If two holders need one unique value, the table refuses the second after the first has it.
-                if batch and (len(larger) > MAX_ACTIONS or disputed(larger)):
+                if batch and (len(larger) > MAX_ACTIONS or disputed_claims(larger)):
                     yield batch, writes
                     larger, writes = write.actions, []
                 batch, writes = larger, [*writes, write]
@@ -365,8 +365,8 @@ class _TransactionRoom:
 
     def actions(self) -> list[Action]:
         """Return the holders' actions, each item once; raises ``UniqueViolation`` if two need one unique value."""
-        found = combined(action for write in self.writes.values() for action in _actions(write, self.own))
-        claims = disputed(found)
+        found = combine_actions(action for write in self.writes.values() for action in _actions(write, self.own))
+        claims = disputed_claims(found)
         if claims is not None:
             taken, refused = claims
             later = [write for write in self.writes.values() if any(refused is each for each in write.actions)]
@@ -380,7 +380,7 @@ class _TransactionRoom:
 
 def _actions(write: Write, own: ItemKey) -> Iterator[Action]:
     """Return the actions of a holder's write except its check of the source; updates of the source's counters stay."""
-    every = (*write.own, *(each for added in write.side_writes for each in added.actions))
+    every = (*write.own_actions, *(each for added in write.side_writes for each in added.actions))
     return (action for action in every if action.key != own or not isinstance(action, Check))
 
 

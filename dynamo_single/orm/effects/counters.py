@@ -27,10 +27,10 @@ from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CounterAttribute
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
-from dynamo_single.orm.schema.identities import some_value_of
-from dynamo_single.orm.schema.references import Children, checked, count_name, leading
+from dynamo_single.orm.schema.identities import example_value_of
+from dynamo_single.orm.schema.references import Children, checked_references, count_name, referenced_models
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.where import declared
+from dynamo_single.orm.where import declared_conditions
 from dynamo_single.table import masking, names
 from dynamo_single.table.flow import flatten
 from dynamo_single.table.table import get_table
@@ -79,22 +79,22 @@ class Counters(Effect):
         counting = (each.reference for each in parent_counters(model))
         self.watches = frozenset({names.DELETED_AT, *counting}).union(*self.decided)
 
-    async def follow(self, transition: Transition) -> SideWrites:
+    async def side_writes(self, transition: Transition) -> SideWrites:
         """Return the updates of the parents' counters; it does not read."""
         before, after = transition.before, transition.after
-        as_read = set(self.references & transition.written)
+        as_read = set(self.references & transition.written_names)
         if before is not None and after is None:
             as_read = {*self.references, *liveness_names(self.model, before)}
-        elif names.DELETED_AT in transition.written:
+        elif names.DELETED_AT in transition.written_names:
             as_read = set(self.references)
         for deciding in self.decided:
-            if before is not None and (after is None or transition.written & {*deciding, names.DELETED_AT}):
+            if before is not None and (after is None or transition.written_names & {*deciding, names.DELETED_AT}):
                 as_read |= deciding
         live = set() if transition.lenient else new_parents(self.model, before, after)
-        found = tuple(counter_actions(self.model, before, after, transition.absent, live))
+        found = tuple(counter_actions(self.model, before, after, transition.missing_parents, live))
         return SideWrites(found, frozenset(as_read), explain=partial(_refusal_error, transition))
 
-    def can_lack(self, transition: Transition, key: ItemKey) -> bool:
+    def can_omit(self, transition: Transition, key: ItemKey) -> bool:
         """Return whether a parent only loses children: a missing one does not have to be updated then."""
         return only_loses_children(self.model, transition.before, transition.after, key)
 
@@ -109,7 +109,7 @@ def _refusal_error(transition: Transition, action: Action, found: Item | None) -
             "written. Restore that one first, or refer to another object.",
             key=action.key,
         )
-    if action.key in transition.absent and isinstance(action, Check):
+    if action.key in transition.missing_parents and isinstance(action, Check):
         return SourceChanged(f"{subject.name}: an object that counts it, and was gone, is there again.")
     if found or action.key not in counter_sums(subject.model, transition.before, transition.after):
         return None
@@ -134,13 +134,13 @@ def parent_counters(model: type[DynamoModel]) -> tuple[ParentCounter, ...]:
 @fact
 def _parent_counters(binding: ModelBinding) -> tuple[ParentCounter, ...]:
     model = binding.model
-    own = (each for each in leading(model) if each[1].attribute.checked)
+    own = (each for each in referenced_models(model) if each[1].attribute.checked)
     found = [ParentCounter(target, count_name(field), field) for target, field in own]
     for parent in registry.all_models():
         for counter in registry.counters_of(parent):
             children = getattr(parent, counter.children)
             if children.model._meta.concrete_model is model:
-                condition = declared.read_declared(model, counter.condition, binding.layout)
+                condition = declared_conditions.read_declared(model, counter.condition, binding.layout)
                 found.append(ParentCounter(parent, counter.attr_name, children.field, condition))
     return tuple(found)
 
@@ -270,7 +270,7 @@ def own_counters(binding: ModelBinding) -> tuple[CountTarget, ...]:
     """Return the numbers that objects of a model have: declared counters, and counts of checked references."""
     model = binding.model
     own = ((each.attr_name, getattr(model, each.children), each.condition) for each in registry.counters_of(model))
-    counts = ((name, children, None) for name, children in checked(binding))
+    counts = ((name, children, None) for name, children in checked_references(binding))
     return tuple(CountTarget(model, *each) for each in (*own, *counts))
 
 
@@ -294,11 +294,11 @@ def counter_problem(counter: CounterAttribute) -> tuple[str, str] | None:
             f"Count them when it is needed: {counter.children}.count() is a Query.",
         )
     try:
-        ReferrerQuery(children, "live").queryset([some_value_of(children.field.attribute)])._plan()
+        ReferrerQuery(children, "live").queryset([example_value_of(children.field.attribute)])._plan()
     except NoAccessPattern as error:
         return str(error), f"Add a key whose partition is made of {{{children.field.attname}}} alone."
     try:
-        declared.read_declared(child, counter.condition)
+        declared_conditions.read_declared(child, counter.condition)
     except DynamoSingleError as error:
         return (
             f"the condition cannot be asked of {child._meta.label}. {error}",
@@ -311,7 +311,7 @@ async def send_count(obj: DynamoModel, name: str, number: int, pending: Block | 
     """Set a counter that is unchanged since the object was read: one UpdateItem; else raises ``StaleObject``."""
     before, value = obj._stored, {"N": str(number)}
     conditions = WriteConditions(as_read=(as_stored(before, name),))
-    update = Update(key_of(before), set={name: value}, condition=conditions.whole())
+    update = Update(key_of(before), set={name: value}, condition=conditions.request_condition())
     transition = Transition(Subject(obj), before, {**before, name: value}, frozenset({name}), pending)
     await send.send_write(obj, Write(transition, type(obj)._options.alias, (update,), conditions))
     set_known_count(obj, name, number)

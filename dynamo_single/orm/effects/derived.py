@@ -18,7 +18,7 @@ from dynamo_single.orm.effects.base import Effect, SideWrites, Subject, Transiti
 from dynamo_single.orm.effects.write import exists_error
 from dynamo_single.orm.items import decode, version
 from dynamo_single.orm.items.encode import Values, possible_keys
-from dynamo_single.orm.items.expiry import free
+from dynamo_single.orm.items.expiry import free_key_condition
 from dynamo_single.orm.items.form import item_of
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.orm.requests.atomic_block import Block
@@ -41,7 +41,7 @@ class Derived(Effect):
         self.made_of = frozenset(source_names(model))
         self.watches = self.made_of | {names.DELETED_AT}
 
-    async def follow(self, transition: Transition) -> SideWrites:
+    async def side_writes(self, transition: Transition) -> SideWrites:
         """Return the items to put and to delete; it reads only what the model's ``derived_objects()`` reads."""
         before, after = transition.before, transition.after
         old, new = await self._items(before), await self._items(after)
@@ -103,7 +103,7 @@ def derived_actions(model: type[DynamoModel], old: Items, new: Items) -> list[Ac
     for key, item in new.items():
         if old.get(key) != item:
             holder = _exclusive_owner(model, item)
-            written.append(Put(item) if holder is None else Put(item, Or((free(holder[0]), holder[1]))))
+            written.append(Put(item) if holder is None else Put(item, Or((free_key_condition(holder[0]), holder[1]))))
     for key, item in old.items():
         if key not in new:
             holder = _exclusive_owner(model, item)
@@ -153,11 +153,11 @@ class Version(Effect):
         self.model = model
         self.watches = frozenset({names.VERSION})
 
-    def stamp(self, before: Item | None) -> Values:
+    def values_of_each_write(self, before: Item | None) -> Values:
         """The next version."""
         return version.next_values(self.model, before)
 
-    async def follow(self, transition: Transition) -> SideWrites:
+    async def side_writes(self, transition: Transition) -> SideWrites:
         """Return the condition that the version is unchanged."""
         held = frozenset({names.VERSION}) if transition.before is not None else frozenset()
         return SideWrites(as_read=held, exclusive=True)
@@ -181,7 +181,7 @@ class Shards(Effect):
         attributes = self.layout.attributes
         self.watches = frozenset({attributes[sharding.attribute].stored, attributes[sharding.at].stored})
 
-    async def fill(
+    async def values_from_others(
         self,
         subject: Subject,
         values: Values,
@@ -195,7 +195,7 @@ class Shards(Effect):
         await knowledge.begin(self.layout)
         return {}
 
-    async def follow(self, transition: Transition) -> SideWrites | None:
+    async def side_writes(self, transition: Transition) -> SideWrites | None:
         """Return the checks of a new item: one for each other key that its identity can have."""
         before, after = transition.before, transition.after
         if after is None or (before is not None and key_of(before) == key_of(after)):
@@ -209,9 +209,9 @@ class Shards(Effect):
             )
         own = {key_of(after)} if before is None else {key_of(after), key_of(before)}
         others = possible_keys(self.model, {**values, self.sharding.at: None})
-        checks = tuple(Check(key, free(self.model)) for key in others if key not in own)
+        checks = tuple(Check(key, free_key_condition(self.model)) for key in others if key not in own)
         return SideWrites(
-            checks, explain=partial(_schedule_error, transition, checks), until=time.monotonic() + MAX_DELAY
+            checks, explain=partial(_schedule_error, transition, checks), send_before=time.monotonic() + MAX_DELAY
         )
 
 

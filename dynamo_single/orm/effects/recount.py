@@ -17,7 +17,7 @@ from dynamo_single.orm.conditions.terms import Stored, join
 from dynamo_single.orm.effects import counters
 from dynamo_single.orm.effects.base import Subject
 from dynamo_single.orm.effects.counters import ChildrenSnapshot, CountTarget
-from dynamo_single.orm.requests.actions import ITEM_EXISTS, ItemKey, Update, key_of, of_type
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, ItemKey, Update, key_of, type_condition
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema.types import DynamoModel
@@ -49,12 +49,14 @@ class RecountResult(Struct, frozen=True):
 def mark_update(key: ItemKey, item_type: str) -> tuple[str, Update]:
     """Return the text of a new marker, and the update that sets it on an item of an unchanged type."""
     text = uuid.uuid4().hex
-    return text, Update(key, set={names.COUNTING: {"S": text}}, condition=join((ITEM_EXISTS, of_type(item_type))))
+    return text, Update(
+        key, set={names.COUNTING: {"S": text}}, condition=join((ITEM_EXISTS, type_condition(item_type)))
+    )
 
 
 def number_update(key: ItemKey, item_type: str, mark: CountMark, name: str, number: int | None) -> Update:
     """Return the update that sets or removes a number and removes the marker, conditional on the marker."""
-    condition = join((of_type(item_type), Stored(names.COUNTING, "=", ({"S": mark.text},))))
+    condition = join((type_condition(item_type), Stored(names.COUNTING, "=", ({"S": mark.text},))))
     if number is None:
         return Update(key, remove=(name, names.COUNTING), condition=condition)
     return Update(key, set={name: {"N": str(number)}}, remove=(names.COUNTING,), condition=condition)

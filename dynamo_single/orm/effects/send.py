@@ -22,10 +22,10 @@ from dynamo_single.exceptions import (
     StaleObject,
     TransactionCancelled,
 )
-from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.conditions.matching import normalized_value
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
-from dynamo_single.orm.items.encode import touched
+from dynamo_single.orm.items.encode import changed_attributes
 from dynamo_single.orm.requests.actions import Action, Check, Item, Update, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Explain
 from dynamo_single.orm.requests.compiler import compile_action, compile_transaction
@@ -50,7 +50,7 @@ async def send_write(obj: DynamoModel, write: Write) -> Item:
         answer = await send_actions(write.alias, [(action, write.explain) for action in write.actions])
     except (AlreadyExists, StaleObject, ConditionNotMet) as error:
         unanswered = getattr(obj._state, _UNANSWERED, None) if write.is_move else None
-        found = write.carried_out(error, unanswered=unanswered)
+        found = write.executed_item(error, unanswered=unanswered)
         if found is None:
             raise
         return found
@@ -67,9 +67,9 @@ def explained(write: Write, error: ConditionFailed) -> Item:
     If an earlier attempt of the request succeeded and its response was lost, return the object's item.
     """
     try:
-        raise write.explain(write.own[0], error.item) from error
+        raise write.explain(write.own_actions[0], error.item) from error
     except (AlreadyExists, StaleObject, ConditionNotMet) as refusal:
-        found = write.carried_out(refusal)
+        found = write.executed_item(refusal)
         if found is None:
             raise
         return found
@@ -86,7 +86,7 @@ def _undo(obj: DynamoModel, after: Item | None) -> Callable[[], None]:
 
     def undo() -> None:
         written = {} if after is None else decode.values_of(type(obj), after)
-        touched_since = touched(obj, written)
+        touched_since = changed_attributes(obj, written)
         for name in values.keys() & written.keys() - touched_since:
             obj.__dict__[name] = values[name]
         obj._stored = stored
@@ -104,7 +104,9 @@ async def send_block(block: Block) -> None:
             f"The block writes items of {block.size} bytes together; a transaction takes "
             f"{MAX_TRANSACTION_SIZE}. Write fewer objects in one block."
         )
-    late = next((each for each in block.entries if each.until is not None and each.until < time.monotonic()), None)
+    late = next(
+        (each for each in block.entries if each.send_before is not None and each.send_before < time.monotonic()), None
+    )
     if late is not None:
         raise Conflict(
             f"{late.name} was written early in a block that took too long: how many shards its model has may have been "
@@ -113,7 +115,7 @@ async def send_block(block: Block) -> None:
     explained = [(action, entry.explain) for action, entry in block.actions()]
     # A change that depends on stored values must not be made twice if a response is lost and the request is retried.
     counts = any(
-        isinstance(action, Update) and (action.add or any(change.counts for change in action.changes))
+        isinstance(action, Update) and (action.add or any(change.is_cumulative for change in action.changes))
         for action, _ in explained
     )
     token = block.token or (str(uuid.uuid4()) if counts else None)
@@ -141,8 +143,8 @@ def _was_carried_out(block: Block, error: DynamoSingleError) -> bool:
     expected = block.item_after(action.key)
     if not expected or not cause.item:
         return not expected and not cause.item
-    return {name: normal(value) for name, value in cause.item.items()} == {
-        name: normal(value) for name, value in expected.items()
+    return {name: normalized_value(value) for name, value in cause.item.items()} == {
+        name: normalized_value(value) for name, value in expected.items()
     }
 
 

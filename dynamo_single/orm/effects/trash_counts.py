@@ -101,11 +101,11 @@ class TrashCounts(Effect):
 
     def concerns(self, transition: Transition) -> bool:
         """Return whether an item enters or leaves the trash, or changes its parent there."""
-        if self.watches & transition.written:
+        if self.watches & transition.written_names:
             return True
-        return names.DELETED_WITH in (transition.before or {}) and bool(self.references & transition.written)
+        return names.DELETED_WITH in (transition.before or {}) and bool(self.references & transition.written_names)
 
-    async def follow(self, transition: Transition) -> SideWrites | None:
+    async def side_writes(self, transition: Transition) -> SideWrites | None:
         """Return the update of the count; it sends one GetItem for an item that leaves the trash."""
         before, after = transition.before, transition.after
         if names.DELETED_AT not in (before or {}):

@@ -12,7 +12,7 @@ from functools import partial
 from dynamo_single.exceptions import UniqueViolation
 from dynamo_single.orm.conditions.terms import And, Or, Stored
 from dynamo_single.orm.effects.base import Effect, SideWrites, Subject, Transition, liveness_names
-from dynamo_single.orm.items.expiry import free
+from dynamo_single.orm.items.expiry import free_key_condition
 from dynamo_single.orm.items.unique_rules import Rule, lookups_of, rules_of
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.reading.single import has_expired, owner_of
@@ -40,7 +40,7 @@ class Claims(Effect):
         stored = (rule.stored_names for rule in rules_of(model))
         self.watches = frozenset({names.EXPIRES_AT, names.DELETED_AT}.union(*stored))
 
-    async def follow(self, transition: Transition) -> SideWrites:
+    async def side_writes(self, transition: Transition) -> SideWrites:
         """Return the claims to take and to release; it reads only claims of a rule that is not complete yet."""
         before, after = transition.before, transition.after
         as_read: set[str] = set()
@@ -49,7 +49,7 @@ class Claims(Effect):
             as_read = {stored for rule in rules_of(self.model) for stored in rule.stored_names}
             as_read |= liveness_names(self.model, before)
         elif before is not None and after is not None:
-            as_read = claim_dependencies(self.model, before, after, transition.written)
+            as_read = claim_dependencies(self.model, before, after, transition.written_names)
         found = tuple(claim_actions(self.model, before, after))
         if before is not None and any(isinstance(each, Delete) for each in found):
             found = await self._releasable(before, found)
@@ -158,7 +158,7 @@ def claim_dependencies(model: type[DynamoModel], before: Item, after: Item, writ
 def put_claim(model: type[DynamoModel], key: ItemKey, owner: Item, former: ItemKey | None = None) -> Put:
     """Take a claim that is free or belongs to this owner or to the ``former`` key; it expires with its owner."""
     holders = (key_of(owner),) if former is None else (key_of(owner), former)
-    return Put(claim_item(key, owner), Or((free(model), *map(_is_owner, holders))))
+    return Put(claim_item(key, owner), Or((free_key_condition(model), *map(_is_owner, holders))))
 
 
 def claim_item(key: ItemKey, owner: Item) -> NewItem:

@@ -20,7 +20,7 @@ from dynamo_single.exceptions import (
 )
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
-from dynamo_single.orm.conditions.wording import word
+from dynamo_single.orm.conditions.wording import condition_text
 from dynamo_single.orm.effects.base import SideWrites, Subject, Transition, WriteConditions
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items import version as items_version
@@ -28,8 +28,8 @@ from dynamo_single.orm.items.encode import Values, is_same_item, known_names
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey, Put, key_of
-from dynamo_single.orm.requests.atomic_block import Entry, combined
-from dynamo_single.orm.requests.updates import Change, Place, find, unmet
+from dynamo_single.orm.requests.atomic_block import Entry, combine_actions
+from dynamo_single.orm.requests.updates import Change, Place, stored_value_at, unmet_change
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
 
@@ -76,15 +76,16 @@ def unmet_error(subject: Subject, change: Change, item: Item) -> InvalidValue:
     """The error for a change that an item does not support, because an operand is missing or has another type."""
     name, model = subject.name, subject.model
     needed = next(_comparison(condition) for condition in change.needs() if not matches(condition, item))
-    held = find(item, Place(needed.name, needed.path))
+    held = stored_value_at(item, Place(needed.name, needed.path))
     names_of = {info.stored: each for each, info in registry.layout_of(model).attributes.items()}
     place = "__".join(map(str, (names_of[needed.name], *needed.path)))
     if held is None:
         return InvalidValue(
-            f"{name} has no {place}, which {change.said} needs; nothing was written. Set it to a value first."
+            f"{name} has no {place}, which {change.source_text} needs; nothing was written. Set it to a value first."
         )
     return InvalidValue(
-        f"{name} holds {place} as {next(iter(held))}, and {change.said} needs {needed.operands[0]['S']}; nothing was "
+        f"{name} holds {place} as {next(iter(held))}, and {change.source_text} needs "
+        f"{needed.operands[0]['S']}; nothing was "
         "written. Set it to a value that fits."
     )
 
@@ -106,7 +107,7 @@ def condition_error(subject: Subject, condition: Condition, found: Item | None) 
     """The error for a condition of the caller that the stored item does not meet."""
     if not found:
         return stale_error(subject, found, None)
-    demanded = word(condition, registry.layout_of(subject.model))
+    demanded = condition_text(condition, registry.layout_of(subject.model))
     return ConditionNotMet(
         f"{subject.name} is not as the write demands, {demanded}; nothing was written.",
         current=decode.instance(subject.model, {name: dict(value) for name, value in found.items()}),
@@ -118,7 +119,7 @@ def stale_error(subject: Subject, found: Item | None, before: Item | None) -> St
     if not found:
         return StaleObject(f"{subject.name} was deleted since it was read; nothing was written.")
     before, model = before or {}, subject.model
-    expected, version = (items_version.of_item(model, item) for item in (before, found))
+    expected, version = (items_version.version_of(model, item) for item in (before, found))
     if (names.DELETED_AT in found) != (names.DELETED_AT in before):
         state = "moved to the trash" if names.DELETED_AT in found else "restored from the trash"
         return StaleObject(
@@ -138,36 +139,36 @@ def stale_error(subject: Subject, found: Item | None, before: Item | None) -> St
 class Write(Struct, frozen=True, eq=False):
     """Everything that is sent for one object.
 
-    - ``own`` contains the actions on the object's items, two for a move.
+    - ``own_actions`` contains the actions on the object's items, two for a move.
     - ``changes`` are computed by DynamoDB from the stored values.
     - ``values`` are the values of the object's attributes after the write.
-    - ``target`` is the object with its new ``pk``, if that changes.
+    - ``moved_subject`` is the object with its new ``pk``, if that changes.
     - ``size`` is the size of the item in bytes; 0 if it was not computed.
     """
 
     transition: Transition
     alias: str
-    own: tuple[Action, ...]
+    own_actions: tuple[Action, ...]
     conditions: WriteConditions
     side_writes: tuple[SideWrites, ...] = ()
     changes: tuple[Change, ...] = ()
     values: Values = field(default_factory=dict)
-    target: Subject | None = None
+    moved_subject: Subject | None = None
     size: int = 0
 
     @property
     def actions(self) -> list[Action]:
         """Everything to send, each item once, the object's own first."""
         if not self.side_writes:
-            return list(self.own)
-        return combined((*self.own, *(action for each in self.side_writes for action in each.actions)))
+            return list(self.own_actions)
+        return combine_actions((*self.own_actions, *(action for each in self.side_writes for action in each.actions)))
 
     @property
-    def touched(self) -> tuple[Item, ...]:
+    def written_items(self) -> tuple[Item, ...]:
         """All items that change, before and after the write; the object's own are last."""
         own = (self.transition.before, self.transition.after)
         return (
-            *(item for each in self.side_writes for item in each.touched),
+            *(item for each in self.side_writes for item in each.written_items),
             *(item for item in own if item is not None),
         )
 
@@ -191,12 +192,12 @@ class Write(Struct, frozen=True, eq=False):
         after = self.transition.after
         measured = (after, self.size) if after is not None and self.size else None
         named = self.transition.subject.naming()
-        until = min((each.until for each in self.side_writes if each.until is not None), default=None)
-        return Entry(named, tuple(self.actions), self.touched, self.explain, undo, measured, until)
+        until = min((each.send_before for each in self.side_writes if each.send_before is not None), default=None)
+        return Entry(named, tuple(self.actions), self.written_items, self.explain, undo, measured, until)
 
     def explain(self, action: Action, found: Item | None) -> Exception:
         """Return the error for a refused action; ``found`` is the stored item."""
-        if any(action.key == each.key for each in self.own):
+        if any(action.key == each.key for each in self.own_actions):
             return self._own_error(action, found)
         for each in reversed(self.side_writes):
             error = each.explain(action, found)
@@ -207,20 +208,20 @@ class Write(Struct, frozen=True, eq=False):
     def _own_error(self, action: Action, found: Item | None) -> Exception:
         subject, before = self.transition.subject, self.transition.before
         if isinstance(action, Put):
-            return exists_error(self.target or subject, found)
+            return exists_error(self.moved_subject or subject, found)
         broken = self.conditions.broken_by(found, registry.layout_of(subject.model))
         if found and broken == "demanded":
             return condition_error(subject, self.conditions.terms.demanded, found)
-        if found and broken == "needed" and (missing := unmet(self.changes, found)) is not None:
+        if found and broken == "needed" and (missing := unmet_change(self.changes, found)) is not None:
             return unmet_error(subject, missing, found)
         return stale_error(subject, found, before)
 
     @property
     def is_move(self) -> bool:
         """Whether the write changes the object's primary key: it puts a new item and deletes the old one."""
-        return len(self.own) > 1
+        return len(self.own_actions) > 1
 
-    def carried_out(self, error: Exception, *, unanswered: ItemKey | None = None) -> Item | None:
+    def executed_item(self, error: Exception, *, unanswered: ItemKey | None = None) -> Item | None:
         """Return the object's item if an earlier attempt succeeded and its response was lost; empty after a deletion.
 
         The stored item must equal the one to write. A write with a version or a caller's condition must also have been
@@ -232,7 +233,7 @@ class Write(Struct, frozen=True, eq=False):
             return None
         if after is None:
             return {} if is_gone(error) and was_retried(error) else None
-        if not self.is_move and (before is None or self._is_held()) and not was_retried(error):
+        if not self.is_move and (before is None or self._is_exclusive()) and not was_retried(error):
             return None
         # A request that is sent again has its token, so that DynamoDB answers as it did.
         if self.is_move and (unanswered != key_of(after) or not is_gone(error, place=1)):
@@ -243,7 +244,7 @@ class Write(Struct, frozen=True, eq=False):
         same = bool(found) and is_same_item(after, found or {}, form.model, apart_from=automatic)
         return found if same else None
 
-    def _is_held(self) -> bool:
+    def _is_exclusive(self) -> bool:
         """Return whether an equal write of another process does not count as this one."""
         computed = self.conditions.computed is not EVERYTHING
         return computed or bool(self.conditions.terms) or any(each.exclusive for each in self.side_writes)

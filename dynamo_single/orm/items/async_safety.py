@@ -15,7 +15,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.flow import is_run, outside_run
 
 
-def makes_objects(model: type[DynamoModel]) -> bool:
+def creates_plain_objects(model: type[DynamoModel]) -> bool:
     """Whether nothing of a project is called when an object is made of an item: no ``from_db()``, and no receiver."""
     return not (model._has_from_db or pre_init.has_listeners(model) or post_init.has_listeners(model))
 

@@ -28,15 +28,15 @@ from dynamo_single.table.table import Table
 async def objects(model: type[DynamoModel], table: Table, plan: Plan) -> list[tuple[ItemKey, object]]:
     """The objects that a plan of whole primary keys finds, with their keys."""
     if plan.kind == "get":
-        found = await single.by_key(table, plan)
+        found = await single.items_by_primary_key(table, plan)
         return [(key_of(item), decode.instance(model, item)) for item in found]
-    return [(key, made(model, each)) async for page in pages(model, table, plan) for key, each in page]
+    return [(key, object_of(model, each)) async for page in pages(model, table, plan) for key, each in page]
 
 
 async def pages(
     model: type[DynamoModel], table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None
 ) -> Pages[tuple[ItemKey, object]]:
-    """Yield what a plan of several primary keys finds: keys, and objects or what ``made()`` takes."""
+    """Yield what a plan of several primary keys finds: keys, and objects or what ``object_of()`` takes."""
     reader = None
     # A filter is compared with the items.
     if lower(plan.filter, plan.layout) == EVERYTHING:
@@ -54,13 +54,13 @@ def _results(
 ) -> Mapping[ItemKey, tuple[ItemKey, object]]:
     """Return the objects of a response by their keys, or their items if they cannot be made together."""
     if isinstance(response, TypedResponse):
-        found = decode.made_at_once(model, reader, response.typed.get(table.name, ()))
+        found = decode.page_objects(model, reader, response.typed.get(table.name, ()))
         if found is not None:
             return {pair[0]: pair for pair in found}
-    items = single.as_read(plan, plain_response(response)["Responses"].get(table.name, ()))
+    items = single.projected_items(plan, plain_response(response)["Responses"].get(table.name, ()))
     return {key_of(item): (key_of(item), item) for item in items}
 
 
-def made(model: type[DynamoModel], found: object) -> Any:
+def object_of(model: type[DynamoModel], found: object) -> Any:
     """An object; of an item it is made now, or an error."""
     return decode.instance(model, found) if isinstance(found, dict) else found

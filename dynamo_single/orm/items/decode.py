@@ -18,11 +18,11 @@ from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.items.encode import possible_keys
 from dynamo_single.orm.items.page_readers import PageReader, objects_reader
 from dynamo_single.orm.items.readers import object_reader, values_reader
-from dynamo_single.orm.items.stored import values_held
+from dynamo_single.orm.items.stored import object_values
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading.single import get_items, has_expired
 from dynamo_single.orm.requests.actions import ItemKey, key_of
-from dynamo_single.orm.requests.atomic_block import put_whole
+from dynamo_single.orm.requests.atomic_block import pending_put
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.bindings import ModelBinding, Subject, fact
@@ -102,7 +102,7 @@ def page_reader(
     return None if model._has_from_db else objects_reader(model, read, keyed=keyed, by=by)
 
 
-def made_at_once(model: type[DynamoModel], reader: PageReader, items: Sequence[object]) -> list[Any] | None:
+def page_objects(model: type[DynamoModel], reader: PageReader, items: Sequence[object]) -> list[Any] | None:
     """The objects or rows of a page's items; ``None`` where each has to be made by itself.
 
     That is if an item is not as usual, or somebody is told of each object.
@@ -117,7 +117,9 @@ def made_at_once(model: type[DynamoModel], reader: PageReader, items: Sequence[o
         return None
 
 
-def loaded(model: type[DynamoModel], db: str | None, field_names: Sequence[str], values: Sequence[object]) -> Any:
+def object_of_values(
+    model: type[DynamoModel], db: str | None, field_names: Sequence[str], values: Sequence[object]
+) -> Any:
     """The object of the values that some fields have in the table: what ``from_db()`` does unless it is overridden."""
     attributes = registry.attributes_of(model)
     given = zip(field_names, values, strict=True)
@@ -163,7 +165,7 @@ def _from_db(model: type[DynamoModel], item: Item) -> DynamoModel:
     return result
 
 
-async def reloaded(obj: DynamoModel) -> Any:
+async def areload(obj: DynamoModel) -> Any:
     """Read an object again, strongly consistent: one GetItem; raises the model's ``DoesNotExist``.
 
     One that is not known to be stored is looked for in every shard where it can be, by one BatchGetItem.
@@ -173,7 +175,7 @@ async def reloaded(obj: DynamoModel) -> Any:
     model = type(obj)
     await knowledge.ask(registry.layout_of(model))
     alias, keys = model._options.alias, _keys(obj)
-    item = put_whole(alias, keys)
+    item = pending_put(alias, keys)
     if item is None:
         found = await get_items(get_table(alias), keys)
         # Of an expired object, and a new one of its identity in another shard, it is the new one.
@@ -184,28 +186,28 @@ async def reloaded(obj: DynamoModel) -> Any:
 
 
 def reload(obj: DynamoModel) -> Any:
-    """``reloaded()`` in this thread."""
-    return run(reloaded(obj))
+    """``areload()`` in this thread."""
+    return run(areload(obj))
 
 
-def follow(obj: Any, fresh: Any, changed: Collection[str]) -> None:
+def update_from(obj: Any, fresh: Any, changed: Collection[str]) -> None:
     """Bring an object up to a fresh reading of it, except for what was ``changed`` in memory and is not saved yet.
 
     A changed document differs from what it was read as still: what another writer has put in is no change of this one.
     """
     attributes = registry.attributes_of(type(obj))
-    for name, value in values_held(fresh).items():
+    for name, value in object_values(fresh).items():
         if name in attributes and attributes[name].computed:
             obj.__dict__[name] = value
         elif name not in changed:
             setattr(obj, name, value)
     infos = registry.layout_of(type(obj)).attributes
     documents = [infos[name].stored for name in changed if name in attributes and attributes[name].document]
-    before, after = of_one_version(type(obj), obj._stored, fresh._stored) if documents else (None, fresh._stored)
+    before, after = in_same_version(type(obj), obj._stored, fresh._stored) if documents else (None, fresh._stored)
     obj._stored = _kept(before, after, documents)
 
 
-def of_one_version(model: type[DynamoModel], one: Item | None, other: Item) -> tuple[Item | None, Item]:
+def in_same_version(model: type[DynamoModel], one: Item | None, other: Item) -> tuple[Item | None, Item]:
     """Two readings of an item that are to be mixed; if their schema versions differ, as the present one has them."""
     schema = registry.layout_of(model).schema
     if schema is None or one is None or one.get(names.SCHEMA_VERSION) == other.get(names.SCHEMA_VERSION):
@@ -225,7 +227,7 @@ def _kept(before: Any, fresh: Any, stored: Collection[str]) -> Any:
     return PartialItem(item, fresh.names) if isinstance(fresh, PartialItem) else item
 
 
-def remember(obj: DynamoModel, item: Mapping[str, Any], values: Mapping[str, object]) -> None:
+def set_stored(obj: DynamoModel, item: Mapping[str, Any], values: Mapping[str, object]) -> None:
     """Let an object know what is stored of it, and what its attributes are by that."""
     obj._stored = PartialItem(item, item.names) if isinstance(item, PartialItem) else dict(item)
     obj.__dict__.update(values)

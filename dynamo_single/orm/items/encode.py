@@ -18,9 +18,9 @@ from msgspec import Struct
 from dynamo_single import clock
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions import lowering
-from dynamo_single.orm.conditions.matching import matches, normal
+from dynamo_single.orm.conditions.matching import matches, normalized_value
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.items.stored import values_held
+from dynamo_single.orm.items.stored import object_values
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.rollout import knowledge, old_keys
 from dynamo_single.orm.schema import registry, secrecy
@@ -28,7 +28,7 @@ from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.bindings import ModelBinding, Subject, binding_of, fact
 from dynamo_single.orm.schema.fields.base import DateField, IdentityField, TimestampField
 from dynamo_single.orm.schema.fields.simple import TimeField
-from dynamo_single.orm.schema.keys.shards import Sharding, place_among, seconds, suffix
+from dynamo_single.orm.schema.keys.shards import Sharding, place_of, seconds, shard_suffix
 from dynamo_single.orm.schema.keys.template import NoIdentity, Template
 from dynamo_single.orm.schema.keys.values import HAS_TO_HAVE_VALUE, words
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout, Twin
@@ -44,7 +44,7 @@ _Writer = tuple[str, str, Callable[[Any], dict[str, Any]]]
 PLAIN = frozenset((str, int, bool, bytes, datetime.date, uuid.UUID, type(None)))
 
 
-def touched(obj: DynamoModel, held: Values) -> set[str]:
+def changed_attributes(obj: DynamoModel, held: Values) -> set[str]:
     """The attributes that were set to something else since the object was read; ``held`` is what was read."""
     found, values = set(), obj.__dict__
     for name, attribute in registry.attributes_of(type(obj)).items():
@@ -68,18 +68,21 @@ def is_same(attribute: Attribute, value: object, other: object) -> bool:
         return value is other
     if type(value) is type(other) and type(value) in PLAIN:
         return bool(value == other)
-    return bool(normal(attribute.to_attribute_value(value)) == normal(attribute.to_attribute_value(other)))
+    return bool(
+        normalized_value(attribute.to_attribute_value(value)) == normalized_value(attribute.to_attribute_value(other))
+    )
 
 
 def is_same_item(item: Item, other: Item, model: type[DynamoModel], *, apart_from: Collection[str] = ()) -> bool:
     """Whether two items are alike in everything that this model writes, apart from some physical names."""
     return all(
-        (name in item) == (name in other) and (name not in item or normal(item[name]) == normal(other[name]))
+        (name in item) == (name in other)
+        and (name not in item or normalized_value(item[name]) == normalized_value(other[name]))
         for name in known_names(model).difference(apart_from)
     )
 
 
-def twinned(item: NewItem, twins: Iterable[Twin]) -> NewItem:
+def with_twin_names(item: NewItem, twins: Iterable[Twin]) -> NewItem:
     """A new item with what is being renamed under both names, or under one."""
     for twin in twins:
         item.pop(twin.other, None)
@@ -92,7 +95,7 @@ def attributes_item(model: Subject, values: Values) -> NewItem:
     """The model's own attributes as they are stored, of prepared values; ``None`` is left out."""
     writers, twins = _writers(model)
     item = {stored: write(values[name]) for name, stored, write in writers if values[name] is not None}
-    return twinned(item, twins) if twins else item
+    return with_twin_names(item, twins) if twins else item
 
 
 @fact
@@ -135,14 +138,14 @@ def index_keys(binding: ModelBinding) -> tuple[tuple[IndexKey, ...], tuple[Index
 def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
     index = key.index or ""
     pair = (names.index_partition(index), names.index_sort(index))
-    needs = tuple((name, layout.attributes[name].required) for name in key.needed)
+    needs = tuple((name, layout.attributes[name].required) for name in key.required_variables)
     condition = key.condition
     if condition is None:
         return IndexKey(key, index, pair, needs)
     attributes = {name: registry.attributes_of(registry.model_of(layout))[name] for name in condition.attributes}
     infos = layout.attributes
     conditioned = tuple((name, infos[name].stored, writer_of(each)) for name, each in attributes.items())
-    return IndexKey(key, index, pair, needs, lowering.stored(condition, layout), conditioned)
+    return IndexKey(key, index, pair, needs, lowering.with_stored_names(condition, layout), conditioned)
 
 
 def key_attributes(model: Subject, values: Values) -> NewItem:
@@ -182,7 +185,7 @@ def _rendered(model: type[DynamoModel], key: AccessKey, values: Mapping[str, obj
     if key.sharding is None:
         partition = _render(model, key.partition, values, PARTITION_KEY_LIMIT)
     else:
-        ending = suffix(_place(model, key.sharding, values))
+        ending = shard_suffix(_place(model, key.sharding, values))
         partition = _render(model, key.partition, values, PARTITION_KEY_LIMIT - len(ending)) + ending
     return partition, _render(model, key.sort, values, SORT_KEY_LIMIT)
 
@@ -239,7 +242,7 @@ def possible_keys(model: type[DynamoModel], values: Mapping[str, object]) -> tup
     sort, whole = (_render(model, primary.sort, values, SORT_KEY_LIMIT), primary.partition)
     partition = _render(model, whole, values, PARTITION_KEY_LIMIT)
     places = sharding.places(knowledge.schedule(registry.layout_of(model)), values=[values[sharding.attribute]])
-    return tuple((partition + suffix(place), sort) for place in places)
+    return tuple((partition + shard_suffix(place), sort) for place in places)
 
 
 def is_key_of(model: type[DynamoModel], values: Mapping[str, object], key: ItemKey) -> bool:
@@ -266,7 +269,7 @@ def folded_key(model: type[DynamoModel], values: Mapping[str, object], fold: str
     entry, fold = schedule.entry(seconds(at)), fold or schedule.fold
     if entry.fold or not fold:
         return None
-    ending = suffix(place_among(sharding.text(values[sharding.attribute], fold), entry.shards))
+    ending = shard_suffix(place_of(sharding.text(values[sharding.attribute], fold), entry.shards))
     partition = _render(model, layout.primary.partition, values, PARTITION_KEY_LIMIT - len(ending))
     return partition + ending, _render(model, layout.primary.sort, values, SORT_KEY_LIMIT)
 
@@ -365,7 +368,7 @@ def _is_given(field: Any) -> bool:
 
 
 @cache
-def may_wait(model: type[DynamoModel]) -> bool:
+def may_block(model: type[DynamoModel]) -> bool:
     """Whether a field may wait as it sets its value: for a storage, a request's user, or a project's own code."""
     fields = fields_setting_themselves(model)
     return any(getattr(field, "may_wait", False) or not are_plain(type(field), ("pre_save",)) for field in fields)
@@ -380,7 +383,7 @@ def check_keys(obj: DynamoModel) -> None:
     """Refuse values that no key can hold, and another primary key for a stored object; missing parts are allowed."""
     model: Any = type(obj)
     copies: Values = {copy.name: copy.current(obj.__dict__) for copy in registry.copies_of(model)}
-    values = {**values_held(obj), **copies}
+    values = {**object_values(obj), **copies}
     with suppress(EmptyKeyPart):
         computed_key(model, values)
         if obj._stored is not None and not is_key_of(model, values, key_of(obj._stored)):

@@ -10,7 +10,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 
 
-def free(model: type[DynamoModel]) -> Condition:
+def free_key_condition(model: type[DynamoModel]) -> Condition:
     """The condition that nothing is stored under a key; where items expire, nothing that has not expired yet."""
     if registry.layout_of(model).expires is None:
         return ITEM_MISSING

@@ -20,7 +20,7 @@ from dynamo_single.exceptions import (
     NotSupported,
     OutdatedKey,
 )
-from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.conditions.matching import normalized_value
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.items.encode import (
     PLAIN,
@@ -36,7 +36,7 @@ from dynamo_single.orm.items.encode import (
     writer_of,
 )
 from dynamo_single.orm.requests.actions import Item, key_of
-from dynamo_single.orm.requests.updates import Change, Place, as_stored, find
+from dynamo_single.orm.requests.updates import Change, Place, as_stored, stored_value_at
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, VersionAttribute
 from dynamo_single.orm.schema.attributes.operations import Operation
@@ -77,7 +77,7 @@ class Extraction(Struct, frozen=True):
             return None if self.copy in written else as_stored(before, self.copy)
         if self.copy not in written and not in_key:
             return None
-        old = find(before, self.place)
+        old = stored_value_at(before, self.place)
         return self.place.stored("missing") if old is None else self.place.stored("=", old)
 
     def _is_written(self, before: Item, after: Item) -> bool:
@@ -85,11 +85,11 @@ class Extraction(Struct, frozen=True):
         place another writer may have filled, is written over although the place itself has nothing before and after."""
         for length in range(len(self.place.path) + 1):
             within = Place(self.place.name, self.place.path[:length])
-            old, new = find(before, within), find(after, within)
+            old, new = stored_value_at(before, within), stored_value_at(after, within)
             if old is None or new is None:
                 return old is not new
             if length == len(self.place.path) or not ("M" in old and "M" in new):
-                return normal(old) != normal(new)
+                return normalized_value(old) != normalized_value(new)
         return False
 
 
@@ -97,7 +97,7 @@ class Extraction(Struct, frozen=True):
 InKey = Callable[[str], bool]
 
 
-def as_read(
+def extraction_conditions(
     extracted: Collection[Extraction],
     items: tuple[Item, Item],
     written: Collection[str],
@@ -312,7 +312,7 @@ class ItemForm(Struct, frozen=True, eq=False):
         """The physical names of all that an item of an earlier schema version was upgraded of; none for another one."""
         if self.schema is None or self.schema.is_current(before):
             return set()
-        return {*before, *self.known, *self.schema.upgraded(before, self.schema.version).asked}.difference(_KEY)
+        return {*before, *self.known, *self.schema.upgraded(before, self.schema.version).missing_names}.difference(_KEY)
 
     def after(self, before: Item, held: Values, changed: Values) -> NewItem:
         """The item with some attributes changed; the others stay to the letter, missing ones missing.
@@ -398,7 +398,9 @@ def form_of(binding: ModelBinding) -> ItemForm:
         keys=tuple(
             KeyForm(
                 frozenset({names.index_partition(key.index), names.index_sort(key.index)}),
-                frozenset(layout.attributes[name].stored for name in key.named if name not in layout.identity),
+                frozenset(
+                    layout.attributes[name].stored for name in key.named_attributes if name not in layout.identity
+                ),
                 conditional=key.condition is not None,
             )
             for key in index_keys
@@ -417,7 +419,7 @@ def form_of(binding: ModelBinding) -> ItemForm:
             {
                 names.DELETED_AT,
                 *((names.EXPIRES_AT,) if layout.expires else ()),
-                *(stored[name] for key in (layout.primary, *index_keys) for name in key.named),
+                *(stored[name] for key in (layout.primary, *index_keys) for name in key.named_attributes),
                 *(stored[source] for _, source in folded),
                 *(stored[field.attname] for field in model._meta.concrete_fields if field.is_relation),
                 *(twin.used for twin in layout.twins),

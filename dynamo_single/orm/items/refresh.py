@@ -12,14 +12,14 @@ from django.core.exceptions import FieldDoesNotExist
 
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.items import decode
-from dynamo_single.orm.items.encode import index_keys, index_names, known_names, stored_name, touched
-from dynamo_single.orm.items.stored import values_held
+from dynamo_single.orm.items.encode import changed_attributes, index_keys, index_names, known_names, stored_name
+from dynamo_single.orm.items.stored import object_values
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading.single import get_items
 from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.base import IdentityField
-from dynamo_single.orm.schema.references import declared
+from dynamo_single.orm.schema.references import declared_children
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names as physical
 from dynamo_single.table.flow import run
@@ -31,7 +31,7 @@ from dynamo_single.table.table import get_table
 # This module must not know plans or querysets.
 
 
-def named(model: type[DynamoModel], names: Sequence[object], method: str) -> list[str]:
+def named_fields(model: type[DynamoModel], names: Sequence[object], method: str) -> list[str]:
     """The fields that ``only()`` or ``defer()`` were given, each by the name that Django counts by."""
     found = [_field(model, name, method) for name in names]
     return [field.name for field in found if field is not None]
@@ -71,7 +71,7 @@ def _check_path(model: type[DynamoModel], path: str, method: str) -> None:
     _field(model, path, method)
 
 
-def wanted(
+def attributes_to_load(
     model: type[DynamoModel],
     loading: tuple[Set[str], bool],
     followed: Iterable[str] = (),
@@ -102,12 +102,12 @@ def attributes_of(field: Any) -> tuple[str, ...]:
     return field.names if isinstance(field, IdentityField) else (field.attname,)
 
 
-def references(model: type[DynamoModel], names: Iterable[str]) -> set[str]:
+def references_among(model: type[DynamoModel], names: Iterable[str]) -> set[str]:
     """Those of some attributes that are references."""
     return {field.attname for field in model._meta.concrete_fields if field.is_relation}.intersection(names)
 
 
-def missing(obj: DynamoModel) -> set[str]:
+def missing_attributes(obj: DynamoModel) -> set[str]:
     """The attributes that the object does not have yet."""
     return {name for name in registry.attributes_of(type(obj)) if name not in obj.__dict__}
 
@@ -119,10 +119,10 @@ def is_partial(obj: DynamoModel) -> bool:
 
 def changed_in_memory(obj: DynamoModel) -> set[str]:
     """The attributes that were set since the object was read or written, and are not saved yet."""
-    return touched(obj, decode.values_of(type(obj), obj._stored)) if obj._stored is not None else set()
+    return changed_attributes(obj, decode.values_of(type(obj), obj._stored)) if obj._stored is not None else set()
 
 
-def forget(obj: DynamoModel, name: str) -> None:
+def clear_attribute(obj: DynamoModel, name: str) -> None:
     """Let an object be without the value of an attribute, as if that had not been read."""
     del obj.__dict__[name]
     before = obj._stored
@@ -140,7 +140,7 @@ def forget(obj: DynamoModel, name: str) -> None:
     obj._stored = PartialItem(kept, frozenset(read) - {stored})
 
 
-async def completed(obj: DynamoModel, named: Collection[str] = ()) -> bool:
+async def acomplete(obj: DynamoModel, named: Collection[str] = ()) -> bool:
     """Read the rest of an object that was read in part: one GetItem, strongly consistent; ``True`` if it was sent.
 
     What was not set in memory, nor is ``named``, follows the item. What was set still counts as changed from what was
@@ -151,14 +151,14 @@ async def completed(obj: DynamoModel, named: Collection[str] = ()) -> bool:
     if not is_partial(obj):
         return False
     kept = changed_in_memory(obj).union(named)
-    decode.follow(obj, await decode.reloaded(obj), kept)
+    decode.update_from(obj, await decode.areload(obj), kept)
     obj._stored = _as_read(type(obj), before, obj._stored, kept)
     return True
 
 
 def complete(obj: Any, named: Collection[str] = ()) -> bool:
-    """``completed()`` in this thread."""
-    return run(completed(obj, named))
+    """``acomplete()`` in this thread."""
+    return run(acomplete(obj, named))
 
 
 def _as_read(model: type[DynamoModel], before: PartialItem, fresh: decode.Item, kept: Collection[str]) -> decode.Item:
@@ -189,19 +189,19 @@ async def refresh(obj: DynamoModel, fields: Iterable[str] | None, queryset: Any)
         if not named:
             return
     if named is not None and queryset is None and named <= obj.get_deferred_fields():
-        _take(obj, await decode.reloaded(obj), obj.get_deferred_fields())
+        _take(obj, await decode.areload(obj), obj.get_deferred_fields())
         return
     if queryset is not None and named is not None:
         # As in Django, what is named goes before what only() and defer() leave out.
         queryset = queryset.defer(None)
     if queryset is None:
-        fresh = await decode.reloaded(obj)
+        fresh = await decode.areload(obj)
     else:
         fresh = await queryset._one({"pk": obj.pk})
     if named is None and not is_partial(fresh):
-        decode.follow(obj, fresh, ())
+        decode.update_from(obj, fresh, ())
     else:
-        read = values_held(fresh).keys()
+        read = object_values(fresh).keys()
         _take(obj, fresh, read if named is None else named & read)
     _renew_references(obj, fresh, named)
     if named is None:
@@ -233,7 +233,7 @@ def _attributes(obj: DynamoModel, fields: Iterable[str]) -> set[str]:
 def _forgotten(obj: DynamoModel, given: Collection[str]) -> set[str]:
     """Those of some names that are of relations of other objects to this one, of which the objects are forgotten."""
     cache = getattr(obj, "_prefetched_objects_cache", {})
-    relations = {children.name for children in declared(type(obj))} | cache.keys()
+    relations = {children.name for children in declared_children(type(obj))} | cache.keys()
     relations |= {each.get_accessor_name() or "" for each in obj._meta.related_objects}
     for name in relations.intersection(given):
         cache.pop(name, None)
@@ -271,7 +271,7 @@ def _take(obj: DynamoModel, fresh: DynamoModel, names: Collection[str]) -> None:
             obj.__dict__[name] = fresh.__dict__[name]
         else:
             setattr(obj, name, fresh.__dict__[name])
-    old, new = decode.of_one_version(model, obj._stored, fresh._stored)
+    old, new = decode.in_same_version(model, obj._stored, fresh._stored)
     obj._stored = _mixed(model, old, new, taken)
 
 

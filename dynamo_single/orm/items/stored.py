@@ -50,14 +50,14 @@ class StoredItem:
         elif type(held) is PartialBytes:
             held = instance.__dict__[NAME] = PartialItem(item_of(held.text), held.names)
         if held is not None and (rollouts := bindings.rollouts()):
-            held = instance.__dict__[NAME] = _by_names_of_now(rollouts.get(owner._meta.concrete_model), held)
+            held = instance.__dict__[NAME] = _with_current_names(rollouts.get(owner._meta.concrete_model), held)
         return held
 
     def __set__(self, instance: object, item: Mapping[str, StoredValue] | None) -> None:
         instance.__dict__[NAME] = item
 
 
-def _by_names_of_now(rollout: Rollout | None, held: Any) -> Any:
+def _with_current_names(rollout: Rollout | None, held: Any) -> Any:
     """An item by the names that are read now: it may have been read when the other one of a pair still counted.
 
     Since what is written to the one is written to the other, or takes the old one out, an item that has the old name
@@ -82,13 +82,13 @@ def _by_names_of_now(rollout: Rollout | None, held: Any) -> Any:
 # This module sends nothing.
 
 
-def values_held(obj: DynamoModel) -> dict[str, object]:
+def object_values(obj: DynamoModel) -> dict[str, object]:
     """The object's values by attribute, as a new dict; what it does not have is left out."""
     found = obj.__dict__
     return {name: found[name] for name in registry.attributes_of(type(obj)) if name in found}
 
 
-def hold_only(obj: DynamoModel, values: Mapping[str, object]) -> None:
+def set_object_values(obj: DynamoModel, values: Mapping[str, object]) -> None:
     """Let an object hold these values of attributes, and no others."""
     for name in registry.attributes_of(type(obj)):
         obj.__dict__.pop(name, None)

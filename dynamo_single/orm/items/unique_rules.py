@@ -18,7 +18,7 @@ from msgspec import Struct
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidValue
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, names_in
-from dynamo_single.orm.conditions.wording import plain
+from dynamo_single.orm.conditions.wording import plain_condition
 from dynamo_single.orm.plan.unique_lookups import Lookup
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry, secrecy
@@ -27,7 +27,7 @@ from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.fingerprints import shortened
 from dynamo_single.orm.schema.keys.template import SEPARATOR, Template, canonical, codec_for, prefix_end
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.where import declared as where_declared
+from dynamo_single.orm.where import declared_conditions as where_declared
 from dynamo_single.table import names
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
@@ -157,7 +157,7 @@ def key_of_claim(item_type: str, attributes: Sequence[Attribute], name: str, val
     return partition.bind(codecs).render(parts, limit=PARTITION_KEY_LIMIT), sort_key
 
 
-def claims_between(item_type: str, attributes: Sequence[str], name: str) -> tuple[str, str, Callable[[ItemKey], bool]]:
+def claim_range(item_type: str, attributes: Sequence[str], name: str) -> tuple[str, str, Callable[[ItemKey], bool]]:
     """Where the claims of a rule over some attributes, by physical names, lie: all keys from the first text to the
     second, of which the function knows those that are its own and not another rule's.
     """
@@ -185,7 +185,7 @@ def rule_fingerprint(attributes: Sequence[Attribute], name: str, condition: Cond
         f"{each.attr_name}:{each.key_kind}{':canonical' if each.canonical and each.key_kind == 'text' else ''}"
         for each in attributes
     )
-    condition_text = "" if condition == EVERYTHING else repr(plain(condition))
+    condition_text = "" if condition == EVERYTHING else repr(plain_condition(condition))
     more = f"+{members}" if members else ""
     return shortened(" ".join(part for part in (",".join(texts), name, condition_text, more) if part))
 
@@ -242,7 +242,7 @@ def rules_of(model: type[DynamoModel]) -> tuple[Rule, ...]:
 @cache
 def _rules_of(model: type[DynamoModel]) -> tuple[Rule, ...]:
     found: dict[tuple[tuple[str, ...], str], Rule] = {}
-    for rule in declared(model):
+    for rule in declared_rules(model):
         for attribute in rule.attributes:
             if attribute.key_kind is None:
                 raise ConfigurationError(
@@ -266,7 +266,7 @@ def _lookups_of(model: type[DynamoModel]) -> tuple[Lookup, ...]:
 
 
 @cache
-def declared(model: type[DynamoModel]) -> tuple[Rule, ...]:
+def declared_rules(model: type[DynamoModel]) -> tuple[Rule, ...]:
     """One rule for each declaration, also where several say the same, or the primary key does."""
     return tuple(_declared(model))
 

@@ -13,30 +13,30 @@ from dynamo_single.orm.schema.attributes import VersionAttribute
 from dynamo_single.orm.schema.types import DynamoModel
 
 
-def attribute_of(model: type[DynamoModel]) -> VersionAttribute | None:
+def version_attribute(model: type[DynamoModel]) -> VersionAttribute | None:
     """The model's ``VersionAttribute``."""
     return next((each for each in registry.attributes_of(model).values() if isinstance(each, VersionAttribute)), None)
 
 
-def of_item(model: type[DynamoModel], item: Item | None) -> int | None:
+def version_of(model: type[DynamoModel], item: Item | None) -> int | None:
     """The version that an item says; ``None`` for none, or if the model has no versions."""
-    attribute = attribute_of(model)
+    attribute = version_attribute(model)
     found = None if attribute is None or item is None else item.get(attribute.attr_name)
     return None if attribute is None or found is None else attribute.from_attribute_value(dict(found))
 
 
 def next_values(model: type[DynamoModel], before: Item | None) -> dict[str, int]:
     """The version to write, by attribute: nothing for a model without."""
-    attribute = attribute_of(model)
-    return {} if attribute is None else {attribute.name: attribute.next_after(of_item(model, before))}
+    attribute = version_attribute(model)
+    return {} if attribute is None else {attribute.name: attribute.next_after(version_of(model, before))}
 
 
-def conditions(model: type[DynamoModel], before: Item) -> tuple[Stored, ...]:
+def version_conditions(model: type[DynamoModel], before: Item) -> tuple[Stored, ...]:
     """That the item has the version that was read."""
-    attribute = attribute_of(model)
+    attribute = version_attribute(model)
     return () if attribute is None else (as_stored(before, attribute.attr_name),)
 
 
 def is_outdated(model: type[DynamoModel], before: Item | None, found: Item | None) -> bool:
     """Whether an item was written since, by its version."""
-    return of_item(model, before) != of_item(model, found)
+    return version_of(model, before) != version_of(model, found)

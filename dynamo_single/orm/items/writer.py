@@ -84,7 +84,7 @@ def item_writer(binding: ModelBinding) -> ItemWriter | None:
     source.line("item.update(own)")
     source.line(f"if size > {MAX_ITEM_SIZE}: raise Unusual")
     source.line("return prepared, item, size")
-    in_keys = frozenset(name for key in (*live, *trash) for name in key.key.named)
+    in_keys = frozenset(name for key in (*live, *trash) for name in key.key.named_attributes)
     room = min((_room(layout.primary, key.key) for key in trash), default=2 * SORT_KEY_LIMIT + PARTITION_KEY_LIMIT)
     return ItemWriter(source.function("values"), parts, in_keys, room)
 

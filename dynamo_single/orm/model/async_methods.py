@@ -33,7 +33,7 @@ _TO_DELETE = ("delete", "hard_delete")
 _TO_READ = ("refresh_from_db", "get_deferred_fields")
 
 
-class Awaited:
+class AsyncMethods:
     """The coroutines of an object's methods, and the twins."""
 
     async def _saved(
@@ -126,11 +126,13 @@ class Awaited:
 
 
 def _is_native(obj: DynamoModel, names: tuple[str, ...]) -> bool:
-    return are_plain(obj.__class__, names) and async_safety.makes_objects(type(obj))
+    return are_plain(obj.__class__, names) and async_safety.creates_plain_objects(type(obj))
 
 
 def _deletes_natively(obj: DynamoModel) -> bool:
-    return are_plain(obj.__class__, _TO_DELETE) and all(map(async_safety.makes_objects, involved_models(type(obj))))
+    return are_plain(obj.__class__, _TO_DELETE) and all(
+        map(async_safety.creates_plain_objects, involved_models(type(obj)))
+    )
 
 
 def _condition_of(*, using: str | None = None, keep_parents: bool = False, condition: object = None) -> object:
@@ -139,8 +141,8 @@ def _condition_of(*, using: str | None = None, keep_parents: bool = False, condi
 
 
 # Templates call none of them.
-Awaited.asave.alters_data = True  # type: ignore[attr-defined]
-Awaited.ahard_delete.alters_data = True  # type: ignore[attr-defined]
+AsyncMethods.asave.alters_data = True  # type: ignore[attr-defined]
+AsyncMethods.ahard_delete.alters_data = True  # type: ignore[attr-defined]
 
 
 # The positional arguments of ``save(False, False)``, which Django 5.2 still accepts with a warning, and 6.1 does not;

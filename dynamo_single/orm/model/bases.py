@@ -18,7 +18,7 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions
-from dynamo_single.orm.items.async_safety import makes_objects
+from dynamo_single.orm.items.async_safety import creates_plain_objects
 from dynamo_single.orm.model.model import Abstract, Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
 from dynamo_single.orm.requests.atomic_block import Block, current
@@ -31,7 +31,7 @@ from dynamo_single.orm.schema.attributes import (
     UnicodeAttribute,
 )
 from dynamo_single.orm.schema.keys.template import IndexKey, Key
-from dynamo_single.orm.schema.types import Asked, DynamoModel, are_plain
+from dynamo_single.orm.schema.types import ConditionArgument, DynamoModel, are_plain
 from dynamo_single.orm.write.on_delete import involved_models
 from dynamo_single.table import id_tables, names
 from dynamo_single.table.flow import run
@@ -82,7 +82,7 @@ class SoftDeleteModel(Model):
         return self.deleted_at is not None
 
     def delete(  # type: ignore[override]  # Django's are positional too
-        self, *, using: str | None = None, keep_parents: bool = False, condition: Asked = None
+        self, *, using: str | None = None, keep_parents: bool = False, condition: ConditionArgument = None
     ) -> tuple[int, dict[str, int]]:
         """Move the object to the trash, and the children that cascade; the counts are by model.
 
@@ -109,7 +109,7 @@ class SoftDeleteModel(Model):
 
     async def arestore(self) -> tuple[int, dict[str, int]]:
         """``restore()``, awaited unless a project's class has one of its own."""
-        if not (are_plain(type(self), ("restore",)) and all(map(makes_objects, involved_models(type(self))))):
+        if not (are_plain(type(self), ("restore",)) and all(map(creates_plain_objects, involved_models(type(self))))):
             return await sync_to_async(self.restore)()
         return await trash.restore(self, NO_CONDITIONS, current())
 
@@ -219,7 +219,7 @@ def _has_id_alone(alias: str) -> bool:
 
 def _forget(*, setting: str, **_: object) -> None:
     if setting == "DYNAMO_SINGLE":
-        bindings.begin()
+        bindings.begin_generation()
 
 
 setting_changed.connect(_forget, dispatch_uid="dynamo_single.orm.model.bases")

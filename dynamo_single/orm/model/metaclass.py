@@ -24,10 +24,10 @@ from dynamo_single.orm.query.manager import BaseManager, Manager
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, IdAttribute, TTLAttribute
 from dynamo_single.orm.schema.fields.base import IN_DYNAMODB, IdentityField
-from dynamo_single.orm.schema.keys.template import Key, Template, leads_into_a_document, refusal
+from dynamo_single.orm.schema.keys.template import Key, Template, document_path_error, refusal
 from dynamo_single.orm.schema.types import DynamoModel, Options
-from dynamo_single.orm.schema.upgrades import checked
-from dynamo_single.orm.where import declared
+from dynamo_single.orm.schema.upgrades import checked_upgrades
+from dynamo_single.orm.where import declared_conditions
 from dynamo_single.table.table import get_table
 
 # E021: this app is used and not installed, so that its own checks, commands and router are not there.
@@ -288,7 +288,7 @@ def _check_paths(cls: Any) -> None:
         for source in (key.partition, key.sort):
             for part in Template.parse(source).parts:
                 if part.path and part.name not in fields and part.shown.partition(".")[0] in fields:
-                    raise refusal(source, leads_into_a_document(part.shown))
+                    raise refusal(source, document_path_error(part.shown))
 
 
 class _Contributed:
@@ -317,9 +317,11 @@ def _finish(cls: Any, meta: object, *, proxy: bool) -> None:
             purge_after=getattr(meta, "purge_after", None),
             primary=cls.Keys.primary,
             index_keys=registry.index_keys(cls.Keys),
-            read_condition=declared.reading,
+            read_condition=declared_conditions.condition_reader,
             schema_version=getattr(meta, "schema_version", None),
-            upgrades=checked(cls.__name__, getattr(meta, "schema_version", None), getattr(meta, "upgrades", None)),
+            upgrades=checked_upgrades(
+                cls.__name__, getattr(meta, "schema_version", None), getattr(meta, "upgrades", None)
+            ),
             shards=registry.shards_of(cls.Keys),
         )
         for exception, base in (("DoesNotExist", ObjectMissing), ("MultipleObjectsReturned", SeveralObjects)):

@@ -37,7 +37,7 @@ def install() -> None:
     ModelState.from_model = classmethod(from_model)  # type: ignore[method-assign,assignment]  # Django offers no hook
 
 
-class Refusing:
+class RefusingManager:
     """What a model of ours has in a migration's state in the place of a manager."""
 
     def __init__(self, label: str) -> None:
@@ -60,7 +60,9 @@ class _PlainState(ModelState):
     def render(self, apps: Any) -> Any:
         """The stand-in, whose manager refuses every query."""
         made: Any = super().render(apps)
-        setattr(made, _MANAGER if "objects" in self.fields else "objects", Refusing(f"{self.app_label}.{self.name}"))
+        setattr(
+            made, _MANAGER if "objects" in self.fields else "objects", RefusingManager(f"{self.app_label}.{self.name}")
+        )
         return made
 
 

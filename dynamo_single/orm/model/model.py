@@ -21,7 +21,7 @@ from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions
 from dynamo_single.orm.items import decode, encode, refresh
 from dynamo_single.orm.items.stored import AttributeValues, StoredItem
 from dynamo_single.orm.model import validation
-from dynamo_single.orm.model.async_methods import Awaited, check_force_insert, save_options
+from dynamo_single.orm.model.async_methods import AsyncMethods, check_force_insert, save_options
 from dynamo_single.orm.model.metaclass import ModelMeta
 from dynamo_single.orm.model.pynamodb import ItemType, KeyValue, PynamoDBHooks
 from dynamo_single.orm.model.pynamodb_model import PynamoDBModel
@@ -31,8 +31,8 @@ from dynamo_single.orm.requests.updates import Change
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.keys.values import named
-from dynamo_single.orm.schema.types import Asked, DynamoModel
-from dynamo_single.orm.where import declared
+from dynamo_single.orm.schema.types import ConditionArgument, DynamoModel
+from dynamo_single.orm.where import declared_conditions
 from dynamo_single.orm.write import save
 from dynamo_single.orm.write.move import Movable
 from dynamo_single.orm.write.save import SaveOptions
@@ -47,7 +47,7 @@ class Abstract:
     abstract = True
 
 
-class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metaclass=ModelMeta):
+class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metaclass=ModelMeta):
     """A model whose objects are items of the one table.
 
     Declare attributes, and the keys in ``class Keys``. Everything of Django's model API that DynamoDB can answer works;
@@ -109,7 +109,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metacla
         force_update: bool = False,
         using: str | None = None,
         update_fields: Iterable[str] | None = None,
-        condition: Asked = None,
+        condition: ConditionArgument = None,
     ) -> None:
         """Create or update the item.
 
@@ -136,7 +136,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metacla
         force_update: bool = False,
         using: str | None = None,
         update_fields: Iterable[str] | None = None,
-        condition: Asked = None,
+        condition: ConditionArgument = None,
     ) -> dict[str, Any] | None:
         """What ``save()`` asks ``save_base()`` for; ``None`` for nothing."""
         if args:
@@ -152,7 +152,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metacla
             raise ValueError("Cannot force both insert and updating in model saving.")
         self._prepare_related_fields_for_save(operation_name="save")  # type: ignore[attr-defined]  # private to Django
         names = self._update_names(update_fields)
-        demanded = EVERYTHING if condition is None else declared.read_precondition(type(self), condition)
+        demanded = EVERYTHING if condition is None else declared_conditions.read_precondition(type(self), condition)
         creates = force_insert or (self._state.adding and not force_update and update_fields is None)
         if creates and condition is not None:
             raise NotSupported(
@@ -240,7 +240,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metacla
 
     # By keyword only: PynamoDB's condition in the first place would be dropped in silence.
     def delete(  # type: ignore[override]  # Django's are positional too
-        self, *, using: str | None = None, keep_parents: bool = False, condition: Asked = None
+        self, *, using: str | None = None, keep_parents: bool = False, condition: ConditionArgument = None
     ) -> tuple[int, dict[str, int]]:
         """Delete the item: one request, or one transaction if it holds unique values.
 
@@ -256,7 +256,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metacla
     # Django passes this mark on from the first base that has the method, which is PynamoDB's. Templates call neither.
     save.alters_data = delete.alters_data = adelete.alters_data = True  # type: ignore[attr-defined]
 
-    def hard_delete(self, *, condition: Asked = None) -> tuple[int, dict[str, int]]:
+    def hard_delete(self, *, condition: ConditionArgument = None) -> tuple[int, dict[str, int]]:
         """Delete the item for good and release its unique values, with Django's signals around it.
 
         Children that cascade are deleted for good first. One transaction if all of it fits into one. ``condition`` is
@@ -267,11 +267,11 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metacla
     hard_delete.alters_data = True  # type: ignore[attr-defined]  # templates do not call it
 
     @classmethod
-    def _demanding(cls, condition: Asked) -> CallerConditions:
+    def _demanding(cls, condition: ConditionArgument) -> CallerConditions:
         return (
             NO_CONDITIONS
             if condition is None
-            else CallerConditions(demanded=declared.read_precondition(cls, condition))
+            else CallerConditions(demanded=declared_conditions.read_precondition(cls, condition))
         )
 
     async def _written_if(
@@ -305,7 +305,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metacla
 
     def get_deferred_fields(self) -> set[str]:
         """The attributes that were not read yet, after ``only()`` or ``defer()``."""
-        return refresh.missing(self)
+        return refresh.missing_attributes(self)
 
     @property
     def attribute_values(self) -> MutableMapping[str, Any]:  # type: ignore[override]  # a dict there
@@ -322,7 +322,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metacla
         key is made of several. What an override sets to another value counts as set since it was read. Related objects
         are fetched by the queryset's mode, which it lets the object know itself, whatever ``fetch_mode`` is.
         """
-        result: Self = decode.loaded(cls, db, list(field_names), values)  # type: ignore[arg-type]  # Django's name
+        result: Self = decode.object_of_values(cls, db, list(field_names), values)  # type: ignore[arg-type]  # Django's name
         return result
 
     @classmethod
@@ -347,17 +347,17 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metacla
         refresh.read_rest(objects)
 
     def _forget(self, name: str) -> None:
-        refresh.forget(self, name)
+        refresh.clear_attribute(self, name)
 
     async def _follow_stored(self, kept: Set[str]) -> bool:
         """Follow what is stored, but for what is kept or was set: one GetItem; ``False`` if it is gone, or deleted."""
         try:
-            fresh = await decode.reloaded(self)
+            fresh = await decode.areload(self)
         except type(self).DoesNotExist:
             return False
         if self._stored is None or (physical.DELETED_AT in fresh._stored) != (physical.DELETED_AT in self._stored):
             return False
-        decode.follow(self, fresh, refresh.changed_in_memory(self) | kept)
+        decode.update_from(self, fresh, refresh.changed_in_memory(self) | kept)
         return True
 
     def clean_fields(self, exclude: Any = None) -> None:

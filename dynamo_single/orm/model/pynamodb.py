@@ -22,7 +22,12 @@ from dynamo_single.orm.items.refresh import complete
 from dynamo_single.orm.model.pynamodb_model import BatchWrite
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.schema import bindings, registry
-from dynamo_single.orm.schema.references import cascading, checked, protecting, resetting
+from dynamo_single.orm.schema.references import (
+    cascading_children,
+    checked_references,
+    protecting_references,
+    resetting_references,
+)
 from dynamo_single.orm.schema.types import DynamoModel, Options
 from dynamo_single.table import names
 from dynamo_single.table.pynamodb import PynamodbTable, RenamingPynamodbTable
@@ -138,7 +143,7 @@ class PynamoDBHooks(_Base):
                 f"PynamoDB's writers put items over others, whatever their schema version, and "
                 f"{registry.layout_of(model).label} has Meta.schema_version. Use save() and delete()."
             )
-        if counted := [children.field for _, children in checked(model)]:
+        if counted := [children.field for _, children in checked_references(model)]:
             named = ", ".join(f"{field.model._meta.label}.{field.name}" for field in counted)
             raise NotSupported(
                 f"PynamoDB's writers put items over others, and the items of {registry.layout_of(model).label} count "
@@ -157,7 +162,7 @@ class PynamoDBHooks(_Base):
         """PynamoDB's writers delete one item, whatever ``on_delete`` says of those that refer to it."""
         cls._check_plain_write()
         model: Any = cls
-        followed = (*cascading(model), *protecting(model), *resetting(model))
+        followed = (*cascading_children(model), *protecting_references(model), *resetting_references(model))
         if followed:
             named = ", ".join(dict.fromkeys(f"{each.model._meta.label}.{each.field.name}" for each in followed))
             raise NotSupported(
@@ -190,7 +195,7 @@ class PynamoDBHooks(_Base):
 
     def _container_deserialize(self, attribute_values: NewItem) -> None:
         obj: Any = self
-        decode.follow(obj, decode.instance(type(self), attribute_values), ())
+        decode.update_from(obj, decode.instance(type(self), attribute_values), ())
         obj._state.adding = False
 
     def _container_serialize(self, null_check: bool = True) -> NewItem:

@@ -114,7 +114,7 @@ class _AllRows(_Rows):
         return False
 
 
-def rows_along(obj: DynamoModel) -> tuple[list[DynamoModel], list[DynamoModel]]:
+def cascading_rows(obj: DynamoModel) -> tuple[list[DynamoModel], list[DynamoModel]]:
     """The rows of SQL models that would be deleted with an object, and those that keep it from being deleted."""
     found: list[Any] = []
     protecting: list[Any] = []

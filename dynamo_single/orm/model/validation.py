@@ -17,7 +17,7 @@ from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.effects import unique_claims
 from dynamo_single.orm.items.encode import possible_keys
-from dynamo_single.orm.items.unique_rules import Rule, declared, rules_of
+from dynamo_single.orm.items.unique_rules import Rule, declared_rules, rules_of
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Item, ItemKey
@@ -105,7 +105,7 @@ def _is_primary_key(obj: DynamoModel, check: Sequence[str], fields: Sequence[Any
 def constraint_errors(obj: DynamoModel, own_key: ItemKey | None, exclude: Collection[str]) -> Errors:
     """What ``validate_constraints()`` reports, of constraints that have nothing to do with what is excluded."""
     questions: list[_Question | None] = []
-    for rule in declared(type(obj)._meta.concrete_model):
+    for rule in declared_rules(type(obj)._meta.concrete_model):
         if rule.constraint is None or _involved(rule) & set(exclude):
             continue
         place = _at(rule.constraint.fields, only="unique")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern
 from dynamo_single.orm.conditions import lowering
 from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, IDENTITY, ITEM_TYPE, Compare
-from dynamo_single.orm.conditions.wording import extracted, word, word_order
+from dynamo_single.orm.conditions.wording import condition_text, extraction_advice, ordering_text
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.plan import Plan, Query, Rejection
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
@@ -33,7 +33,7 @@ def no_access_pattern(
     query: Query, constraints: Constraints, rejected: Sequence[Rejection], *, in_any_order: str | None = None
 ) -> NoAccessPattern:
     """Make the error for a query that none of the model's keys answers; ``in_any_order`` would but for the order."""
-    lines = [f"{query.layout.label}: no key answers {word_query(query)}."]
+    lines = [f"{query.layout.label}: no key answers {query_text(query)}."]
     lines += [f"  {describe_key(rejection.key)}: {rejection.reason}." for rejection in rejected]
     lines += ["What can be done:", *(f"  - {way}" for way in _ways_out(query, constraints, in_any_order))]
     return NoAccessPattern("\n".join(lines))
@@ -52,11 +52,11 @@ def key_not_filled(query: Query, filled: Plan) -> KeyNotFilled:
     if not keys:
         claimed = dict.fromkeys(part.lookup.name for part in (filled, *filled.parts) if part.lookup is not None)
         return KeyNotFilled(
-            f"{query.layout.label}: {word_query(query)} is answered by the claims on {', '.join(claimed)}, and not "
+            f"{query.layout.label}: {query_text(query)} is answered by the claims on {', '.join(claimed)}, and not "
             f"every value is known to be claimed yet, so that objects would not be found. {_FILLING}"
         )
     return KeyNotFilled(
-        f"{query.layout.label}: {word_query(query)} is answered by {keys}, and not every item is known to have that "
+        f"{query.layout.label}: {query_text(query)} is answered by {keys}, and not every item is known to have that "
         f"key yet, so that objects would be left out. {_way_to_fill(query.layout)}"
     )
 
@@ -64,7 +64,7 @@ def key_not_filled(query: Query, filled: Plan) -> KeyNotFilled:
 def attribute_not_filled(query: Query, name: str) -> KeyNotFilled:
     """Make the error for a query that asks for what not every item has yet."""
     return KeyNotFilled(
-        f"{query.layout.label}: {word_query(query)} asks for {name}, and not every item is known to have it yet. "
+        f"{query.layout.label}: {query_text(query)} asks for {name}, and not every item is known to have it yet. "
         f"{_way_to_fill(query.layout)}"
     )
 
@@ -74,11 +74,11 @@ def _way_to_fill(layout: ModelLayout) -> str:
     return f"{_UPGRADING if has_upgrades else ''}{_FILLING}"
 
 
-def word_query(query: Query) -> str:
+def query_text(query: Query) -> str:
     """Write what was asked as a queryset's methods: ``filter(name='Mike').order_by(name)``."""
-    text = "all()" if query.where == EVERYTHING else f"filter({word(query.where, query.layout)})"
+    text = "all()" if query.where == EVERYTHING else f"filter({condition_text(query.where, query.layout)})"
     if query.ordering:
-        text += f".order_by({word_order(query.ordering)})"
+        text += f".order_by({ordering_text(query.ordering)})"
     if query.visibility != "live":
         text += " among the deleted" if query.visibility == "deleted" else " among live and deleted"
     return text + (", consistently" if query.consistent else "")
@@ -87,14 +87,14 @@ def word_query(query: Query) -> str:
 def describe_key(key: AccessKey) -> str:
     """Write a key with its templates: ``by_name (gs1) 'COMPANY' / '{name}#{company_id}'``."""
     index = "" if key.index is None else f" ({key.index})"
-    condition = "" if key.condition is None else f" if {lowering.worded(key.condition)}"
+    condition = "" if key.condition is None else f" if {lowering.filter_text(key.condition)}"
     return f"{key.name}{index} {key.partition.source!r} / {key.sort.source!r}{condition}"
 
 
 def _ways_out(query: Query, constraints: Constraints, in_any_order: str | None) -> Iterable[str]:
     yield "ask by one of the keys above"
     model = query.layout.label.rpartition(".")[2]
-    proposal = propose(query, constraints)
+    proposal = propose_key(query, constraints)
     if proposal:
         yield f"add a key to {model}.Keys: {proposal}\n    {_OLD_ITEMS.format(label=query.layout.label)}"
     yield from _places(query, constraints)
@@ -106,7 +106,7 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: str | None) 
         name = place.rpartition("__")[2]
         yield (
             f"keep {place} in an attribute of its own as well, and name that in a key, as nested values have no index: "
-            f"{name} = {extracted(place)}"
+            f"{name} = {extraction_advice(place)}"
         )
     if query.using_index is not None:
         yield f"leave using_index({query.using_index!r}) out, so that every key counts"
@@ -126,7 +126,7 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: str | None) 
         yield f"say .allow_scan(){without}: it reads, and pays for, every item of the table"
 
 
-def propose(query: Query, constraints: Constraints) -> str | None:
+def propose_key(query: Query, constraints: Constraints) -> str | None:
     """Spell out the ``IndexKey`` that would answer a query, or ``None`` if no index can."""
     layout = query.layout
     if query.consistent or (layout.soft_delete and query.visibility != "live"):
@@ -189,9 +189,11 @@ def _places(query: Query, constraints: Constraints) -> Iterable[str]:
         given = all(part.name in constraints.allowed for part in key.partition.parts)
         order = [part.name for part in key.sort.parts if part.name not in constraints.allowed]
         wanted = [each.attribute for each in query.ordering if each.attribute not in constraints.allowed]
-        if not given or not key.needed or order[: len(wanted)] != wanted:
+        if not given or not key.required_variables or order[: len(wanted)] != wanted:
             continue
-        lacking = [(part, _place(part.name, query, constraints)) for part in parts if part.name in key.needed]
+        lacking = [
+            (part, _place(part.name, query, constraints)) for part in parts if part.name in key.required_variables
+        ]
         if not any(place and (part.name in wanted or constraints.on(part.name)) for part, place in lacking):
             continue
         written = [":".join((part.shown, *filter(None, (part.spec,)), *place)) for part, place in lacking if place]

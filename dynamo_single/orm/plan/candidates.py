@@ -20,17 +20,17 @@ from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, MAX_MEMBERS
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.neighbours import KEY, PARTITION, KeyRange, Shape
 from dynamo_single.orm.plan.ordering import (
-    Served,
-    Unfit,
+    ReadOrder,
+    UnsuitableKey,
     check_sortable,
-    merged,
-    serve,
-    serve_in_memory,
+    memory_order,
+    merged_order,
+    read_order_of,
     sorts_by_value,
     sorts_like,
 )
 from dynamo_single.orm.plan.plan import InMemory, KeyCondition, PlanKind, Query, SortOperator
-from dynamo_single.orm.plan.shards import in_shard, places, possible_keys
+from dynamo_single.orm.plan.shards import possible_keys, range_in_shard, shard_places
 from dynamo_single.orm.schema.keys.codecs import EMPTY, LAST, LAST_VALUE
 from dynamo_single.orm.schema.keys.template import KeyPart, NoIdentity, prefix_end
 from dynamo_single.orm.schema.layout import AccessKey, IndexCondition, ModelLayout
@@ -62,7 +62,7 @@ class _Bound(Struct, frozen=True):
     strict: bool = False
 
 
-def narrow(part: KeyPart, prefix: str, comparisons: Sequence[Compare]) -> Narrowing | None:
+def narrow_by_part(part: KeyPart, prefix: str, comparisons: Sequence[Compare]) -> Narrowing | None:
     """Narrow the keys that start with ``prefix`` by what is compared with the next part; ``None`` if nothing is."""
     if part.bound.prefixable:
         for comparison in comparisons:
@@ -150,24 +150,24 @@ class Candidate(Struct, frozen=True):
     ranges: tuple[KeyRange, ...] = ()
     keys: tuple[tuple[str, str], ...] = ()
     residual: tuple[Condition, ...] = ()
-    served: Served = field(default_factory=Served)
+    served: ReadOrder = field(default_factory=ReadOrder)
     complete: bool = False
     equal: int = 0
     narrowed: bool = False
     consumed: int = 0
 
 
-def weigh(
+def evaluate_key(
     key: AccessKey, query: Query, constraints: Constraints, shares: Callable[[AccessKey, KeyRange], bool]
 ) -> Candidate:
-    """Find how a key answers a query, or raise ``Unfit``.
+    """Find how a key answers a query, or raise ``UnsuitableKey``.
 
     ``shares`` tells whether other items than the model's can lie in a range of the key.
     """
     _check_given(key.partition.parts, constraints, key)
     condition = None
     if key.condition is not None:
-        condition = lowering.stored(key.condition, query.layout)
+        condition = lowering.with_stored_names(key.condition, query.layout)
         _check_condition(key.condition, condition, query, constraints)
     _check_complete(key, condition, query, constraints)
     if key.index is None and all(_values(part, constraints) for part in key.sort.parts):
@@ -192,17 +192,17 @@ def _check_given(parts: Sequence[KeyPart], constraints: Constraints, key: Access
     compared = [name for name in missing if constraints.on(name)]
     if compared:
         lookup = constraints.on(compared[0])[0].operator
-        raise Unfit(
+        raise UnsuitableKey(
             f"{compared[0]} is given by {lookup!r}; its partition {key.partition.source!r} needs the exact value"
         )
-    raise Unfit(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given")
+    raise UnsuitableKey(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given")
 
 
 def _check_condition(given: IndexCondition, condition: Condition, query: Query, constraints: Constraints) -> None:
     """A query that does not ask for the condition of an index can be after items that are not in it."""
     asked = (term for term in constraints.terms if not _is_identity(term))
     if not implies(join(lower(term, query.layout) for term in asked), condition):
-        raise Unfit(f"it need not hold all that is asked for: ask for {lowering.worded(given)} too")
+        raise UnsuitableKey(f"it need not hold all that is asked for: ask for {lowering.filter_text(given)} too")
 
 
 def _is_identity(term: Condition) -> bool:
@@ -214,14 +214,16 @@ def _check_complete(key: AccessKey, condition: Condition | None, query: Query, c
     layout = query.layout
     if key.index is None:
         return
-    for name in key.needed:
+    for name in key.required_variables:
         info = layout.attributes[name]
         deleted = key is layout.trash and name == DELETED_AT
         present = info.required or deleted or constraints.excludes_empty(name, text=info.is_text)
         if not (present or (condition is not None and gives_value(condition, info.stored, text=info.is_text))):
             # An empty text is not in an index either.
             remedy = f"{name}__gt=''" if info.is_text else f"{name}__isnull=False"
-            raise Unfit(f"items without {name} are not in it, and the query does not leave them out; {remedy} does")
+            raise UnsuitableKey(
+                f"items without {name} are not in it, and the query does not leave them out; {remedy} does"
+            )
 
 
 def _by_primary_key(key: AccessKey, query: Query, constraints: Constraints) -> Candidate:
@@ -229,7 +231,7 @@ def _by_primary_key(key: AccessKey, query: Query, constraints: Constraints) -> C
     lists = {part.name: _values(part, constraints) for part in parts}
     count = len(constraints.identities) or prod(map(len, lists.values()))
     if count > MAX_KEYS:
-        raise Unfit(f"{count} items would have to be read one by one; the limit is {MAX_KEYS}")
+        raise UnsuitableKey(f"{count} items would have to be read one by one; the limit is {MAX_KEYS}")
     if constraints.identities:
         combinations: Iterable[Values] = constraints.identities
         used: tuple[Condition, ...] = constraints.on(IDENTITY)
@@ -245,15 +247,15 @@ def _by_primary_key(key: AccessKey, query: Query, constraints: Constraints) -> C
     keys, orders = tuple(found), True
     if not single and found:
         try:
-            keys = tuple(serve_in_memory(query, found, constraints, parts))
-        except Unfit:
+            keys = tuple(memory_order(query, found, constraints, parts))
+        except UnsuitableKey:
             check_sortable(query, constraints)
             orders = False
     if key.sharding is not None:
         keys = tuple(each for one in keys for each in possible_keys(key.sharding, query, constraints, one, found[one]))
     kind: PlanKind = "batch_get" if len(keys) > 1 else "get" if keys else "empty"
     residual = _others(constraints.terms, used)
-    served = Served(single=single, orders=orders)
+    served = ReadOrder(single=single, orders=orders)
     return Candidate(
         kind, key, (), keys, residual, served, complete=True, equal=len(key.sort.parts), consumed=len(used)
     )
@@ -268,11 +270,11 @@ def sorted_in_memory(query: Query, constraints: Constraints, keys: Iterable[Acce
         try:
             condition = None
             if key.condition is not None:
-                condition = lowering.stored(key.condition, query.layout)
+                condition = lowering.with_stored_names(key.condition, query.layout)
                 _check_condition(key.condition, condition, query, constraints)
             _check_complete(key, condition, query, constraints)
-            return InMemory(None, sorts_like(key, query, constraints), like=key.name)
-        except Unfit:
+            return InMemory(None, sorts_like(key, query, constraints), key_name=key.name)
+        except UnsuitableKey:
             continue
     return InMemory(None, sorts_by_value(query, constraints))
 
@@ -284,7 +286,7 @@ def _primary_key(key: AccessKey, values: Values) -> tuple[str, str] | None:
     except (EmptyKeyPart, NoIdentity):
         return None
     except InvalidValue as error:
-        raise Unfit(str(error).rstrip(".")) from error
+        raise UnsuitableKey(str(error).rstrip(".")) from error
     fits = len(partition.encode()) <= PARTITION_KEY_LIMIT and len(sort.encode()) <= SORT_KEY_LIMIT
     return (partition, sort) if fits else None
 
@@ -293,20 +295,20 @@ def _by_range(
     key: AccessKey, query: Query, constraints: Constraints, shares: Callable[[AccessKey, KeyRange], bool]
 ) -> Candidate:
     partitions = dict(_partitions(key, constraints))
-    shards = () if key.sharding is None else places(key.sharding, query, constraints)
+    shards = () if key.sharding is None else shard_places(key.sharding, query, constraints)
     if len(partitions) * len(shards) > MAX_PARTITIONS:
         count = f"{len(partitions)} partitions of {len(shards)} shards"
-        raise Unfit(
+        raise UnsuitableKey(
             f"{count} would have to be read; the limit is {MAX_PARTITIONS} shards: ask for "
             f"{MAX_PARTITIONS // len(shards)} partitions at a time"
         )
     single = all(map(constraints.fixed, query.layout.identity))
     if single or not query.ordering:
-        served = Served(partitions=tuple(partitions), single=single)
+        served = ReadOrder(partitions=tuple(partitions), single=single)
     else:
-        served = serve(query, key, constraints, partitions)
+        served = read_order_of(query, key, constraints, partitions)
     if shards:
-        served = merged(served)
+        served = merged_order(served)
     values: dict[str, Any] = {}
     equal = 0
     for part in key.sort.parts:
@@ -318,13 +320,13 @@ def _by_range(
     try:
         reading = _sort_condition(key, values, equal, constraints)
     except InvalidValue as error:
-        raise Unfit(str(error).rstrip(".")) from error
+        raise UnsuitableKey(str(error).rstrip(".")) from error
     longest = max([len(operand.encode()) for operand in reading.operands], default=0)
     if longest + (len(LAST.encode()) if reading.operator == "begins_with" else 0) > SORT_KEY_LIMIT:
-        raise Unfit(f"a sort key of more than {SORT_KEY_LIMIT} bytes would have to be compared")
+        raise UnsuitableKey(f"a sort key of more than {SORT_KEY_LIMIT} bytes would have to be compared")
     ranges = tuple(_ranges(key, served.partitions, reading, shares))
     if shards:
-        ranges = tuple(in_shard(each, place) for each in ranges for place in shards)
+        ranges = tuple(range_in_shard(each, place) for each in ranges for place in shards)
     expressed = _expressed((*key.partition.parts, *key.sort.parts[:equal]), constraints)
     used = (*expressed, *reading.used, *_implied(key, query.layout, constraints))
     return Candidate(
@@ -344,7 +346,7 @@ def _by_range(
 def _partitions(key: AccessKey, constraints: Constraints) -> Iterator[tuple[str, Values]]:
     lists = {part.name: _values(part, constraints) for part in key.partition.parts}
     if (count := prod(map(len, lists.values()))) > MAX_PARTITIONS:
-        raise Unfit(f"{count} partitions would have to be read; the limit is {MAX_PARTITIONS}")
+        raise UnsuitableKey(f"{count} partitions would have to be read; the limit is {MAX_PARTITIONS}")
     for chosen in product(*lists.values()):
         values = dict(zip(lists, chosen, strict=True))
         try:
@@ -352,11 +354,11 @@ def _partitions(key: AccessKey, constraints: Constraints) -> Iterator[tuple[str,
         except EmptyKeyPart as error:
             if key.index is None:
                 continue
-            raise Unfit("items of which a part of the key is empty are not in it") from error
+            raise UnsuitableKey("items of which a part of the key is empty are not in it") from error
         except NoIdentity:
             continue
         except InvalidValue as error:
-            raise Unfit(str(error).rstrip(".")) from error
+            raise UnsuitableKey(str(error).rstrip(".")) from error
         if len(partition.encode()) <= PARTITION_KEY_LIMIT:
             yield partition, values
 
@@ -380,14 +382,14 @@ def _sort_condition(key: AccessKey, values: Values, count: int, constraints: Con
     except EmptyKeyPart as error:
         if key.index is None:
             return _Reading("", (), "", impossible=True)
-        raise Unfit("items of which a part of the key is empty are not in it") from error
+        raise UnsuitableKey("items of which a part of the key is empty are not in it") from error
     except NoIdentity:
         return _Reading("", (), "", impossible=True)
     if count == len(sort.parts):
         return _Reading("=", (prefix,), prefix, KEY)
     part = sort.parts[count]
     compared = constraints.on(part.name)
-    narrowing = narrow(part, prefix, compared) if compared else None
+    narrowing = narrow_by_part(part, prefix, compared) if compared else None
     if narrowing is not None and narrowing.operator:
         kind, operands = _kind(narrowing, prefix), narrowing.operands
         return _Reading(
@@ -424,12 +426,12 @@ def _others(terms: Iterable[Condition], used: Iterable[Condition]) -> tuple[Cond
 
 def _implied(key: AccessKey, layout: ModelLayout, constraints: Constraints) -> tuple[Condition, ...]:
     """What holds of every item of an index: it has a value for each part of its keys, and meets the condition."""
-    names = () if key.index is None else key.needed
+    names = () if key.index is None else key.required_variables
     found: list[Condition] = []
     for name in names:
         found += [term for term in constraints.on(name) if (term.operator, term.value) == _PRESENT]
     if key.condition is not None:
-        condition = lowering.stored(key.condition, layout)
+        condition = lowering.with_stored_names(key.condition, layout)
         others = (term for term in constraints.terms if not _is_identity(term))
         found += [term for term in others if implies(condition, lower(term, layout))]
     return tuple(found)
@@ -438,7 +440,7 @@ def _implied(key: AccessKey, layout: ModelLayout, constraints: Constraints) -> t
 def _expressed(parts: Sequence[KeyPart], constraints: Constraints) -> tuple[Condition, ...]:
     """The conditions that equality of these parts expresses completely."""
     expressed: list[Condition] = []
-    whole = wholly_written(parts) if any(part.path for part in parts) else ()
+    whole = complete_references(parts) if any(part.path for part in parts) else ()
     for part in parts:
         for term in constraints.on(part.name):
             codec = part.bound
@@ -449,7 +451,7 @@ def _expressed(parts: Sequence[KeyPart], constraints: Constraints) -> tuple[Cond
     return tuple(expressed)
 
 
-def wholly_written(parts: Sequence[KeyPart]) -> set[str]:
+def complete_references(parts: Sequence[KeyPart]) -> set[str]:
     """The references of which the parts together write each single value of the identity that they hold."""
     written: dict[str, set[int]] = {}
     for part in parts:

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.terms import DELETED_AT, IN_PYTHON, ITEM_TYPE, And, Compare, Condition, Not, Or, join
 from dynamo_single.orm.plan.advice import unknown_key
-from dynamo_single.orm.plan.candidates import Candidate, sorted_in_memory, weigh
+from dynamo_single.orm.plan.candidates import Candidate, evaluate_key, sorted_in_memory
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.neighbours import KEY, KeyRange, Shape, Sharing, neighbours
-from dynamo_single.orm.plan.ordering import Unfit, check_sortable
+from dynamo_single.orm.plan.ordering import UnsuitableKey, check_sortable
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, Query, Rejection
 from dynamo_single.orm.plan.unique_lookups import Lookup, claims_of
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
@@ -33,16 +33,16 @@ _DRAWBACKS = (
 )
 
 
-def by_one_key(query: Query, constraints: Constraints, now: object) -> tuple[Plan | None, list[Rejection]]:
+def plan_of_one_key(query: Query, constraints: Constraints, now: object) -> tuple[Plan | None, list[Rejection]]:
     """Find the plan that reads one key, or claims, or ``None``, and why each other key was rejected."""
-    candidates, rejected = weigh_all(query, constraints)
-    claimed = by_claim(query, constraints, candidates, now) if query.lookups else None
+    candidates, rejected = evaluate_keys(query, constraints)
+    claimed = plan_of_claims(query, constraints, candidates, now) if query.lookups else None
     if claimed is not None:
         passed_over = (Rejection(each.key, _DRAWBACKS[0]) for each in candidates)
         return _in_order(replace(claimed, rejected=(*rejected, *passed_over)), constraints, candidates), rejected
     if not candidates:
         return None, rejected
-    found = chosen(query, candidates, rejected, now)
+    found = best_plan(query, candidates, rejected, now)
     is_ordered = any(each.kind == "batch_get" and each.served.orders for each in candidates)
     return (found if is_ordered else _in_order(found, constraints, candidates)), rejected
 
@@ -50,10 +50,10 @@ def by_one_key(query: Query, constraints: Constraints, now: object) -> tuple[Pla
 def _in_order(plan: Plan, constraints: Constraints, candidates: Sequence[Candidate]) -> Plan:
     if plan.kind not in ("batch_get", "claim") or plan.single or not plan.query.ordering:
         return plan
-    return sorted_after(plan, constraints, candidates)
+    return with_memory_sort(plan, constraints, candidates)
 
 
-def sorted_after(plan: Plan, constraints: Constraints, candidates: Sequence[Candidate] = ()) -> Plan:
+def with_memory_sort(plan: Plan, constraints: Constraints, candidates: Sequence[Candidate] = ()) -> Plan:
     """Let a plan of single items sort them in memory, as the best of the other keys with this order has them."""
     query = plan.query
     others = sorted(_ranked(query.layout, candidates), key=itemgetter(0))
@@ -61,7 +61,7 @@ def sorted_after(plan: Plan, constraints: Constraints, candidates: Sequence[Cand
     return replace(plan, in_memory=sorted_in_memory(query, constraints, keys))
 
 
-def by_claim(
+def plan_of_claims(
     query: Query, constraints: Constraints, candidates: Sequence[Candidate] = (), now: object = None
 ) -> Plan | None:
     """Find the plan that reads claims; ``None`` if no rule is given completely, or a key finds the one item by itself.
@@ -86,7 +86,7 @@ def is_sortable(query: Query, constraints: Constraints) -> bool:
     """Whether the results of a query can be sorted in memory, if something bounds how many there are."""
     try:
         check_sortable(query, constraints)
-    except Unfit:
+    except UnsuitableKey:
         return False
     return True
 
@@ -106,7 +106,7 @@ def _of_claims(
     if not keys:
         return Plan("empty", query, primary, reason=f"no object can have such a {lookup.name}")
     # The claim does not say all of it: its owner may have changed since, and texts are claimed in a normal form.
-    wanted = (*constraints.terms, *visible(query, None), *alive(query.layout, now))
+    wanted = (*constraints.terms, *visibility_condition(query, None), *unexpired_condition(query.layout, now))
     verb, several = ("are", "together") if len(lookup.fields) > 1 else ("is", "")
     return Plan(
         "claim",
@@ -120,16 +120,18 @@ def _of_claims(
     )
 
 
-def weigh_all(query: Query, constraints: Constraints) -> tuple[list[Candidate], list[Rejection]]:
+def evaluate_keys(query: Query, constraints: Constraints) -> tuple[list[Candidate], list[Rejection]]:
     candidates: list[Candidate] = []
     rejected: list[Rejection] = []
     for key in _keys(query):
         try:
             _check_usable(key, query)
-            candidate = weigh(key, query, constraints, lambda key, reading: is_shared(query.layout, key, reading))
+            candidate = evaluate_key(
+                key, query, constraints, lambda key, reading: is_shared(query.layout, key, reading)
+            )
             if candidate.kind == "query" and needs_python(*candidate.residual):
-                raise Unfit("it is not written in the canonical form that is compared")
-        except Unfit as unfit:
+                raise UnsuitableKey("it is not written in the canonical form that is compared")
+        except UnsuitableKey as unfit:
             rejected.append(Rejection(key, str(unfit)))
         else:
             candidates.append(candidate)
@@ -152,25 +154,25 @@ def _keys(query: Query) -> tuple[AccessKey, ...]:
 
 def _check_usable(key: AccessKey, query: Query) -> None:
     if {key.name, key.index} & set(query.without):
-        raise Unfit("without_index() leaves it out")
+        raise UnsuitableKey("without_index() leaves it out")
     if key.name in query.missing_keys:
-        raise Unfit("not every item is known to have it: a migration is to fill it")
+        raise UnsuitableKey("not every item is known to have it: a migration is to fill it")
     if key.index is None:
         return
     if query.consistent:
-        raise Unfit("an index cannot be read consistently")
+        raise UnsuitableKey("an index cannot be read consistently")
     is_trash = key is query.layout.trash
     if query.layout.soft_delete and (query.visibility == "all" or is_trash != (query.visibility == "deleted")):
-        raise Unfit(f"it does not hold {'live' if is_trash else 'soft-deleted'} items")
+        raise UnsuitableKey(f"it does not hold {'live' if is_trash else 'soft-deleted'} items")
 
 
-def chosen(query: Query, candidates: list[Candidate], rejected: list[Rejection], now: object) -> Plan:
+def best_plan(query: Query, candidates: list[Candidate], rejected: list[Rejection], now: object) -> Plan:
     best = candidates[0] if len(candidates) == 1 else _best(query.layout, candidates, rejected)
     if best.kind == "empty":
         return Plan("empty", query, best.key, reason="no item can have such a key", rejected=tuple(rejected))
-    wanted = (*best.residual, *visible(query, best), *alive(query.layout, now))
-    if can_hold(neighbours(query.layout, best.key).foreign, best):
-        wanted = (*wanted, of_type(query.layout))
+    wanted = (*best.residual, *visibility_condition(query, best), *unexpired_condition(query.layout, now))
+    if can_contain_others(neighbours(query.layout, best.key).foreign, best):
+        wanted = (*wanted, type_condition(query.layout))
     return Plan(
         best.kind,
         query,
@@ -225,30 +227,30 @@ def _reason(best: Candidate) -> str:
     return f"{partitions} given{', and ' + sort if sort else ''}"
 
 
-def of_type(layout: ModelLayout) -> Condition:
+def type_condition(layout: ModelLayout) -> Condition:
     return Compare(ITEM_TYPE, "exact", layout.item_type)
 
 
-def alive(layout: ModelLayout, now: object) -> tuple[Condition, ...]:
+def unexpired_condition(layout: ModelLayout, now: object) -> tuple[Condition, ...]:
     """DynamoDB removes expired items up to days later, so until then they are filtered out."""
     if layout.expires is None:
         return ()
     return (Or((Compare(layout.expires, "isnull", True), Compare(layout.expires, "gt", now))),)
 
 
-def visible(query: Query, best: Candidate | None) -> tuple[Condition, ...]:
+def visibility_condition(query: Query, best: Candidate | None) -> tuple[Condition, ...]:
     """The condition that an item is live, or deleted, unless all that is read by the key is so."""
     layout = query.layout
     if not layout.soft_delete or query.visibility == "all":
         return ()
     # An index holds live items under one key and deleted ones under another; the two may lie in one range.
     in_index = best is not None and best.key.index is not None
-    if best is not None and in_index and not can_hold(neighbours(layout, best.key).opposite, best):
+    if best is not None and in_index and not can_contain_others(neighbours(layout, best.key).opposite, best):
         return ()
     return (Compare(DELETED_AT, "isnull", query.visibility == "live"),)
 
 
-def can_hold(sharings: Mapping[Shape, Sharing], best: Candidate) -> bool:
+def can_contain_others(sharings: Mapping[Shape, Sharing], best: Candidate) -> bool:
     """Whether what is read by a key can hold items of the others."""
     if best.keys:
         return sharings[KEY].applies(KeyRange(KeyCondition(pk, "=", (sk,)), sk, KEY) for pk, sk in best.keys)

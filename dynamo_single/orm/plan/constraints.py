@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from dynamo_single.orm.conditions.lowering import lower, operand
-from dynamo_single.orm.conditions.matching import matches, normal
+from dynamo_single.orm.conditions.matching import matches, normalized_value
 from dynamo_single.orm.conditions.terms import IDENTITY, Compare, Condition, Nothing, Or, conjuncts, simplify
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table.request import NewItem
@@ -50,9 +50,9 @@ class Constraints(Struct, frozen=True):
         return any(_excludes_empty(term, text=text) for term in self.on(attribute))
 
 
-def gather(where: Condition, layout: ModelLayout) -> Constraints | None:
+def constraints_of(where: Condition, layout: ModelLayout) -> Constraints | None:
     """Take a condition apart; ``None`` if no item can meet it."""
-    terms = tuple([together(term, layout) for term in conjuncts(simplify(where))])
+    terms = tuple([merge_equalities(term, layout) for term in conjuncts(simplify(where))])
     if Nothing() in terms:
         return None
     identities, terms = _identities(terms, layout)
@@ -75,7 +75,7 @@ def gather(where: Condition, layout: ModelLayout) -> Constraints | None:
     return Constraints((*memberships, *kept), derived | allowed, identities or ())
 
 
-def together(term: Condition, layout: ModelLayout) -> Condition:
+def merge_equalities(term: Condition, layout: ModelLayout) -> Condition:
     """Put equalities of one attribute, or of whole identities, that ``|`` joins into one membership."""
     if not isinstance(term, Or):
         return term
@@ -182,7 +182,7 @@ def _common_values(equalities: Sequence[Compare], layout: ModelLayout) -> tuple[
 
 def _normal_values(term: Compare, layout: ModelLayout) -> dict[object, object]:
     info = layout.attributes[term.attribute]
-    return {normal(operand(term, info, value)): value for value in _listed(term)}
+    return {normalized_value(operand(term, info, value)): value for value in _listed(term)}
 
 
 def _meets(conditions: Iterable[Condition], values: Identity, layout: ModelLayout) -> bool:
@@ -198,7 +198,7 @@ def _distinct(name: str, identities: Sequence[Identity], layout: ModelLayout) ->
 
 
 def _normal(name: str, value: object, layout: ModelLayout) -> object:
-    return normal(layout.attributes[name].serialize(value))
+    return normalized_value(layout.attributes[name].serialize(value))
 
 
 def _excludes_empty(term: Compare, *, text: bool) -> bool:

@@ -49,21 +49,21 @@ class KeyRange(NamedTuple):
 class Sharing(Struct, frozen=True):
     """Whether some other keys can lie in ranges of one shape: in every one, or where the values meet some templates."""
 
-    always: bool = False
-    depends: tuple[AccessKey, ...] = ()
+    is_always: bool = False
+    dependent_keys: tuple[AccessKey, ...] = ()
     #: Whether the partition can be one of unique claims.
     claims: bool = False
 
     def applies(self, ranges: Iterable[KeyRange]) -> bool:
         """Whether one of the ranges can hold another item; they are looked at if it depends on them."""
-        if self.always or not (self.depends or self.claims):
-            return self.always
+        if self.is_always or not (self.dependent_keys or self.claims):
+            return self.is_always
         return any(self._applies(reading) for reading in ranges)
 
     def _applies(self, reading: KeyRange) -> bool:
         if self.claims and reading.condition.partition.startswith(_CLAIMS):
             return True
-        return any(_lies_in(other, reading) for other in self.depends)
+        return any(_lies_in(other, reading) for other in self.dependent_keys)
 
 
 class Neighbours(Struct, frozen=True):
@@ -79,11 +79,11 @@ class Neighbours(Struct, frozen=True):
 
 def neighbours(layout: ModelLayout, key: AccessKey) -> Neighbours:
     """Give what is decided of one of the model's keys; it is decided again when there are other models."""
-    return decide(layout.origin, tuple(layout.neighbours()))[id(key)]
+    return find_neighbours(layout.origin, tuple(layout.neighbours()))[id(key)]
 
 
 @lru_cache(maxsize=1024)
-def decide(layout: ModelLayout, known: tuple[ModelLayout, ...]) -> Mapping[int, Neighbours]:
+def find_neighbours(layout: ModelLayout, known: tuple[ModelLayout, ...]) -> Mapping[int, Neighbours]:
     """Decide of each of a model's keys, by its ``id``, among the models of its table."""
     foreign = [key for other in known if other is not layout for key in (other.primary, *other.index_keys)]
     own = (layout.primary, *layout.index_keys)
@@ -145,10 +145,10 @@ def _sharing(
     for other, partition in near:
         sort = _shares_sort_keys(key.sort.pattern, shape, other.sort.pattern)
         if partition and sort:
-            return Sharing(always=True)
+            return Sharing(is_always=True)
         if sort is not False:
             depends.append(other)
-    return Sharing(always=True) if claims else Sharing(False, tuple(depends), claims is None)
+    return Sharing(is_always=True) if claims else Sharing(False, tuple(depends), claims is None)
 
 
 def _shares_sort_keys(pattern: Pattern, shape: Shape, other: Pattern) -> bool | None:

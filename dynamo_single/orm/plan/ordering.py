@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.terms import Order
-from dynamo_single.orm.conditions.wording import word_order
+from dynamo_single.orm.conditions.wording import ordering_text
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.plan import Merge, Query, Sort
 from dynamo_single.orm.schema.keys.template import KeyPart
@@ -22,11 +22,11 @@ from dynamo_single.table.request import Item
 _SORTABLE = frozenset(("S", "N", "B", "BOOL"))
 
 
-class Unfit(Exception):
+class UnsuitableKey(Exception):
     """Says why a key cannot answer a query; never leaves the planner."""
 
 
-class Served(Struct, frozen=True):
+class ReadOrder(Struct, frozen=True):
     """How a key is read so that its items come in the order asked for."""
 
     forward: bool = True
@@ -37,12 +37,12 @@ class Served(Struct, frozen=True):
     orders: bool = False
 
 
-def serve(query: Query, key: AccessKey, constraints: Constraints, partitions: Item) -> Served:
-    """Find in which direction, and over several partitions in which sequence, the key is read; or raise ``Unfit``."""
+def read_order_of(query: Query, key: AccessKey, constraints: Constraints, partitions: Item) -> ReadOrder:
+    """Return the direction, and the order of several partitions, in which a key is read; or raise ``UnsuitableKey``."""
     names = tuple(partitions)
     wanted = _wanted(query.ordering, constraints)
     if not wanted:
-        return Served(partitions=names)
+        return ReadOrder(partitions=names)
     settled = {name for name in query.layout.identity if constraints.fixed(name)}
     sort_parts = [part for part in key.sort.parts if not _constant(part, constraints)]
     if len(names) > 1:
@@ -55,26 +55,28 @@ def serve(query: Query, key: AccessKey, constraints: Constraints, partitions: It
             # A part that is the same all through a partition orders nothing within it.
             inner = [part for part in sort_parts if part.name not in settled]
             forward = not rest or _direction(query, rest, inner, settled, constraints)
-            return Served(forward, "concatenate", names, orders=True)
-        return Served(_direction(query, wanted, sort_parts, settled, constraints), "sort_key", names)
-    return Served(_direction(query, wanted, sort_parts, settled, constraints), "concatenate", names)
+            return ReadOrder(forward, "concatenate", names, orders=True)
+        return ReadOrder(_direction(query, wanted, sort_parts, settled, constraints), "sort_key", names)
+    return ReadOrder(_direction(query, wanted, sort_parts, settled, constraints), "concatenate", names)
 
 
-def merged(served: Served) -> Served:
-    """The same for a key in shards, which are merged by the sort key whatever is asked; or raise ``Unfit``."""
+def merged_order(served: ReadOrder) -> ReadOrder:
+    """The same for a key in shards, which are merged by the sort key whatever is asked; or raise ``UnsuitableKey``."""
     several = len(served.partitions) > 1
     if several and served.merge == "concatenate" and not served.single and served.orders:
-        raise Unfit("its shards are merged by the sort key, so that its partitions cannot be put one after the other")
+        raise UnsuitableKey(
+            "its shards are merged by the sort key, so that its partitions cannot be put one after the other"
+        )
     return replace(served, merge="sort_key")
 
 
-def serve_in_memory(
+def memory_order(
     query: Query,
     found: Mapping[tuple[str, str], Mapping[str, object]],
     constraints: Constraints,
     parts: Sequence[KeyPart],
 ) -> Iterable[tuple[str, str]]:
-    """Put whole primary keys in the order asked for, or raise ``Unfit`` if their values alone do not give it."""
+    """Sort complete primary keys in the query's order; raise ``UnsuitableKey`` if their values do not determine it."""
     by_name = {part.name: part for part in parts}
     wanted = _wanted(query.ordering, constraints)
     # A stable sort keeps equal keys as they are given, so that the opposite order needs them the other way round.
@@ -82,14 +84,16 @@ def serve_in_memory(
     for order in reversed(wanted):
         part = by_name.get(order.attribute)
         if part is None or not part.bound.ordered:
-            raise Unfit(f"single items can be put in order by {', '.join(by_name)} only, not by {order.attribute}")
+            raise UnsuitableKey(
+                f"single items can be put in order by {', '.join(by_name)} only, not by {order.attribute}"
+            )
         texts = {key: part.bound.encode(found[key][order.attribute]) for key in keys}
         keys.sort(key=texts.__getitem__, reverse=order.descending)
     return keys
 
 
 def sorts_like(key: AccessKey, query: Query, constraints: Constraints) -> tuple[Sort, ...]:
-    """Return what items are sorted by to come in the order in which a key has them, or raise ``Unfit``.
+    """Return what items are sorted by to come in the order in which a key has them, or raise ``UnsuitableKey``.
 
     Attributes that the query does not order by break ties, as they do in the key, and the identity comes last. Of
     several partitions the key has the order too if the query orders by these first.
@@ -107,20 +111,20 @@ def sorts_like(key: AccessKey, query: Query, constraints: Constraints) -> tuple[
         given = zip(leading, varying, strict=True)
         sorts = [Sort(order.attribute, order.descending, part=part) for order, part in given]
         if not all(part.bound.ordered for part in varying):
-            raise Unfit(f"{key.name} does not have its partitions in the order of their values")
+            raise UnsuitableKey(f"{key.name} does not have its partitions in the order of their values")
     descending = not _direction(query, wanted, parts, settled, constraints) if wanted else False
     sorts += [Sort(part.name, descending, part=part) for part in parts]
     return (*sorts, *_identity_after(query, sorts, descending=descending))
 
 
 def check_sortable(query: Query, constraints: Constraints) -> None:
-    """Raise ``Unfit`` for a query whose results cannot be sorted in memory."""
+    """Raise ``UnsuitableKey`` for a query whose results cannot be sorted in memory."""
     if query.in_pages:
-        raise Unfit("a page begins where the one before it ended, so that nothing is sorted in memory")
+        raise UnsuitableKey("a page begins where the one before it ended, so that nothing is sorted in memory")
     for order in _wanted(query.ordering, constraints):
         info = query.layout.attributes[order.attribute]
         if info.type not in _SORTABLE or not (info.kind or info.type == "B"):
-            raise Unfit(f"the values of {order.attribute} have no order")
+            raise UnsuitableKey(f"the values of {order.attribute} have no order")
 
 
 def sorts_by_value(query: Query, constraints: Constraints) -> tuple[Sort, ...]:
@@ -135,7 +139,7 @@ def _identity_after(query: Query, sorts: Iterable[Sort], *, descending: bool) ->
     return tuple(Sort(name, descending) for name in query.layout.identity if name not in seen)
 
 
-def deciding(query: Query, constraints: Constraints) -> tuple[Order, ...]:
+def significant_order(query: Query, constraints: Constraints) -> tuple[Order, ...]:
     """What of a query's order puts its items in different places: up to where no two of them are alike."""
     found: list[Order] = []
     seen = {name for name in query.layout.identity if constraints.fixed(name)}
@@ -165,7 +169,7 @@ def _sorted_partitions(leading: Sequence[Order], varying: Sequence[KeyPart], par
     names = list(partitions)
     for order, part in reversed(list(zip(leading, varying, strict=True))):
         if not part.bound.ordered:
-            raise Unfit(f"{part.name} is not written in the order of its values")
+            raise UnsuitableKey(f"{part.name} is not written in the order of its values")
         texts = {name: part.bound.encode(partitions[name][part.name]) for name in names}
         names.sort(key=texts.__getitem__, reverse=order.descending)
     return names
@@ -189,12 +193,12 @@ def _direction(
             break
         if position >= len(names) or names[position] != order.attribute:
             kept = f"its order is {', '.join(names)}" if names else "it keeps no order"
-            raise Unfit(f"{kept}, not {word_order(wanted)}")
+            raise UnsuitableKey(f"{kept}, not {ordering_text(wanted)}")
         if order.descending != wanted[0].descending:
-            raise Unfit(f"it is read in one direction, so it cannot order by {word_order(wanted)}")
+            raise UnsuitableKey(f"it is read in one direction, so it cannot order by {ordering_text(wanted)}")
         if not _has_missing_where_wanted(order, parts[position], constraints):
-            raise Unfit(f"it has what lacks {order.attribute} at the other end, not as {word_order(wanted)}")
+            raise UnsuitableKey(f"it has what lacks {order.attribute} at the other end, not as {ordering_text(wanted)}")
         if not parts[position].ordered:
-            raise Unfit(f"{order.attribute} is not written in the order of its values")
+            raise UnsuitableKey(f"{order.attribute} is not written in the order of its values")
         seen.add(order.attribute)
     return not wanted[0].descending

@@ -67,23 +67,23 @@ class Sort(Struct, frozen=True):
 class InMemory(Struct, frozen=True):
     """What is made of the matches after they are read: they are sorted, or put to ``work``, said in words.
 
-    Without a ``limit`` something else bounds how many there are. ``backwards`` turns the whole result round. ``like``
-    names the key that has the same order.
+    Without a ``limit`` something else bounds how many there are. ``is_reversed`` turns the whole result round.
+    ``key_name`` names the key that has the same order.
     """
 
     limit: int | None
     ordering: tuple[Sort, ...] = ()
-    backwards: bool = False
+    is_reversed: bool = False
     work: str = ""
-    like: str = ""
+    key_name: str = ""
 
     def __str__(self) -> str:
         """What is done, as ``explain()`` says it."""
         sorts = ", ".join(map(str, self.ordering))
         work = " and ".join(filter(None, (self.work, sorts and f"sorted by {sorts}")))
         bound = "" if self.limit is None else f", at most {self.limit} matches"
-        like = f", as {self.like} has them" if self.like else ""
-        return f"{work} in memory{bound}{like}{', turned round' if self.backwards else ''}"
+        like = f", as {self.key_name} has them" if self.key_name else ""
+        return f"{work} in memory{bound}{like}{', turned round' if self.is_reversed else ''}"
 
 
 class Query(Struct, frozen=True):
@@ -154,10 +154,11 @@ class Plan(Struct, frozen=True):
 
     A union has ``parts``, plans of the other kinds, which are read one after the other, or merged in the order that was
     asked for. An item that several of them find is given by one only: a part leaves out what meets a condition of its
-    ``others``, in stored names. ``merged_by`` is what of the order tells its items apart, and empty if nothing does.
+    ``exclusions``, in stored names. ``merged_by`` is what of the order tells its items apart, and empty if nothing
+    does.
 
-    ``projection`` has the physical names of what is read of each item; the whole item is read if there are none.
-    With ``in_memory`` the matches are not the result yet. A plan that is ``held`` has one part, which is read once and
+    ``projection`` has the physical names of what is read of each item; the whole item is read if there are none. With
+    ``in_memory`` the matches are not the result yet. A plan that is ``held`` has one part, which is read once and
     without its filter; the reader applies that to each item.
     """
 
@@ -173,7 +174,7 @@ class Plan(Struct, frozen=True):
     reason: str = ""
     rejected: tuple[Rejection, ...] = ()
     parts: tuple[Plan, ...] = ()
-    others: tuple[Condition, ...] = ()
+    exclusions: tuple[Condition, ...] = ()
     merged_by: tuple[Order, ...] = ()
     projection: tuple[str, ...] = ()
     in_memory: InMemory | None = None
@@ -201,7 +202,7 @@ class Plan(Struct, frozen=True):
         return self.merge == "sort_key" and len(self.conditions) > 1
 
     @property
-    def comes_in_pages(self) -> bool:
+    def is_paged(self) -> bool:
         """Whether the result is what the pages hold, page after page, and nobody looks at an item before."""
         return self.kind in {"query", "scan"} and not self.is_merged and self.in_memory is None
 
@@ -263,7 +264,7 @@ def narrow(plan: Plan, wanted: Collection[str]) -> Plan:
 
     ``wanted`` may name the whole identity, which is no attribute.
     """
-    if not plan.projection or not plan.comes_in_pages:
+    if not plan.projection or not plan.is_paged:
         return plan
     attributes = plan.layout.attributes
     read = wanted if attributes.keys() >= set(wanted) else {*wanted, *plan.layout.identity}
@@ -285,9 +286,9 @@ def _projection(plan: Plan, stored: Iterable[str]) -> tuple[str, ...]:
     index = plan.index
     keys = () if index is None else (names.index_partition(index), names.index_sort(index))
     # DynamoDB takes no filter for single items, and what another part of a union gives is dropped after reading.
-    matched = (*((plan.filter,) if plan.kind in ("get", "batch_get", "claim") else ()), *plan.others)
+    matched = (*((plan.filter,) if plan.kind in ("get", "batch_get", "claim") else ()), *plan.exclusions)
     compared = (name for condition in matched for name in names_in(lower(condition, layout)))
-    claimed = () if plan.lookup is None else (names.DELETED_AT, *sorted(plan.lookup.stored))
+    claimed = () if plan.lookup is None else (names.DELETED_AT, *sorted(plan.lookup.stored_names))
     physical = (names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, *keys, *stored, *compared, *claimed)
     return tuple(dict.fromkeys(physical))
 

@@ -28,19 +28,19 @@ from dynamo_single.orm.conditions.terms import (
 from dynamo_single.orm.plan.advice import attribute_not_filled, key_not_filled, no_access_pattern, unknown_key
 from dynamo_single.orm.plan.candidates import Candidate
 from dynamo_single.orm.plan.choice import (
-    alive,
-    by_claim,
-    by_one_key,
-    chosen,
+    best_plan,
+    evaluate_keys,
     is_sortable,
     needs_python,
-    of_type,
-    sorted_after,
-    visible,
-    weigh_all,
+    plan_of_claims,
+    plan_of_one_key,
+    type_condition,
+    unexpired_condition,
+    visibility_condition,
+    with_memory_sort,
 )
-from dynamo_single.orm.plan.constraints import Constraints, gather, together
-from dynamo_single.orm.plan.ordering import Served, deciding
+from dynamo_single.orm.plan.constraints import Constraints, constraints_of, merge_equalities
+from dynamo_single.orm.plan.ordering import ReadOrder, significant_order
 from dynamo_single.orm.plan.plan import Plan, PlanKind, Query, Rejection, attributes_of
 
 # One question taken apart into several that are answered one by one: what ``|`` joins, and live and deleted objects.
@@ -66,7 +66,7 @@ def alternatives(query: Query) -> Iterator[tuple[Alternative, ...]]:
 
     First the ways to split at an ``|`` or an ``in``, in the order of the conditions; then live and deleted apart.
     """
-    terms = tuple(together(term, query.layout) for term in conjuncts(simplify(query.where)))
+    terms = tuple(merge_equalities(term, query.layout) for term in conjuncts(simplify(query.where)))
     for place, term in enumerate(terms):
         sides = _sides(term)
         if sides:
@@ -110,18 +110,23 @@ def plan(query: Query, *, now: object = None) -> Plan:
         return _nothing(query)
     if query.missing_attributes:
         _refuse_missing(query)
-    found, rejected = by_one_key(query, constraints, now)
-    merged_by = deciding(query, constraints) if query.ordering else ()
+    found, rejected = plan_of_one_key(query, constraints, now)
+    merged_by = significant_order(query, constraints) if query.ordering else ()
     parts = _parts(query, found, merged_by, now, MAX_STEPS)
     if parts is not None and parts != [found]:
         union = _union(query, parts, rejected, found, now)
         if all(_has_order(part, merged_by) for part in parts):
             return replace(union, merged_by=merged_by) if union.parts else union
-        return sorted_after(union, constraints)
+        return with_memory_sort(union, constraints)
     if found is not None:
         return found
     if _may_scan(query) and not needs_python(*constraints.terms):
-        wanted = (*constraints.terms, *visible(query, None), *alive(layout, now), of_type(layout))
+        wanted = (
+            *constraints.terms,
+            *visibility_condition(query, None),
+            *unexpired_condition(layout, now),
+            type_condition(layout),
+        )
         reason = "no key answers it, and a scan was allowed: every item of the table is read"
         return Plan("scan", query, filter=join(wanted), reason=reason, rejected=tuple(rejected))
     if (query.missing_keys or query.missing_rules) and (filled := _as_if_filled(query, now)) is not None:
@@ -145,13 +150,13 @@ def plan_of_keys(query: Query, keys: Sequence[tuple[str, str]], *, now: object =
     """
     kind: PlanKind = "get" if len(keys) == 1 else "batch_get"
     key = query.layout.primary
-    return chosen(query, [Candidate(kind, key, keys=tuple(keys), served=Served(single=kind == "get"))], [], now)
+    return best_plan(query, [Candidate(kind, key, keys=tuple(keys), served=ReadOrder(single=kind == "get"))], [], now)
 
 
 def _gather(query: Query) -> Constraints | None:
     if query.visibility == "deleted" and not query.layout.soft_delete:
         return None
-    return gather(query.where, query.layout)
+    return constraints_of(query.where, query.layout)
 
 
 def _nothing(query: Query) -> Plan:
@@ -184,7 +189,7 @@ def _parts_of_each(
         if constraints is None:
             parts: list[Plan] | None = []
         else:
-            found, _ = by_one_key(each.query, constraints, now)
+            found, _ = plan_of_one_key(each.query, constraints, now)
             parts = _parts(each.query, found, merged_by, now, steps)
         count += len(parts or ())
         if parts is None or count > MAX_PARTS:
@@ -225,7 +230,7 @@ def _has_order(part: Plan, merged_by: Sequence[Order]) -> bool:
         if not info.kind or info.type not in _ORDERED_TYPES:
             return False
         present = info.required or constraints.fixed(name) or constraints.excludes_empty(name, text=False)
-        if not (present or name in query.layout.identity or (key.index is not None and name in key.needed)):
+        if not (present or name in query.layout.identity or (key.index is not None and name in key.required_variables)):
             return False
     return True
 
@@ -236,12 +241,12 @@ def _union(query: Query, parts: list[Plan], rejected: list[Rejection], whole: Pl
     reason = f"{len(parts)} questions, each by its own key, read less than one that filters"
     if whole is None:
         reason = f"no key answers all of it, and {len(parts)} questions together do"
-    unexpired = alive(query.layout, now)
+    unexpired = unexpired_condition(query.layout, now)
     given: list[Condition] = []
     distinct: list[Plan] = []
     for part in parts:
-        distinct.append(replace(part, others=tuple(given)))
-        meets = join((part.query.where, *visible(part.query, None), *unexpired))
+        distinct.append(replace(part, exclusions=tuple(given)))
+        meets = join((part.query.where, *visibility_condition(part.query, None), *unexpired))
         given.append(simplify(lower(meets, query.layout)))
     return Plan("union", query, reason=reason, rejected=tuple(rejected), parts=tuple(distinct))
 
@@ -251,10 +256,10 @@ def _without_order(query: Query, constraints: Constraints) -> str | None:
     if not query.ordering:
         return None
     unordered = replace(query, ordering=())
-    candidates, _ = weigh_all(unordered, constraints)
+    candidates, _ = evaluate_keys(unordered, constraints)
     if candidates:
         return candidates[0].key.name
-    return "what is unique" if query.lookups and by_claim(unordered, constraints) is not None else None
+    return "what is unique" if query.lookups and plan_of_claims(unordered, constraints) is not None else None
 
 
 def _may_scan(query: Query) -> bool:

@@ -17,14 +17,14 @@ from dynamo_single import clock
 from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.conditions.terms import EVERYTHING, And, Compare, Condition, Order
 from dynamo_single.orm.plan import planner
-from dynamo_single.orm.plan.choice import alive
+from dynamo_single.orm.plan.choice import unexpired_condition
 from dynamo_single.orm.plan.neighbours import KEY, PARTITION, Shape, neighbours
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, Query, Visibility
 from dynamo_single.orm.plan.unique_lookups import Lookup
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes.scalars import is_plain_text
 from dynamo_single.orm.schema.bindings import ModelBinding, binding_of, fact
-from dynamo_single.orm.schema.identities import some_value_of
+from dynamo_single.orm.schema.identities import example_value_of
 from dynamo_single.orm.schema.keys.codecs import LAST
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
@@ -81,7 +81,7 @@ class PlanShape(Struct, frozen=True, eq=False):
         found: list[Condition] = []
         for term in self.terms:
             if term is None:
-                found.extend(alive(layout, now))
+                found.extend(unexpired_condition(layout, now))
             else:
                 found.append(Compare(term, "exact", values[term]) if isinstance(term, str) else term)
         return And(tuple(found)) if len(found) > 1 else found[0]
@@ -140,7 +140,7 @@ def shape_of(
         return None
     if not all(layout.attributes[name].kind for name in names) or _has_condition_on(layout, names):
         return None
-    values = {name: some_value_of(attributes[name]) for name in names}
+    values = {name: example_value_of(attributes[name]) for name in names}
     where = And(tuple([Compare(name, "exact", value) for name, value in values.items()]))
     now = None if layout.expires is None else _SOME_TIME
     query = Query(layout, where, ordering, visibility, using_index, consistent, allow_scan, without, in_pages=in_pages)
@@ -169,7 +169,7 @@ def _has_condition_on(layout: ModelLayout, names: Iterable[str]) -> bool:
 def _is_of_one_range(plan: Plan) -> bool:
     """Whether one GetItem or one Query reads all of it, and nothing is made of the items afterwards."""
     ranges = plan.keys if plan.kind == "get" else plan.conditions if plan.kind == "query" else ()
-    return len(ranges) == 1 and not (plan.parts or plan.others or plan.lookup or plan.in_memory or plan.merged_by)
+    return len(ranges) == 1 and not (plan.parts or plan.exclusions or plan.lookup or plan.in_memory or plan.merged_by)
 
 
 def _given(key: AccessKey, names: Iterable[str]) -> int:
@@ -183,7 +183,7 @@ def _depends(layout: ModelLayout, key: AccessKey, plan: Plan, names: tuple[str, 
     near, given = neighbours(layout, key), _given(key, names)
     shapes = {KEY if given == len(key.sort.parts) else Shape("prefix", given), *(() if given else (PARTITION,))}
     sharings = [some[shape] for some in (near.foreign, near.own, near.opposite) for shape in shapes if shape in some]
-    return any(not each.always and (each.depends or each.claims) for each in sharings)
+    return any(not each.is_always and (each.dependent_keys or each.claims) for each in sharings)
 
 
 def _written(
@@ -205,7 +205,7 @@ def _terms(
     filter: Condition, names: tuple[str, ...], layout: ModelLayout, now: object
 ) -> tuple[str | Condition | None, ...]:
     """The conditions of a filter as a shape has them."""
-    expiry = alive(layout, now)
+    expiry = unexpired_condition(layout, now)
     found: list[str | Condition | None] = []
     for term in () if filter == EVERYTHING else filter.children if isinstance(filter, And) else (filter,):
         if term in expiry:

@@ -14,7 +14,7 @@ from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.neighbours import KeyRange
 from dynamo_single.orm.plan.plan import KeyCondition, Query
 from dynamo_single.orm.schema.keys.codecs import CANONICAL
-from dynamo_single.orm.schema.keys.shards import EVER, Schedule, Sharding, Window, seconds, suffix
+from dynamo_single.orm.schema.keys.shards import EVER, Schedule, Sharding, Window, seconds, shard_suffix
 from dynamo_single.table.request import PARTITION_KEY_LIMIT
 
 #: The schedule of a query that was made without one.
@@ -22,7 +22,7 @@ _ONE = Schedule()
 _TICK = timedelta(microseconds=1)
 
 
-def places(sharding: Sharding, query: Query, constraints: Constraints) -> tuple[int, ...]:
+def shard_places(sharding: Sharding, query: Query, constraints: Constraints) -> tuple[int, ...]:
     """The places of all items that a query can give."""
     schedule, windows = query.schedule or _ONE, _windows(sharding, constraints)
     values = constraints.allowed.get(sharding.attribute)
@@ -43,7 +43,7 @@ def possible_keys(
     at = values.get(sharding.at)
     windows = _windows(sharding, constraints) if at is None else [_moment(at)]
     for place in _places(sharding, query.schedule or _ONE, windows, [values[sharding.attribute]]):
-        partition = key[0] + suffix(place)
+        partition = key[0] + shard_suffix(place)
         if len(partition.encode()) <= PARTITION_KEY_LIMIT:
             yield partition, key[1]
 
@@ -60,10 +60,10 @@ def _places(
     return tuple(sorted({place for places in found for place in places}))
 
 
-def in_shard(reading: KeyRange, place: int) -> KeyRange:
+def range_in_shard(reading: KeyRange, place: int) -> KeyRange:
     """A range of a partition in one of its shards."""
     whole = reading.condition
-    condition = KeyCondition(whole.partition + suffix(place), whole.operator, whole.operands, place)
+    condition = KeyCondition(whole.partition + shard_suffix(place), whole.operator, whole.operands, place)
     return reading._replace(condition=condition)
 
 

@@ -38,16 +38,17 @@ Key = tuple[str, str]
 class Lookup(Struct, frozen=True):
     """Some attributes whose values, taken together, only one live object has: it holds a claim on them.
 
-    ``condition`` is in stored names: what does not meet it holds no claim. ``stored`` are the physical names of all
-    that decides about the claim; attributes in ``canonical`` are claimed whatever their case. ``claim`` gives the key
-    of the claim on the values of an item, whatever else it holds, and ``held`` those of all claims that an item holds.
+    ``condition`` is in stored names: what does not meet it holds no claim. ``stored_names`` are the physical names of
+    all that decides about the claim; attributes in ``canonical`` are claimed whatever their case. ``claim_key`` gives
+    the key of the claim on the values of an item, whatever else it holds, and ``claim_keys`` those of all claims that
+    an item holds.
     """
 
     fields: tuple[str, ...]
     fingerprint: str
-    stored: frozenset[str]
-    claim: Callable[[NewItem], Key | None]
-    held: Callable[[Item], Collection[Key]]
+    stored_names: frozenset[str]
+    claim_key: Callable[[NewItem], Key | None]
+    claim_keys: Callable[[Item], Collection[Key]]
     condition: Condition = EVERYTHING
     canonical: frozenset[str] = frozenset()
     #: The attributes that keep the canonical form of one of these, by its name.
@@ -71,7 +72,9 @@ def claims_of(lookup: Lookup, constraints: Constraints, layout: ModelLayout) -> 
     found: dict[Key, None] = {}
     for values in product(*given):
         try:
-            claim = lookup.claim({info.stored: info.serialize(each) for info, each in zip(infos, values, strict=True)})
+            claim = lookup.claim_key(
+                {info.stored: info.serialize(each) for info, each in zip(infos, values, strict=True)}
+            )
         except InvalidValue:
             continue  # nothing holds what cannot be stored
         if claim is None:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
-from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, sentence
+from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, capitalized
 from dynamo_single.orm.query.base import PlannedQuerySet, RowIterable
 from dynamo_single.orm.results import aggregates, measures
 from dynamo_single.orm.results.columns import Columns, Shape, as_value, columns
@@ -26,7 +26,7 @@ from dynamo_single.orm.schema.attributes import DateAttribute, TimestampAttribut
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.references import Children
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.where.arguments import asking
+from dynamo_single.orm.where.arguments import django_errors_translated
 
 Q = TypeVar("Q", bound=PlannedQuerySet[Any])
 
@@ -39,7 +39,7 @@ async def aggregate(
     if computation is not None and computation.makes_rows:
         raise NotSupported(
             f"{queryset.model._meta.label}: aggregate() of rows that are {computation} is not supported. "
-            f"{sentence(COMPUTE_IN_PYTHON)}. Count('name', distinct=True) counts the values of an attribute."
+            f"{capitalized(COMPUTE_IN_PYTHON)}. Count('name', distinct=True) counts the values of an attribute."
         )
     queryset._refuse_secrets((*args, *kwargs.values()))
     measures = [
@@ -74,7 +74,7 @@ def annotate(queryset: Q, args: Sequence[object], kwargs: Mapping[str, object]) 
         measures[alias] = _measure(clone, alias, expression, grouped=before.groups is not None)
         # Django knows the name from now on, and refuses or resolves it wherever it is used.
         known = Count("pk") if measures[alias].children else expression
-        with asking(queryset.model, expression):
+        with django_errors_translated(queryset.model, expression):
             clone.query.add_annotation(known, alias)
     computation = replace(before, measures=tuple(measures.values()))
     if before.groups is not None:

@@ -15,12 +15,12 @@ from django.db import models
 
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.query import get, iterate
-from dynamo_single.orm.query.base import opened
+from dynamo_single.orm.query.base import open_pages
 from dynamo_single.orm.query.state import related_reads_of
 from dynamo_single.orm.query.write_methods import WritingQuerySet
-from dynamo_single.orm.results.async_rerun import restarted
+from dynamo_single.orm.results.async_rerun import rerun
 from dynamo_single.orm.schema.types import M, are_plain
-from dynamo_single.orm.where.lookups import members
+from dynamo_single.orm.where.lookups import membership_values
 from dynamo_single.table.flow import call_sync, run
 from dynamo_single.table.redirects import capture_requests
 
@@ -33,7 +33,7 @@ else:
     pages = LazyModule("dynamo_single.orm.results.pages")
 
 
-class AwaitedQuerySet(WritingQuerySet[M]):
+class AsyncQuerySet(WritingQuerySet[M]):
     """The twins that read."""
 
     def __aiter__(self) -> AsyncIterator[M]:
@@ -53,7 +53,9 @@ class AwaitedQuerySet(WritingQuerySet[M]):
         """
         related_reads = related_reads_of(self)
         if self._is_native():
-            found = iterate.aread_related(opened(await self._state(), self._iterable_class), related_reads, chunk_size)
+            found = iterate.aread_related(
+                open_pages(await self._state(), self._iterable_class), related_reads, chunk_size
+            )
         else:
             found = iterate.aiterate(self._iterable_class(self), related_reads, chunk_size)
         async with aclosing(found):
@@ -79,12 +81,12 @@ class AwaitedQuerySet(WritingQuerySet[M]):
             return await sync_to_async(self.in_bulk)(id_list, field_name=field_name)
         self._check_bulk(field_name)
         if id_list is not None:
-            id_list = members(field_name, id_list)
+            id_list = membership_values(field_name, id_list)
             keys = get.keys_of_several(self, id_list) if field_name == "pk" else None
             if keys is not None:
                 return await get.by_pk(self, keys)
         in_bulk = partial(models.QuerySet.in_bulk, self._in_any_order(id_list), id_list, field_name=field_name)
-        found: dict[Any, M] = await restarted(in_bulk)
+        found: dict[Any, M] = await rerun(in_bulk)
         return found
 
     async def acount(self) -> int:

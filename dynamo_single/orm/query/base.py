@@ -29,12 +29,12 @@ from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema.fields.fetching import BY_NAME
 from dynamo_single.orm.schema.types import DynamoModel, M, are_plain
 from dynamo_single.orm.where.arguments import (
-    asking,
+    check_condition_count,
     check_conditions,
     check_lists,
     check_nesting,
-    check_number,
-    in_one_order,
+    django_errors_translated,
+    with_sorted_members,
 )
 from dynamo_single.table.flow import call_sync, collect, is_run, iterate_pages, run
 
@@ -84,18 +84,18 @@ def _lazily(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[DynamoModel]:
 
 
 def _results(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[DynamoModel]:
-    return iterate_pages(opened(state_of(queryset), queryset._iterable_class))
+    return iterate_pages(open_pages(state_of(queryset), queryset._iterable_class))
 
 
-def opened(state: QueryState, shape: type[Any]) -> Results:
+def open_pages(state: QueryState, shape: type[Any]) -> Results:
     """The pages of what a queryset gives, objects or rows, of which nothing is read yet."""
     if shape is ObjectIterable:
         computed = state.asked.computation
-        return objects.opened(state) if computed is None else rows.annotated(state, computed)
-    return objects.opened(state) if state.computation is None else rows.rows(state)
+        return objects.open_pages(state) if computed is None else rows.annotated_objects(state, computed)
+    return objects.open_pages(state) if state.computation is None else rows.rows(state)
 
 
-#: What is read by the pages of ``opened()``, and not by a project's own iterable.
+#: What is read by the pages of ``open_pages()``, and not by a project's own iterable.
 _ITERABLES = (ObjectIterable, RowIterable)
 
 
@@ -119,21 +119,21 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             check_nesting(args)
             check_conditions(self.model, args)
             check_lists(self.model, conditions)
-            args = tuple(map(in_one_order, args))
-            kwargs = dict(map(in_one_order, kwargs.items()))
+            args = tuple(map(with_sorted_members, args))
+            kwargs = dict(map(with_sorted_members, kwargs.items()))
         if self._asked.computation is not None:
             computation.check_conditions(self.model, self._asked.computation, conditions)
-        if subqueries.is_given(conditions):
+        if subqueries.has_subquery(conditions):
             self._ask_later(negate, models.Q(*args, **kwargs))
             return
-        with asking(self.model, *conditions):
+        with django_errors_translated(self.model, *conditions):
             super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
         # Django's property would carry out a manager's own condition first, which may be this very one.
-        check_number(self._query.where.children)
+        check_condition_count(self._query.where.children)
 
     def _ask_later(self, negate: bool, condition: models.Q) -> None:
         """Keep a condition until its querysets are read; names that are wrong are reported now."""
-        empty = subqueries.replaced(condition, partial(subqueries.check, self.model))
+        empty = subqueries.with_subqueries_replaced(condition, partial(subqueries.check, self.model))
         self._chain()._filter_or_exclude_inplace(negate, (empty,), {})
         self._asked = replace(self._asked, inside=(*self._asked.inside, (negate, condition)))
 
@@ -142,21 +142,21 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         return objects.plan_by_key(state_of(self), ordered=ordered)
 
     def _fetch_all(self) -> None:
-        if self._result_cache is None and not async_rerun.take(self):
+        if self._result_cache is None and not async_rerun.take_result(self):
             if self._iterable_class in _ITERABLES:
-                self._result_cache = run(collect(opened(state_of(self), self._iterable_class)))
+                self._result_cache = run(collect(open_pages(state_of(self), self._iterable_class)))
             else:
                 self._result_cache = list(self._iterable_class(self))
             related_reads = related_reads_of(self)
             if related_reads:
-                run(prefetch.fetch(self._result_cache, related_reads))
+                run(prefetch.fetch_related(self._result_cache, related_reads))
         super()._fetch_all()
 
     def _is_native(self) -> bool:
         """Whether a coroutine may read by itself: nothing of a project's would be passed by."""
         return (
             are_plain(type(self), _PASSED_BY)
-            and async_safety.makes_objects(self.model)
+            and async_safety.creates_plain_objects(self.model)
             and self._iterable_class in _ITERABLES
         )
 
@@ -167,24 +167,24 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         """
         state = state_of(await self._narrowed() if self._reads_before() and not self.query.is_empty() else self)
         if not is_run():
-            await objects.know(state)
+            await objects.read_form(state)
         return state
 
     async def _know(self) -> None:
         """Ask the table what planning queries of this model asks, so that they can be planned in an event loop."""
-        await objects.know(state_of(self))
+        await objects.read_form(state_of(self))
 
     async def _read(self) -> list[M]:
         """All results, as they are kept, and what is read along: ``list()`` of the queryset, for a coroutine."""
         if self._result_cache is None and self._is_native():
             related_reads, found = (
                 related_reads_of(self),
-                await collect(opened(await self._state(), self._iterable_class)),
+                await collect(open_pages(await self._state(), self._iterable_class)),
             )
             self._result_cache = found
             if related_reads:
-                await prefetch.fetch(found, related_reads)
-                await prefetch.prefetch(found, related_reads.prefetched)
+                await prefetch.fetch_related(found, related_reads)
+                await prefetch.prefetch(found, related_reads.prefetch_related)
                 self._prefetch_done = True
         if self._result_cache is None or (self._prefetch_related_lookups and not self._prefetch_done):
             await call_sync(self._fetch_all)
@@ -198,7 +198,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         if not is_run() and not self._is_native():
             yield await self._read()
             return
-        async with aclosing(opened(await self._state(), self._iterable_class)) as pages:
+        async with aclosing(open_pages(await self._state(), self._iterable_class)) as pages:
             async for page in pages:
                 yield page
 
@@ -248,7 +248,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         for queryset, found in zip(querysets, await one_query.read_partitions(states), strict=True):
             if found is not None:
                 queryset._result_cache = found
-                await prefetch.fetch(found, related_reads_of(queryset))
+                await prefetch.fetch_related(found, related_reads_of(queryset))
 
     def _iterator(self, use_chunked_fetch: bool, chunk_size: int | None) -> Iterator[DynamoModel]:
         return query_iterate.iterate(self._iterable_class(self), related_reads_of(self), chunk_size)

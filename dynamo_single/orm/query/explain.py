@@ -29,7 +29,7 @@ def announce_related(state: QueryState, plan: Plan, together: Collection[str]) -
         shown = ", ".join(map(repr, related_reads.references))
         yield "then", f"select_related({shown}): one request for each {MAX_BATCH_KEYS} objects of each reference"
     others = []
-    for each in related_reads.prefetched:
+    for each in related_reads.prefetch_related:
         if each in together:
             continue
         cost = related.cost_of(state, plan, each)
@@ -42,7 +42,7 @@ def announce_related(state: QueryState, plan: Plan, together: Collection[str]) -
         yield "then", f"prefetch_related({shown}): depends on the objects; explain(execute=True) tells its requests"
 
 
-def announce_deletions(model: type[DynamoModel], plan: Plan) -> Iterator[tuple[str, str]]:
+def deletion_lines(model: type[DynamoModel], plan: Plan) -> Iterator[tuple[str, str]]:
     """Yield a note for each reference by which a deletion finds these objects on an index that may be late."""
     if plan.index is None or plan.key is None:
         return
@@ -59,7 +59,7 @@ def announce_deletions(model: type[DynamoModel], plan: Plan) -> Iterator[tuple[s
 def execute(results: Iterable[object], related_reads: RelatedReads) -> Iterator[tuple[str, str]]:
     """Read all results and their related objects, and yield the cost of each request. Discard the results."""
     total = Costs()
-    own, others = _Costly(total), _Costly(total)
+    own, others = _CostListener(total), _CostListener(total)
     with listening(own):
         found = list(results) if related_reads else sum(1 for _ in results)
     if isinstance(found, list):
@@ -71,7 +71,7 @@ def execute(results: Iterable[object], related_reads: RelatedReads) -> Iterator[
     yield "total", f"{total}: {counted(found, 'result')}"
 
 
-class _Costly:
+class _CostListener:
     """A listener for requests, also from several threads. It keeps the first costs and the total."""
 
     def __init__(self, total: Costs) -> None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from dynamo_single import clock
 from dynamo_single.conf import default_fetch_mode
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.conditions.lowering import absent, lower
+from dynamo_single.orm.conditions.lowering import lower, missing_condition
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.items import batch_get
@@ -33,9 +33,9 @@ from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes.scalars import is_plain_text
-from dynamo_single.orm.schema.bindings import ModelBinding, fact, settled
+from dynamo_single.orm.schema.bindings import ModelBinding, binding_if_known, fact
 from dynamo_single.orm.schema.fields.base import IdentityField
-from dynamo_single.orm.schema.fields.fetching import BY_NAME, mark
+from dynamo_single.orm.schema.fields.fetching import BY_NAME, set_modes
 from dynamo_single.orm.schema.types import DynamoModel, M, owners_of
 from dynamo_single.orm.where import lookups
 from dynamo_single.table import names
@@ -51,14 +51,14 @@ Keys = Mapping[ItemKey, tuple[Any, Values]]
 
 def key_of_one(queryset: StatefulQuerySet[DynamoModel], given: Mapping[str, object]) -> ItemKey | None:
     """The primary key that the arguments of ``get()`` give; ``None`` where the ordinary way is to be taken."""
-    write = key_writer(queryset.model) if _asks_plainly(queryset) else None
+    write = key_writer(queryset.model) if _is_plain_query(queryset) else None
     found = None if write is None else write(given)
     return None if found is None else found[0]
 
 
 def keys_of_several(queryset: StatefulQuerySet[DynamoModel], pks: Sequence[object]) -> Keys | None:
     """The primary keys of objects with these ``pk``, each once; ``None`` where the ordinary way is to be taken."""
-    if not pks or len(pks) > MAX_KEYS or queryset.query.order_by or not _asks_plainly(queryset):
+    if not pks or len(pks) > MAX_KEYS or queryset.query.order_by or not _is_plain_query(queryset):
         return None
     write = key_writer(queryset.model)
     if write is None:
@@ -86,7 +86,7 @@ async def one(queryset: StatefulQuerySet[M], key: ItemKey) -> list[M]:
     """The object under a key, if there is one: one GetItem."""
     model: Any = queryset.model
     asked, table = queryset._asked, get_table(model._options.alias)
-    binding, compiled = settled(model, table), None
+    binding, compiled = binding_if_known(model, table), None
     if binding is not None and atomic_block.current() is None:
         compiled = lookup(binding, asked.visibility, asked.consistent)
     if compiled is None or not compiled.decides(key):
@@ -126,7 +126,7 @@ def lookup(binding: ModelBinding, visibility: Visibility, consistent: bool) -> L
         return None
     key = ("", "")  # no item has it
     shares: Sharing | None = neighbours(layout, layout.primary).foreign[KEY]
-    if shares is not None and (shares.always or not (shares.depends or shares.claims)):
+    if shares is not None and (shares.is_always or not (shares.dependent_keys or shares.claims)):
         shares = None
     query = Query(layout, visibility=visibility, consistent=consistent)
     plan = planner.plan_of_keys(query, (key,))
@@ -140,7 +140,7 @@ def _matcher(condition: Condition) -> Callable[[NewItem], bool]:
     if condition == EVERYTHING:
         return lambda item: True
     careful = partial(matches, condition)
-    if condition == absent(names.DELETED_AT):
+    if condition == missing_condition(names.DELETED_AT):
         return lambda item: names.DELETED_AT not in item or careful(item)
     return careful
 
@@ -164,12 +164,12 @@ def _tell(queryset: StatefulQuerySet[Any], found: Sequence[Any]) -> None:
     mode = queryset._fetch_mode
     # As ``to_tell()`` has it, which most reads need not call.
     if mode.track_peers or mode is not BY_NAME[default_fetch_mode()]:
-        mark(found, mode)
+        set_modes(found, mode)
 
 
-def _asks_plainly(queryset: StatefulQuerySet[DynamoModel]) -> bool:
+def _is_plain_query(queryset: StatefulQuerySet[DynamoModel]) -> bool:
     """Whether a queryset asks for objects as they are stored, and nothing of a project's stands between."""
-    if queryset._iterable_class is not ObjectIterable or not _nothing_between(type(queryset)):
+    if queryset._iterable_class is not ObjectIterable or not _has_only_stock_methods(type(queryset)):
         return False
     asked = queryset._asked
     # Django's property carries a filter out that a related manager put off; it also notes what else is asked.
@@ -201,7 +201,7 @@ def _asks_plainly(queryset: StatefulQuerySet[DynamoModel]) -> bool:
 
 
 @cache
-def _nothing_between(queryset_class: type[object]) -> bool:
+def _has_only_stock_methods(queryset_class: type[object]) -> bool:
     """Whether all that lies between a question and its objects is this app's or Django's own."""
     owners = owners_of(queryset_class, BETWEEN)
     return all(owner is None or owner.__module__.partition(".")[0] in _OURS for owner in owners)
@@ -219,7 +219,7 @@ def key_writer(binding: ModelBinding) -> Writer | None:
     """
     model, layout = binding.model, binding.layout
     primary = layout.primary
-    if primary.sharding is not None or lookups.identifying(model).intersection(layout.identity):
+    if primary.sharding is not None or lookups.identity_texts(model).intersection(layout.identity):
         return None
     attributes = registry.attributes_of(model)
     checks = [(name, None if is_plain_text(attributes[name]) else attributes[name].prepare) for name in layout.identity]

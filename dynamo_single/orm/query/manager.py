@@ -91,11 +91,11 @@ class SoftDeleteManager(Manager[M]):
         if visibility is not None and visibility != self.visibility:
             # Related managers are made of another manager's class alone, and have to show what that one does.
             cls: Any = type(self)
-            self.__class__ = _class_showing(cls, visibility)
+            self.__class__ = _class_with_visibility(cls, visibility)
 
     def get_queryset(self) -> QuerySet[M]:
         """A queryset of the manager's kind of objects."""
-        return _showing(super().get_queryset(), self.visibility)
+        return _with_visibility(super().get_queryset(), self.visibility)
 
 
 class BaseManager(Manager[M]):
@@ -104,16 +104,16 @@ class BaseManager(Manager[M]):
     def get_queryset(self) -> QuerySet[M]:
         """A queryset that hides nothing, whatever the model's own managers leave out."""
         soft_delete = registry.DELETED_AT in registry.attributes_of(self.model)
-        return _showing(super().get_queryset(), "all" if soft_delete else "live")
+        return _with_visibility(super().get_queryset(), "all" if soft_delete else "live")
 
 
 @lru_cache(maxsize=256)
-def _class_showing(cls: type[object], visibility: Visibility) -> Any:
+def _class_with_visibility(cls: type[object], visibility: Visibility) -> Any:
     """A class of managers as it is, but for what its managers show; by its name it is found as before."""
     return type(cls.__name__, (cls,), {"__module__": cls.__module__, "visibility": visibility})
 
 
-def _showing(queryset: QuerySet[M], visibility: Visibility) -> QuerySet[M]:
+def _with_visibility(queryset: QuerySet[M], visibility: Visibility) -> QuerySet[M]:
     """The queryset, or a copy if it does not show these objects already: each question begins here."""
     return queryset if queryset._asked.visibility == visibility else queryset.with_visibility(visibility)
 

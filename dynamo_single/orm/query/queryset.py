@@ -16,7 +16,7 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.items import refresh
 from dynamo_single.orm.query import explain, get
-from dynamo_single.orm.query.async_methods import AwaitedQuerySet
+from dynamo_single.orm.query.async_methods import AsyncQuerySet
 from dynamo_single.orm.query.base import RowIterable
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.requests.compiler import compile_plan
@@ -27,8 +27,8 @@ from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.keys.secret_values import MASK, lookups_in
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel, M
-from dynamo_single.orm.where.arguments import asking, parts_of
-from dynamo_single.orm.where.lookups import members
+from dynamo_single.orm.where.arguments import django_errors_translated, identity_parts
+from dynamo_single.orm.where.lookups import membership_values
 from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ T = TypeVar("T")
 
 
 @refuse_all
-class QuerySet(AwaitedQuerySet[M]):
+class QuerySet(AsyncQuerySet[M]):
     """A lazy description of what to read; the same methods as Django's, each exact or refused by name.
 
     ``explain()`` says which requests a queryset will send. A query that no declared key can answer raises
@@ -114,7 +114,7 @@ class QuerySet(AwaitedQuerySet[M]):
             afterwards = [*related_reads]
         else:
             computed = computation.explain_requests(state.asked.computation)
-            afterwards = [*explain.announce_deletions(self.model, plan), *computed, *related_reads]
+            afterwards = [*explain.deletion_lines(self.model, plan), *computed, *related_reads]
         if execute:
             afterwards += explain.execute(self._iterable_class(self), state.related_reads)
         requests = compile_plan(plan, table_name=state.table.name, limit=objects.first_limit(state, plan))
@@ -127,7 +127,7 @@ class QuerySet(AwaitedQuerySet[M]):
     def order_by(self, *field_names: Any) -> Self:
         """In the order of the key that answers the query, or its reverse; any other order is refused."""
         self._refuse_secrets(field_names)
-        with asking(self.model, *field_names):
+        with django_errors_translated(self.model, *field_names):
             return super().order_by(*field_names)
 
     def count(self) -> int:
@@ -157,7 +157,7 @@ class QuerySet(AwaitedQuerySet[M]):
         label = self.model._meta.label
         if not found:
             raise self.model.DoesNotExist(
-                f"No {label} matches {_shown(self.model, args, kwargs)}.{parts_of(self.model, kwargs)}"
+                f"No {label} matches {_shown(self.model, args, kwargs)}.{identity_parts(self.model, kwargs)}"
             )
         raise self.model.MultipleObjectsReturned(f"More than one {label} matches {_shown(self.model, args, kwargs)}.")
 
@@ -168,7 +168,7 @@ class QuerySet(AwaitedQuerySet[M]):
         """
         self._check_bulk(field_name)
         if id_list is not None:
-            id_list = members(field_name, id_list)
+            id_list = membership_values(field_name, id_list)
             keys = get.keys_of_several(self, id_list) if field_name == "pk" else None
             if keys is not None:
                 return run(get.by_pk(self, keys))
@@ -297,13 +297,13 @@ class QuerySet(AwaitedQuerySet[M]):
         The answers become smaller; DynamoDB charges whole items all the same.
         """
         self._check_loadable("only")
-        names = fields if fields == (None,) else refresh.named(self.model, fields, "only")
+        names = fields if fields == (None,) else refresh.named_fields(self.model, fields, "only")
         return super().only(*names)
 
     def defer(self, *fields: object) -> Self:
         """Objects of which all but the named attributes are read; ``defer(None)`` takes back what was deferred."""
         self._check_loadable("defer")
-        names = fields if fields == (None,) else refresh.named(self.model, fields, "defer")
+        names = fields if fields == (None,) else refresh.named_fields(self.model, fields, "defer")
         return super().defer(*names)
 
     def _check_loadable(self, name: str) -> None:

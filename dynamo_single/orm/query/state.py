@@ -24,7 +24,7 @@ from dynamo_single.orm.results import objects
 from dynamo_single.orm.results.computation import Computation
 from dynamo_single.orm.results.state import NO_RELATED_READS, Asked, QueryState, RelatedReads, Window
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.fields.fetching import FetchMode, checked, to_tell
+from dynamo_single.orm.schema.fields.fetching import FetchMode, checked_mode, mode_to_set
 from dynamo_single.orm.schema.types import DynamoModel, M
 from dynamo_single.orm.where import lookups, tree
 from dynamo_single.orm.where.arguments import check_nesting
@@ -123,7 +123,7 @@ class StatefulQuerySet(models.QuerySet[M]):
         without it.
         """
         clone = self._chain()
-        clone._fetch_mode = checked(fetch_mode)
+        clone._fetch_mode = checked_mode(fetch_mode)
         return clone
 
     def with_visibility(self, visibility: Visibility) -> Self:
@@ -195,7 +195,7 @@ class StatefulQuerySet(models.QuerySet[M]):
             return self
         narrowed = self._asking(replace(self._asked, inside=()))
         for negated, condition in self._asked.inside:
-            found = await subqueries.with_values(condition)
+            found = await subqueries.with_subquery_values(condition)
             narrowed.query.add_q(~found if negated else found)
         return narrowed
 
@@ -225,11 +225,11 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
         is_empty=is_empty,
         loading=query.deferred_loading,
         related_reads=related_reads_of(queryset),
-        known=queryset._known_related_objects,
+        known_related=queryset._known_related_objects,
     )
 
 
-def what_is_asked(queryset: StatefulQuerySet[Any]) -> object:
+def query_identity(queryset: StatefulQuerySet[Any]) -> object:
     """What is equal for two querysets that give the same objects; sends nothing.
 
     Raises ``NotSupported`` as ``state_of()`` does.
@@ -240,7 +240,7 @@ def what_is_asked(queryset: StatefulQuerySet[Any]) -> object:
 
 def _where(model: type[DynamoModel], query: Query, *, in_python: bool) -> Condition:
     try:
-        return lookups.canonically(model, tree.read_where(model, query.where, in_python=in_python))
+        return lookups.with_canonical_equality(model, tree.read_where(model, query.where, in_python=in_python))
     except DynamoSingleError:
         if query.is_empty():
             return Nothing()  # as in Django, a condition that cannot be answered is no matter where nothing is asked
@@ -250,17 +250,23 @@ def _where(model: type[DynamoModel], query: Query, *, in_python: bool) -> Condit
 def related_reads_of(queryset: StatefulQuerySet[DynamoModel]) -> RelatedReads:
     """What is read along with the objects of a queryset; of rows there are no related objects."""
     wanted, prefetched = queryset.query.select_related, queryset._prefetch_related_lookups
-    mode = to_tell(queryset._fetch_mode) if issubclass(queryset._iterable_class, ModelIterable) else None
+    mode = mode_to_set(queryset._fetch_mode) if issubclass(queryset._iterable_class, ModelIterable) else None
     if not wanted or queryset._asked.columns is not None:
-        return RelatedReads(prefetched=prefetched, mode=mode) if prefetched or mode else NO_RELATED_READS
+        return RelatedReads(prefetch_related=prefetched, mode=mode) if prefetched or mode else NO_RELATED_READS
     if wanted is True:
-        return RelatedReads(implied=_implied(queryset.model, queryset.query), prefetched=prefetched, mode=mode)
-    return RelatedReads(named=tuple("__".join(path) for path in _paths(wanted)), prefetched=prefetched, mode=mode)
+        return RelatedReads(
+            implied_references=_implied_references(queryset.model, queryset.query),
+            prefetch_related=prefetched,
+            mode=mode,
+        )
+    return RelatedReads(
+        select_related=tuple("__".join(path) for path in _paths(wanted)), prefetch_related=prefetched, mode=mode
+    )
 
 
-def _implied(model: type[DynamoModel], query: Query) -> tuple[str, ...]:
+def _implied_references(model: type[DynamoModel], query: Query) -> tuple[str, ...]:
     """The references that ``select_related()`` without names follows: those that every object has and that are read."""
-    read = refresh.wanted(model, query.deferred_loading)
+    read = refresh.attributes_to_load(model, query.deferred_loading)
     kept = None if read is None else {*read, *registry.layout_of(model).identity}
     references = (field for field in model._meta.concrete_fields if field.is_relation and not field.null)
     return tuple(field.name for field in references if kept is None or field.attname in kept)

@@ -14,14 +14,14 @@ from dynamo_single.exceptions import InvalidValue, TooManyMatches
 from dynamo_single.orm.results.objects import DEFAULT_LIMIT
 
 #: What a value is replaced by: the lookup's name and the queryset go in.
-Reading = Callable[[str, Any], list[Any]]
+SubqueryReader = Callable[[str, Any], list[Any]]
 
 
-def is_given(conditions: Iterable[object]) -> bool:
+def has_subquery(conditions: Iterable[object]) -> bool:
     """Whether one of the conditions of ``filter()`` has a queryset of ours after ``__in``."""
     for condition in conditions:
         if isinstance(condition, Q):
-            if is_given(condition.children):
+            if has_subquery(condition.children):
                 return True
         elif _has_queryset(condition):
             return True
@@ -33,10 +33,10 @@ def _has_queryset(condition: Any) -> bool:
     return pair and str(condition[0]).endswith("__in") and hasattr(condition[1], "_asked")
 
 
-def replaced(condition: Any, read: Reading) -> Any:
+def with_subqueries_replaced(condition: Any, read: SubqueryReader) -> Any:
     """The same condition with a list in the place of each queryset."""
     if isinstance(condition, Q):
-        children = [replaced(child, read) for child in condition.children]
+        children = [with_subqueries_replaced(child, read) for child in condition.children]
         return Q.create(children, condition.connector, condition.negated)
     if _has_queryset(condition):
         name, queryset = condition
@@ -64,15 +64,15 @@ def check(model: Any, name: str, queryset: Any) -> list[Any]:
     return []
 
 
-async def with_values(condition: Q) -> Q:
+async def with_subquery_values(condition: Q) -> Q:
     """The same condition with what each queryset gives in its place."""
-    found = iter([await values(name, queryset) for name, queryset in _querysets(condition)])
-    result: Q = replaced(condition, lambda name, queryset: next(found))
+    found = iter([await subquery_values(name, queryset) for name, queryset in _querysets(condition)])
+    result: Q = with_subqueries_replaced(condition, lambda name, queryset: next(found))
     return result
 
 
 def _querysets(condition: Any) -> Iterator[tuple[str, object]]:
-    """The querysets of a condition, in the order of ``replaced()``."""
+    """The querysets of a condition, in the order of ``with_subqueries_replaced()``."""
     if isinstance(condition, Q):
         for child in condition.children:
             yield from _querysets(child)
@@ -80,7 +80,7 @@ def _querysets(condition: Any) -> Iterator[tuple[str, object]]:
         yield condition
 
 
-async def values(name: str, queryset: Any) -> list[Any]:
+async def subquery_values(name: str, queryset: Any) -> list[Any]:
     """What a queryset gives, ``pk`` if it gives objects: the requests of the queryset itself.
 
     At most 1,000 values, or as many as its ``allow_in_memory(limit=...)`` says; ``TooManyMatches`` beyond that.
@@ -92,7 +92,7 @@ async def values(name: str, queryset: Any) -> list[Any]:
     if not source.query.is_sliced:
         # Its order is nobody's business, and Meta.ordering may be one that no key serves.
         source = source.order_by()[: limit + 1]
-    found = [_only(row) for row in await source._read()]
+    found = [_single_value(row) for row in await source._read()]
     if len(found) > limit:
         raise TooManyMatches(
             f"The queryset of {queryset.model._meta.label} in {name} gives more than {limit} values. Ask for fewer, or "
@@ -102,7 +102,7 @@ async def values(name: str, queryset: Any) -> list[Any]:
     return list(dict.fromkeys(found))
 
 
-def _only(row: object) -> Any:
+def _single_value(row: object) -> Any:
     if isinstance(row, dict):
         return next(iter(row.values()))
     return row[0] if isinstance(row, tuple) else row

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.lazy_modules import LazyModule
-from dynamo_single.orm.items.async_safety import makes_objects
+from dynamo_single.orm.items.async_safety import creates_plain_objects
 from dynamo_single.orm.query.base import PlannedQuerySet
 from dynamo_single.orm.requests.atomic_block import Block, current
 from dynamo_single.orm.results import objects
@@ -223,7 +223,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
     def _writes_natively(self, name: str) -> bool:
         """Whether an event loop may write by itself what a method writes."""
         models = involved_models(self.model) if name in _DELETING else {self.model}
-        return self._is_native() and are_plain(type(self), (name,)) and all(map(makes_objects, models))
+        return self._is_native() and are_plain(type(self), (name,)) and all(map(creates_plain_objects, models))
 
     async def _written(self, write: Callable[[queryset_update.QuerysetWrite], Flow[T]], pending: Block | None) -> T:
         # As in Django, no order counts: each object is written by itself.
@@ -234,7 +234,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
                 queryset_update.QuerysetWrite(
                     self.model,
                     query,
-                    partial(objects.opened, source),
+                    partial(objects.open_pages, source),
                     pending,
                     source.is_empty,
                     self._progress,
@@ -256,7 +256,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
 
     def _creates_natively(self) -> bool:
         model = self.model
-        return are_plain(type(self), ("create",)) and are_plain(model, ("__init__",)) and makes_objects(model)
+        return are_plain(type(self), ("create",)) and are_plain(model, ("__init__",)) and creates_plain_objects(model)
 
     async def aget_or_create(self, defaults: Defaults = None, **kwargs: object) -> tuple[M, bool]:
         """``get_or_create()``, awaited."""

@@ -35,7 +35,7 @@ def next_limit(limit: int) -> int:
 
 
 #: The most items that a query may read and discard under ``DEBUG`` and in tests.
-MOST: Final = 5000
+MAX_DISCARDED: Final = 5000
 #: Modules whose pages and jobs read more on purpose.
 _ADMINS: Final = ("django.contrib.admin.", "dynamo_single.admin.")
 
@@ -43,12 +43,12 @@ _ADMINS: Final = ("django.contrib.admin.", "dynamo_single.admin.")
 _SERVERS: Final = ("runserver", "testserver")
 
 
-def limit() -> int | None:
-    """Return ``MOST`` under ``DEBUG`` and in tests, and ``None`` in production, in the admin and in commands.
+def default_limit() -> int | None:
+    """Return ``MAX_DISCARDED`` under ``DEBUG`` and in tests, and ``None`` in production, in the admin and in commands.
 
     A thread is in a command if the main thread is. Commands that serve pages or run tests are treated as requests.
     """
-    return MOST if (settings.DEBUG or _is_tested()) and not _is_exempt() else None
+    return MAX_DISCARDED if (settings.DEBUG or _is_tested()) and not _is_exempt() else None
 
 
 def _is_tested() -> bool:
@@ -82,7 +82,7 @@ class Allowance:
 
     Above ``WARN_READS`` it logs one warning, with the query in words. Above ``MAX_READS``, or the number of
     ``allow_reads()``, it raises ``TooManyReads`` when the page arrives, before an item of it is returned. If
-    ``MAX_READS`` is not set, ``limit()`` decides.
+    ``MAX_READS`` is not set, ``default_limit()`` decides.
     """
 
     def __init__(self, table: Table, plan: Plan) -> None:
@@ -91,7 +91,7 @@ class Allowance:
         self._allowed = plan.query.allow_reads
         self._most = self._allowed
         if self._most is None:
-            self._most = settings.max_reads if settings.sets_max_reads else limit()
+            self._most = settings.max_reads if settings.sets_max_reads else default_limit()
         self._is_set = settings.sets_max_reads
         self._warns_past = settings.warn_reads if self._allowed is None else None
         self._shows_keys = settings.show_keys

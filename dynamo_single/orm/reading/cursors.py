@@ -24,7 +24,7 @@ from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.reading.positions import Position
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.schema.keys.shards import MAX_SHARDS, suffix
+from dynamo_single.orm.schema.keys.shards import MAX_SHARDS, shard_suffix
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ def encode(cursor: Cursor, plan: Plan) -> str:
         lasting = _lasting(plan)
         place[0] = lasting[position.stream] if position.stream < len(lasting) else _END
         place.append(f"{sum(1 << lasting[stream] for stream in cursor.finished):x}")
-    return sealed([*_fingerprint(plan), int(cursor.backward), *place])
+    return encrypt_value([*_fingerprint(plan), int(cursor.backward), *place])
 
 
 def decode(text: str, plan: Plan) -> Cursor:
     """Return the cursor of a string; raises ``InvalidCursor`` if it is of another query or of another site."""
-    label, keys, query, backward, stream, sort, key, values, *finished = unsealed(text)
+    label, keys, query, backward, stream, sort, key, values, *finished = decrypt_value(text)
     ours = _fingerprint(plan)
     if label != ours[0]:
         raise InvalidCursor(f"This cursor is for objects of {label}, not of {ours[0]}. {BEGIN_AGAIN}")
@@ -97,14 +97,14 @@ def _lasting(plan: Plan) -> list[int]:
 
 def _whole(condition: KeyCondition) -> str:
     """Return the partition that a shard is a part of."""
-    return condition.partition.removesuffix(suffix(condition.place))
+    return condition.partition.removesuffix(shard_suffix(condition.place))
 
 
 def _fingerprint(plan: Plan) -> tuple[str, str, str]:
     """Return what a cursor is bound to: the model, its keys and the query, without the time by which items expire."""
     query = plan.query
     # A rename may have ended since the query was planned: the next page is planned with the names of now.
-    layout = knowledge.present(query.layout) if query.layout.twins else query.layout
+    layout = knowledge.known_layout(query.layout) if query.layout.twins else query.layout
     asked = (
         lower(query.where, layout),
         [(order.attribute, order.descending) for order in query.ordering],
@@ -143,15 +143,15 @@ def _signer(secret: str | bytes, salt: str) -> signing.Signer:
     return signing.Signer(key=secret, sep=".", salt=salt, fallback_keys=[])
 
 
-def sealed(value: list[object], salt: str = SALT) -> str:
+def encrypt_value(value: list[object], salt: str = SALT) -> str:
     """Return a JSON value encrypted and signed for one ``salt``; an equal value gives an equal string."""
     data = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     secret = settings.SECRET_KEY
     return _signer(secret, salt).sign(signing.b64_encode(_seal(zlib.compress(data.encode(), 9), secret)).decode())
 
 
-def unsealed(text: object, salt: str = SALT) -> list[Any]:
-    """Return the value of a string of ``sealed()``; raises ``InvalidCursor`` for any other string."""
+def decrypt_value(text: object, salt: str = SALT) -> list[Any]:
+    """Return the value of a string of ``encrypt_value()``; raises ``InvalidCursor`` for any other string."""
     for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
         try:
             # Only ASCII strings can be compared with a signature.

@@ -20,10 +20,10 @@ from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.conditions.lowering import order_value
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, ITEM_TYPE, join
-from dynamo_single.orm.plan.choice import of_type
+from dynamo_single.orm.plan.choice import type_condition
 from dynamo_single.orm.plan.plan import Plan, attributes_of
 from dynamo_single.orm.reading import single
-from dynamo_single.orm.reading.present_names import in_present_names
+from dynamo_single.orm.reading.current_names import table_with_current_names
 from dynamo_single.orm.reading.sources import (
     Descending,
     PageSource,
@@ -56,7 +56,7 @@ def limit_is_exact(plan: Plan) -> bool:
     return plan.kind in {"query", "scan"} and plan.filter == EVERYTHING and len(plan.conditions) <= 1
 
 
-async def listed(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> list[Item]:
+async def item_list(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> list[Item]:
     """Return all items of ``pages()``."""
     return [item async for page in pages(table, plan, skip=skip, stop=stop) for item in page]
 
@@ -99,8 +99,10 @@ async def pages(
     plan of a get, a claim or a union has none.
     """
     if plan.kind == "get":
-        await knowledge.undivided(table, plan.layout)
-        yield single.as_read(plan, await single.of_key(in_present_names(table, plan.layout), plan))[skip:stop]
+        await knowledge.check_undivided(table, plan.layout)
+        yield single.projected_items(
+            plan, await single.item_of_key_plan(table_with_current_names(table, plan.layout), plan)
+        )[skip:stop]
         return
     reader = await open_reader(table, plan, None if decoder is None else decoder.form)
     passed = 0
@@ -108,16 +110,16 @@ async def pages(
         async for page in found:
             wanted = page[max(skip - passed, 0) : None if stop is None else stop - passed]
             passed += len(page)
-            yield wanted if decoder else single.as_read(plan, wanted)
+            yield wanted if decoder else single.projected_items(plan, wanted)
             if stop is not None and passed >= stop:
                 return
 
 
 def _pages(reader: PlanReader, plan: Plan, stop: int | None, decoder: PageDecoder | None) -> Pages[Any]:
     if plan.kind == "batch_get":
-        return single.of_keys(reader.table, plan, stop, reader.form, decoder.all_of if decoder else None)
+        return single.items_of_keys_plan(reader.table, plan, stop, reader.form, decoder.all_of if decoder else None)
     if plan.kind == "claim":
-        return single.of_claims(reader.table, plan)
+        return single.items_of_claims_plan(reader.table, plan)
     if plan.kind == "union":
         return _union(reader, plan, stop)
     return _pages_of_conditions(reader, plan, stop, decoder, is_exact=limit_is_exact(plan))
@@ -143,7 +145,7 @@ async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = N
     """
     if plan.kind not in {"query", "scan"}:
         atomic_block.check_plan(table.settings.alias, plan)  # listed() would return what the block creates
-        found = await listed(table, plan, skip=skip, stop=stop)
+        found = await item_list(table, plan, skip=skip, stop=stop)
         return sum(1 for item in found if _is_of_model(plan, item))
     reader = await open_reader(table, plan)
     total, is_exact, requests = 0, limit_is_exact(plan), _compile_count(reader.table, plan)
@@ -176,7 +178,7 @@ def _counted(plan: Plan, response: Response) -> int:
 def _compile_count(table: Table, plan: Plan) -> tuple[Request, ...]:
     """Return the requests of a count, which exclude items of other types unless the filter has no room for that."""
     if ITEM_TYPE not in attributes_of(plan.filter):
-        own = replace(plan, filter=join((plan.filter, of_type(plan.layout))))
+        own = replace(plan, filter=join((plan.filter, type_condition(plan.layout))))
         with suppress(ExpressionTooLong):
             return compile_plan(own, table_name=table.name, count=True)
     return compile_plan(plan, table_name=table.name, count=True)
@@ -245,12 +247,12 @@ async def _part(reader: PlanReader, part: Plan, stop: int | None) -> Pages[Item]
     if part.kind == "query":
         found = _pages_of_conditions(reader, part, stop, is_exact=False)
     elif part.kind == "batch_get":
-        found = single.of_keys(reader.table, part, stop)  # the bound is only for what is read ahead
+        found = single.items_of_keys_plan(reader.table, part, stop)  # the bound is only for what is read ahead
     else:
         found = pages(reader.table, part)
     async with aclosing(found):
         async for page in found:
-            yield [item for item in page if not any(matches(other, item) for other in part.others)]
+            yield [item for item in page if not any(matches(other, item) for other in part.exclusions)]
 
 
 async def _sorted(pages: Pages[Item], plan: Plan) -> Pages[Item]:

@@ -22,16 +22,16 @@ from dynamo_single.orm.reading import single
 from dynamo_single.orm.reading.budget import PAGE_GROWTH
 from dynamo_single.orm.reading.execute import union_rank
 from dynamo_single.orm.reading.positions import (
-    Narrowed,
+    NarrowedPart,
     Position,
-    Start,
-    ascends,
-    at_item,
+    StreamStart,
+    is_ascending,
     is_merged,
+    part_position,
     parts_of,
+    position_of_item,
     start_of,
     stream_count,
-    within,
 )
 from dynamo_single.orm.reading.sources import (
     Descending,
@@ -51,21 +51,21 @@ from dynamo_single.table.request import MAX_BATCH_KEYS, Item
 from dynamo_single.table.table import Table
 
 #: An item and the number of its stream.
-Found = tuple[int, Item]
+FoundItem = tuple[int, Item]
 
 
-class Reading(Struct, frozen=True):
+class ReadResult(Struct, frozen=True):
     """The items of a page, in reading direction; ``stopped`` is where the limit of requests ended it, if it did.
 
     ``finished`` contains the shards that have nothing after these items.
     """
 
-    found: Sequence[Found] = ()
+    found: Sequence[FoundItem] = ()
     stopped: Position | None = None
     finished: frozenset[int] = frozenset()
 
 
-class Beginning(Struct, frozen=True):
+class PageStart(Struct, frozen=True):
     """Where reading a plan begins, and in which direction it goes.
 
     ``narrowed`` contains what each part of a union reads from the position on, if the union has an order.
@@ -75,7 +75,7 @@ class Beginning(Struct, frozen=True):
     plan: Plan
     position: Position
     backward: bool
-    narrowed: tuple[Narrowed, ...] = ()
+    narrowed: tuple[NarrowedPart, ...] = ()
     #: The shards that have nothing from the position on.
     finished: frozenset[int] = frozenset()
 
@@ -85,7 +85,7 @@ class Beginning(Struct, frozen=True):
             rank, descends = union_rank(self.plan, stream, item), self.backward
         else:
             rank = item[sort_attribute(self.plan)]["S"], stream
-            descends = not ascends(self.plan, backward=self.backward)
+            descends = not is_ascending(self.plan, backward=self.backward)
         return (Descending(rank),) if descends else rank
 
     def is_behind(self, stream: int, item: Item) -> bool:
@@ -98,7 +98,7 @@ class Beginning(Struct, frozen=True):
         return self.rank(stream, item) > self.rank(position.stream, here)
 
 
-async def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) -> Reading:
+async def read(beginning: PageStart, *, wanted: int, max_requests: int | None = None) -> ReadResult:
     """Return up to ``wanted`` matching items from the position on.
 
     Without a filter the first request of each stream reads no more than is wanted. Otherwise each further one reads
@@ -126,16 +126,16 @@ async def read(beginning: Beginning, *, wanted: int, max_requests: int | None = 
         await stream.read_next(reader, share)
         return True
 
-    found: list[Found] = []
+    found: list[FoundItem] = []
     async with aclosing(merge(streams, partial(_rank, beginning), read_next, stop=wanted)) as pages:
         async for page in pages:
             found += page
             if len(found) == wanted:
                 break
-    return Reading(found, stopped, _finished(plan, streams))
+    return ReadResult(found, stopped, _finished(plan, streams))
 
 
-def _rank(beginning: Beginning, _number: int, stream: _Stream) -> Rank:
+def _rank(beginning: PageStart, _number: int, stream: _Stream) -> Rank:
     """Return the position of the next item of a stream; streams that are not merged are read one after the other."""
     if not is_merged(beginning.plan):
         return ()
@@ -171,10 +171,10 @@ def _check_limit(plan: Plan, count: int, max_requests: int | None) -> None:
         )
 
 
-def _streams(beginning: Beginning) -> Iterator[_Stream]:
+def _streams(beginning: PageStart) -> Iterator[_Stream]:
     offset = 0
     for number, plan in enumerate(parts_of(beginning.plan)):
-        part, position = _Part(beginning, plan, number, offset), within(plan, offset, beginning.position)
+        part, position = _Part(beginning, plan, number, offset), part_position(plan, offset, beginning.position)
         if plan.keys:
             yield _Keys(part, position)
         else:
@@ -188,34 +188,34 @@ def _streams(beginning: Beginning) -> Iterator[_Stream]:
 class _Part(Struct, frozen=True):
     """A part of a union, in front of which there are ``offset`` streams; any other plan is one."""
 
-    beginning: Beginning
+    beginning: PageStart
     plan: Plan
     number: int
     offset: int
 
-    def start_of(self, stream: int, position: Position) -> Start | None:
+    def start_of(self, stream: int, position: Position) -> StreamStart | None:
         """Return what is left of one key condition."""
         beginning = self.beginning
         if not beginning.narrowed or self.offset + stream == beginning.position.stream:
             return start_of(self.plan, stream, position, backward=beginning.backward)
         condition = beginning.narrowed[self.number].conditions[stream]
-        return None if condition is None else Start(condition, overlaps=True)
+        return None if condition is None else StreamStart(condition, overlaps=True)
 
-    def found(self, items: Iterable[Found], *, overlaps: bool) -> Iterator[Found]:
+    def found(self, items: Iterable[FoundItem], *, overlaps: bool) -> Iterator[FoundItem]:
         """Yield items that were read, unless another part returns them or the page before has them."""
         for stream, item in items:
-            if any(matches(other, item) for other in self.plan.others):
+            if any(matches(other, item) for other in self.plan.exclusions):
                 continue
             if not overlaps or self.beginning.is_behind(self.offset + stream, item):
                 yield self.offset + stream, item
 
 
-class _Range(PageSource[Found]):
+class _Range(PageSource[FoundItem]):
     """What is left of one Query or Scan."""
 
-    def __init__(self, part: _Part, stream: int, start: Start) -> None:
+    def __init__(self, part: _Part, stream: int, start: StreamStart) -> None:
         conditions = () if start.condition is None else (start.condition,)
-        forward = ascends(part.plan, backward=part.beginning.backward)
+        forward = is_ascending(part.plan, backward=part.beginning.backward)
         (request,) = compile_plan(replace(part.plan, conditions=conditions, forward=forward))
         super().__init__(request)
         self.number = part.offset + stream
@@ -230,9 +230,9 @@ class _Range(PageSource[Found]):
         if self.is_unread:
             # Items that the page before has are dropped: at most one, unless an index has equal keys.
             self.limit = wanted + self.overlaps
-        elif plan.filter == EVERYTHING and not plan.others:
+        elif plan.filter == EVERYTHING and not plan.exclusions:
             self.limit = wanted
-        items = single.as_read(plan, (await self.read(reader))["Items"])
+        items = single.projected_items(plan, (await self.read(reader))["Items"])
         if self.overlaps:
             # A narrowed condition may include what a strict bound of the plan's own excludes.
             items = [item for item in items if self._is_covered(item)]
@@ -253,10 +253,10 @@ class _Range(PageSource[Found]):
         """Return the position of what is not read yet."""
         if self.is_unread or self.last_key is None:
             return Position(self.number + self.part.beginning.backward)
-        return replace(at_item(self.part.plan, self.stream, self.last_key), stream=self.number)
+        return replace(position_of_item(self.part.plan, self.stream, self.last_key), stream=self.number)
 
 
-class _Keys(Source[Found]):
+class _Keys(Source[FoundItem]):
     """The items of complete primary keys, in the order of the keys."""
 
     def __init__(self, part: _Part, position: Position) -> None:
@@ -287,7 +287,7 @@ class _Keys(Source[Found]):
         numbers, self.unread = self.unread[: self.limit], self.unread[self.limit :]
         self.is_exhausted = not self.unread
         keys = tuple(plan.keys[number] for number in numbers)
-        items = await single.by_plan_key(reader.table, replace(plan, keys=keys))
+        items = await single.items_by_plan_key(reader.table, replace(plan, keys=keys))
         if plan.lookup is not None:
             # An item that holds several of the claims is at the first of them, on whichever page that is.
             items = {key: item for key, item in items.items() if single.plan_key_of(plan, item) == key}

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import Compare, Condition, conjuncts, join, simplify
-from dynamo_single.orm.plan.choice import by_one_key
-from dynamo_single.orm.plan.constraints import gather
+from dynamo_single.orm.plan.choice import plan_of_one_key
+from dynamo_single.orm.plan.constraints import constraints_of
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, attributes_of
 from dynamo_single.orm.reading.single import plan_key_of
 from dynamo_single.orm.reading.sources import sort_attribute
@@ -40,7 +40,7 @@ class Position(Struct, frozen=True):
     values: tuple[Mapping[str, Any], ...] = ()
 
 
-class Start(Struct, frozen=True):
+class StreamStart(Struct, frozen=True):
     """How a stream is read from a position; it ``overlaps`` if the first items may be at the position itself."""
 
     condition: KeyCondition | None = None
@@ -60,7 +60,7 @@ def stream_count(plan: Plan) -> int:
     return 1 if plan.kind == "scan" else len(plan.keys or plan.conditions)
 
 
-def within(part: Plan, offset: int, position: Position) -> Position:
+def part_position(part: Plan, offset: int, position: Position) -> Position:
     """Return a position as that of a part of a union, before which there are ``offset`` streams."""
     stream, count = position.stream - offset, stream_count(part)
     if 0 <= stream < count:
@@ -68,12 +68,12 @@ def within(part: Plan, offset: int, position: Position) -> Position:
     return Position(0 if stream < 0 else count)
 
 
-def outermost(plan: Plan, *, backward: bool) -> Position:
+def first_position(plan: Plan, *, backward: bool) -> Position:
     """Return the position where reading begins: before all items, or after them."""
     return Position(stream_count(plan) if backward else 0)
 
 
-def ascends(plan: Plan, *, backward: bool) -> bool:
+def is_ascending(plan: Plan, *, backward: bool) -> bool:
     """Return whether sort keys ascend while the plan is read in this direction."""
     return plan.forward != backward
 
@@ -85,7 +85,7 @@ def is_merged(plan: Plan) -> bool:
     return plan.merge == "sort_key" and len(plan.conditions) > 1
 
 
-def at_item(plan: Plan, stream: int, item: Item) -> Position:
+def position_of_item(plan: Plan, stream: int, item: Item) -> Position:
     """Return the position of an item, or of a ``LastEvaluatedKey``, of a stream; each key is a separate stream."""
     return Position(stream, "" if plan.keys else item[sort_attribute(plan)]["S"], key_of(item))
 
@@ -98,22 +98,22 @@ def at(plan: Plan, stream: int, item: Item) -> Position:
             break
         offset += stream_count(part)
     values = tuple(item[plan.layout.attributes[order.attribute].stored] for order in plan.merged_by)
-    return replace(at_item(part, stream, item), values=values)
+    return replace(position_of_item(part, stream, item), values=values)
 
 
-def start_of(plan: Plan, stream: int, position: Position, *, backward: bool) -> Start | None:
+def start_of(plan: Plan, stream: int, position: Position, *, backward: bool) -> StreamStart | None:
     """Return how a stream of a query or Scan continues from a position; ``None`` if it has nothing left there."""
-    whole = Start(plan.conditions[stream] if plan.conditions else None)
+    whole = StreamStart(plan.conditions[stream] if plan.conditions else None)
     if position.key is None:
         begins = stream < position.stream if backward else stream >= position.stream
         return whole if begins else None
     if stream == position.stream:
-        return Start(whole.condition, _start_key(plan, whole.condition, position))
+        return StreamStart(whole.condition, _start_key(plan, whole.condition, position))
     comes_later = (stream < position.stream) if backward else (stream > position.stream)
     if not is_merged(plan):
         return whole if comes_later else None
-    narrowed = narrow(plan.conditions[stream], position.sort, ascending=ascends(plan, backward=backward))
-    return None if narrowed is None else Start(narrowed, overlaps=True)
+    narrowed = narrow(plan.conditions[stream], position.sort, ascending=is_ascending(plan, backward=backward))
+    return None if narrowed is None else StreamStart(narrowed, overlaps=True)
 
 
 def _start_key(plan: Plan, condition: KeyCondition | None, position: Position) -> Mapping[str, Mapping[str, str]]:
@@ -162,11 +162,11 @@ def _bounds(condition: KeyCondition) -> tuple[str, str | None]:
     return (operands[0] if operands else ""), None
 
 
-def find(plan: Plan, item: Item) -> Position | None:
+def find_position(plan: Plan, item: Item) -> Position | None:
     """Return the position of a stored item; ``None`` if the plan does not return it."""
     offset = 0
     for part in parts_of(plan):
-        stream = None if any(matches(other, item) for other in part.others) else _stream_of(part, item)
+        stream = None if any(matches(other, item) for other in part.exclusions) else _stream_of(part, item)
         if stream is not None:
             return at(plan, offset + stream, item)
         offset += stream_count(part)
@@ -193,7 +193,7 @@ def _is_read_by(plan: Plan, condition: KeyCondition, item: Item) -> bool:
     return condition.includes(item[sort_attribute(plan)]["S"])
 
 
-class Narrowed(Struct, frozen=True):
+class NarrowedPart(Struct, frozen=True):
     """What a part of a union reads from a position on: keys, or key conditions, of which ``None`` are exhausted.
 
     It may include items before the position, which the reader drops.
@@ -203,30 +203,30 @@ class Narrowed(Struct, frozen=True):
     keys: frozenset[ItemKey] = frozenset()
 
 
-def narrow_parts(plan: Plan, value: object, *, backward: bool, now: object) -> tuple[Narrowed, ...]:
+def narrow_parts(plan: Plan, value: object, *, backward: bool, now: object) -> tuple[NarrowedPart, ...]:
     """Return what each part reads from a position on, whose value of the union's first ordering is given."""
     order = plan.merged_by[0]
     term = Compare(order.attribute, "gte" if order.descending == backward else "lte", value)
     return tuple(_narrow_part(part, term, now) for part in plan.parts)
 
 
-def _narrow_part(part: Plan, term: Compare, now: object) -> Narrowed:
+def _narrow_part(part: Plan, term: Compare, now: object) -> NarrowedPart:
     terms = conjuncts(simplify(part.query.where))
-    if gather(join((*terms, term)), part.layout) is None:
-        return Narrowed((None,) * len(part.conditions))
+    if constraints_of(join((*terms, term)), part.layout) is None:
+        return NarrowedPart((None,) * len(part.conditions))
     if part.keys:
         found = _by_same_key(part, (*terms, term), now)
-        return Narrowed(keys=frozenset(part.keys if found is None else found.keys))
+        return NarrowedPart(keys=frozenset(part.keys if found is None else found.keys))
     # Other conditions on the attribute could hide the bound, since a key condition has one range.
     found = _by_same_key(part, (*(each for each in terms if term.attribute not in attributes_of(each)), term), now)
     if found is None or len(found.conditions) != len(part.conditions):
-        return Narrowed(part.conditions)
+        return NarrowedPart(part.conditions)
     pairs = zip(part.conditions, found.conditions, strict=True)
-    return Narrowed(tuple(_intersect(condition, *_bounds(bound)) for condition, bound in pairs))
+    return NarrowedPart(tuple(_intersect(condition, *_bounds(bound)) for condition, bound in pairs))
 
 
 def _by_same_key(part: Plan, terms: Iterable[Condition], now: object) -> Plan | None:
     where = join(terms)
     query = replace(part.query, where=where, using_index=part.key.name if part.key else None)
-    constraints = gather(where, part.layout)
-    return None if constraints is None else by_one_key(query, constraints, now)[0]
+    constraints = constraints_of(where, part.layout)
+    return None if constraints is None else plan_of_one_key(query, constraints, now)[0]

@@ -17,7 +17,7 @@ from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import PartialItem, Plan, PlanKind
-from dynamo_single.orm.reading.present_names import in_present_names, with_both_names
+from dynamo_single.orm.reading.current_names import table_with_current_names, with_both_names
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.compiler import compile_batches, compile_plan, compile_reads, item_key
@@ -33,7 +33,7 @@ from dynamo_single.table.table import Table
 Item = NewItem
 
 
-def as_read(plan: Plan, found: Sequence[Item]) -> Sequence[Item]:
+def projected_items(plan: Plan, found: Sequence[Item]) -> Sequence[Item]:
     """The items that a plan's requests gave, as what they are: whole, or only what its projection names."""
     twins = plan.layout.twins
     if twins:
@@ -44,21 +44,21 @@ def as_read(plan: Plan, found: Sequence[Item]) -> Sequence[Item]:
     return [PartialItem(item, read) for item in found]
 
 
-async def of_key(table: Table, plan: Plan) -> list[Item]:
+async def item_of_key_plan(table: Table, plan: Plan) -> list[Item]:
     """The item of a plan of one whole primary key, if there is one that matches."""
     item: Item | None = None
     if atomic_block.current() is not None:
-        item = atomic_block.put_whole(table.settings.alias, plan.keys)
+        item = atomic_block.pending_put(table.settings.alias, plan.keys)
         if item is None:
             atomic_block.check_plan(table.settings.alias, plan)
     if item is None:
         (request,) = compile_plan(plan)
-        asked = in_present_names(table, plan.layout) if plan.layout.twins else table
+        asked = table_with_current_names(table, plan.layout) if plan.layout.twins else table
         item = (await asked.ask(request)).get("Item")
     return [item] if item is not None and matches(plan.filter, item, plan.layout) else []
 
 
-async def of_keys(
+async def items_of_keys_plan(
     table: Table,
     plan: Plan,
     stop: int | None,
@@ -70,7 +70,7 @@ async def of_keys(
     With a ``form``, by which items are decoded, it yields what ``found_in()`` makes of each response; the plan has no
     filter then.
     """
-    table, requests = in_present_names(table, plan.layout), compile_plan(plan, table_name=table.name)
+    table, requests = table_with_current_names(table, plan.layout), compile_plan(plan, table_name=table.name)
     wanted, condition = RemainingItems(stop), lower(plan.filter, plan.layout)
     unread = iter(requests)
     async with aclosing(get_responses(table, requests, wanted, form)) as batches:
@@ -90,7 +90,7 @@ def _by_key(items: Iterable[Item]) -> dict[ItemKey, Item]:
     return {key_of(item): item for item in items}
 
 
-async def of_claims(table: Table, plan: Plan) -> Pages[Item]:
+async def items_of_claims_plan(table: Table, plan: Plan) -> Pages[Item]:
     """The items that hold some claims and match, in the order of the claims: a page for each hundred.
 
     An item that holds several of them comes once, in the place of the first.
@@ -105,20 +105,20 @@ async def of_claims(table: Table, plan: Plan) -> Pages[Item]:
         given.update(found)
 
 
-async def by_plan_key(table: Table, plan: Plan) -> dict[ItemKey, Item]:
+async def items_by_plan_key(table: Table, plan: Plan) -> dict[ItemKey, Item]:
     """The matching items by the plan's own keys, at most a hundred: whole primary keys, or claims."""
     if plan.kind == "claim":
         condition = lower(plan.filter, plan.layout)
         held = await _holders(table, plan)
         return {key: item for key, item in held.items() if matches(condition, item)}
-    return _by_key(await by_key(table, plan))
+    return _by_key(await items_by_primary_key(table, plan))
 
 
 def plan_key_of(plan: Plan, item: StoredItem) -> ItemKey | None:
     """The key by which a plan of keys gives an item: its own, or that of the first of the claims that it holds."""
     if plan.lookup is None:
         return key_of(item)
-    held = [key for key in plan.lookup.held(item) if key in plan.keys]
+    held = [key for key in plan.lookup.claim_keys(item) if key in plan.keys]
     return min(held, key=plan.keys.index) if len(held) > 1 else next(iter(held), None)
 
 
@@ -135,7 +135,7 @@ async def _holders(table: Table, plan: Plan) -> dict[ItemKey, Item]:
         owners = {key: owner_of(claim) for key, claim in claims.items() if not has_expired(claim)}
         items = await _items_of(table, plan, owners.values())
         for key, owner in owners.items():
-            if owner in items and plan.lookup is not None and key in plan.lookup.held(items[owner]):
+            if owner in items and plan.lookup is not None and key in plan.lookup.claim_keys(items[owner]):
                 found[key] = items[owner]
         left = [key for key in owners if key not in found]
         if not left:
@@ -156,7 +156,7 @@ async def _items_of(table: Table, plan: Plan, owners: Iterable[ItemKey]) -> dict
     kind: PlanKind = "get" if len(keys) == 1 else "batch_get"
     consistent = replace(plan.query, consistent=True)
     whole = replace(plan, kind=kind, query=consistent, keys=keys, filter=EVERYTHING, lookup=None)
-    return _by_key(await by_key(table, whole))
+    return _by_key(await items_by_primary_key(table, whole))
 
 
 def owner_of(claim: StoredItem) -> ItemKey:
@@ -176,19 +176,19 @@ def has_expired(item: StoredItem) -> bool:
     return expires is not None and float(expires) <= clock.timestamp()
 
 
-async def by_key(table: Table, plan: Plan) -> Sequence[Item]:
+async def items_by_primary_key(table: Table, plan: Plan) -> Sequence[Item]:
     """The items of a plan of whole primary keys, at most a hundred of which are asked for at a time."""
     if plan.kind == "get":
-        return as_read(plan, await of_key(table, plan))
+        return projected_items(plan, await item_of_key_plan(table, plan))
     atomic_block.check_plan(table.settings.alias, plan)
-    return as_read(plan, [item async for page in of_keys(table, plan, None) for item in page])
+    return projected_items(plan, [item async for page in items_of_keys_plan(table, plan, None) for item in page])
 
 
-async def at_once(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
+async def transactional_items(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
     """The items of some plans of whole primary keys as of one moment, by one TransactGetItems; again on a conflict."""
     for plan in plans:
         atomic_block.check_plan(table.settings.alias, plan)
-        await knowledge.undivided(table, plan.layout)
+        await knowledge.check_undivided(table, plan.layout)
     keys = list(dict.fromkeys(key for plan in plans for key in plan.keys))
     if len(keys) > MAX_ACTIONS:
         raise NotSupported(f"{len(keys)} items cannot be read at once: DynamoDB takes {MAX_ACTIONS}.")

@@ -31,7 +31,7 @@ def key_of(item: Item) -> ItemKey:
     return item[names.PARTITION_KEY]["S"], item[names.SORT_KEY]["S"]
 
 
-def of_type(item_type: str) -> Condition:
+def type_condition(item_type: str) -> Condition:
     """The items of one type, in the trash as well as live."""
     return Stored(names.ITEM_TYPE, "=", ({"S": item_type},))
 

@@ -31,35 +31,35 @@ Explain = Callable[[Action, Item | None], Exception]
 class Entry(Struct, frozen=True, eq=False):
     """One object's write: its actions, every item that they change, and how to take it back from the object.
 
-    ``named`` gives what messages call the object. ``touched`` are the items as they are and as they will be, of which
-    one may be ``measured`` already: the item and its bytes. It is not to be sent after ``until``, by
-    ``time.monotonic()``.
+    ``make_name`` gives what messages call the object. ``written_items`` are the items as they are and as they will be,
+    of which one may be ``measured_item`` already: the item and its bytes. It is not to be sent after ``send_before``,
+    by ``time.monotonic()``.
     """
 
-    named: Callable[[], str]
+    make_name: Callable[[], str]
     actions: tuple[Action, ...]
-    touched: tuple[Item, ...]
+    written_items: tuple[Item, ...]
     explain: Explain
     undo: Callable[[], None]
-    measured: tuple[Item, int] | None = None
-    until: float | None = None
+    measured_item: tuple[Item, int] | None = None
+    send_before: float | None = None
 
     @property
     def name(self) -> str:
         """What messages call the object."""
-        return self.named()
+        return self.make_name()
 
     @property
     def size(self) -> int:
         """The bytes that count for a transaction: those of the largest item, as it is or as it will be."""
         sizes = {id(action.item): action.size for action in self.actions if isinstance(action, Put)}
-        if self.measured is not None:
-            sizes[id(self.measured[0])] = self.measured[1]
-        return max((sizes.get(id(item)) or item_size(item) for item in self.touched), default=0)
+        if self.measured_item is not None:
+            sizes[id(self.measured_item[0])] = self.measured_item[1]
+        return max((sizes.get(id(item)) or item_size(item) for item in self.written_items), default=0)
 
     def is_of(self, key: ItemKey) -> bool:
         """Whether an item is the object's own, and not one that is written along with it."""
-        return bool(self.touched) and key_of(self.touched[-1]) == key
+        return bool(self.written_items) and key_of(self.written_items[-1]) == key
 
 
 class Block(Struct, eq=False):
@@ -95,7 +95,7 @@ class Block(Struct, eq=False):
             both = None if other is None else merge(other, action)
             own[action.key] = both or action, entry
             if other is not None and earlier is not None and both is None:
-                claims = disputed((other, action))
+                claims = disputed_claims((other, action))
                 if claims is not None:
                     # The first one has it, once both are written.
                     raise entry.explain(action, dict(claims[0].item))
@@ -155,7 +155,7 @@ class Block(Struct, eq=False):
         for entry in reversed(self.entries):
             for action in entry.actions:
                 if _changes(action, key):
-                    found = [item for item in entry.touched if key_of(item) == key]
+                    found = [item for item in entry.written_items if key_of(item) == key]
                     return None if isinstance(action, Delete) or not found else found[-1]
         return None
 
@@ -183,7 +183,7 @@ def _is_lesser(action: Action, other: Action) -> bool:
     return _is_addition(action) or (isinstance(action, Delete) and isinstance(other, Put))
 
 
-def combined(actions: Iterable[Action]) -> list[Action]:
+def combine_actions(actions: Iterable[Action]) -> list[Action]:
     """Actions with those on one item made one, where that can be."""
     found: list[Action] = []
     places: dict[ItemKey, int] = {}
@@ -198,7 +198,7 @@ def combined(actions: Iterable[Action]) -> list[Action]:
     return found
 
 
-def disputed(actions: Iterable[Action]) -> tuple[Put, Put] | None:
+def disputed_claims(actions: Iterable[Action]) -> tuple[Put, Put] | None:
     """The first two actions that would take one claim, if there are two: only one object can have it."""
     taken: dict[ItemKey, Put] = {}
     for action in actions:
@@ -300,7 +300,7 @@ enter, leave = _block.set, _block.reset
 
 
 @contextmanager
-def outside() -> Iterator[None]:
+def outside_block() -> Iterator[None]:
     """What is written within is sent at once, and nothing takes it back: for what is no part of anybody's block."""
     token = _block.set(None)
     try:
@@ -321,7 +321,7 @@ def check_keys(alias: str, keys: Iterable[ItemKey]) -> None:
             raise _refusal(next((entry for entry in writers if entry.is_of(key)), writers[0]), key)
 
 
-def put_whole(alias: str, keys: Sequence[ItemKey]) -> NewItem | None:
+def pending_put(alias: str, keys: Sequence[ItemKey]) -> NewItem | None:
     """The one item of some keys that the block of this context puts whole, as it will be: nobody has to read it."""
     block = _block.get()
     if block is None or block.ended or block.alias != alias or len(keys) != 1:
@@ -354,7 +354,7 @@ def check_plan(alias: str, plan: Plan) -> None:
         found = next((key for key in keys if index is None and _reads(plan.conditions, *key)), None)
         if found is not None:
             raise _refusal(entry, found)
-        for item in entry.touched:
+        for item in entry.written_items:
             if partition in item and _reads(plan.conditions, item[partition]["S"], item[sort]["S"]):
                 raise _refusal(entry)
 

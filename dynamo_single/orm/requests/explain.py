@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from dynamo_single.conf import table_settings
 from dynamo_single.orm.conditions.terms import EVERYTHING
-from dynamo_single.orm.conditions.wording import hides, word, word_order
-from dynamo_single.orm.plan.advice import describe_key, word_query
+from dynamo_single.orm.conditions.wording import condition_text, hides, ordering_text
+from dynamo_single.orm.plan.advice import describe_key, query_text
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.keys.secret_values import MASK
@@ -34,7 +34,7 @@ _OPERATIONS = {"get": "GetItem", "batch_get": "BatchGetItem", "query": "Query", 
 
 def describe(plan: Plan, requests: Sequence[Request] = (), *, afterwards: Iterable[tuple[str, str]] = ()) -> str:
     """Describe a plan, its first requests, and what comes ``afterwards``, each line with its label."""
-    lines = [f"{plan.layout.label}: {word_query(plan.query)}"]
+    lines = [f"{plan.layout.label}: {query_text(plan.query)}"]
     lines += (f"  {label:<9} {text}" for label, text in _lines(plan))
     lines += (f"  {'not used':<9} {describe_key(each.key)}: {each.reason}." for each in plan.rejected)
     for request in map(_sent(plan), requests[:_SHOWN]):
@@ -64,7 +64,7 @@ def _lines(plan: Plan) -> Iterable[tuple[str, str]]:
     if plan.kind == "held":
         of_reach = _lines(replace(plan.parts[0], in_memory=plan.in_memory))
         yield from ((label, "none" if text == _ALL_WANTED else text) for label, text in of_reach)
-        yield "matched", f"in memory: {word(plan.filter, plan.layout)} ({plan.reason})"
+        yield "matched", f"in memory: {condition_text(plan.filter, plan.layout)} ({plan.reason})"
         return
     yield "reads", _reads(plan)
     yield "because", f"{plan.reason}."
@@ -103,10 +103,10 @@ def _union(plan: Plan) -> Iterable[tuple[str, str]]:
     yield "reads", f"{len(plan.parts)} parts, each by itself; an item that several find is given once"
     yield "because", f"{plan.reason}."
     for number, part in enumerate(plan.parts, 1):
-        yield f"part {number}", word_query(part.query)
+        yield f"part {number}", query_text(part.query)
         yield from _lines(part)
     merged = "merged" if plan.merged_by else "one part after the other"
-    order = f"{word_order(plan.query.ordering) or 'none asked for'}: {merged}"
+    order = f"{ordering_text(plan.query.ordering) or 'none asked for'}: {merged}"
     yield "order", order if plan.in_memory is None else str(plan.in_memory)
 
 
@@ -143,9 +143,9 @@ def _filter(plan: Plan) -> str:
     if plan.filter == EVERYTHING:
         return _ALL_WANTED
     if plan.kind in ("get", "batch_get", "claim"):
-        return f"{word(plan.filter, plan.layout)} (looked at after reading)"
+        return f"{condition_text(plan.filter, plan.layout)} (looked at after reading)"
     whole = f"it reads the whole of {plan.layout.label}: " if reads_whole_model(plan) else ""
-    return f"{word(plan.filter, plan.layout)} ({whole}what it leaves out is read, and paid for, all the same)"
+    return f"{condition_text(plan.filter, plan.layout)} ({whole}what it leaves out is read, and paid for, all the same)"
 
 
 def reads_whole_model(plan: Plan) -> bool:
@@ -167,12 +167,12 @@ def _order(plan: Plan) -> str:
     if not plan.query.ordering:
         return "none asked for" if plan.forward else "none asked for, read backwards"
     if plan.kind == "batch_get":
-        return f"{word_order(plan.query.ordering)}, put in order by key"
+        return f"{ordering_text(plan.query.ordering)}, put in order by key"
     direction = "as the sort key" if plan.forward else "as the sort key, read backwards"
     several = ""
     if len(plan.conditions) > 1:
         several = ", partitions merged" if plan.merge == "sort_key" else ", one partition after the other"
-    return f"{word_order(plan.query.ordering)}: {direction}{several}"
+    return f"{ordering_text(plan.query.ordering)}: {direction}{several}"
 
 
 def _requests(plan: Plan) -> str:

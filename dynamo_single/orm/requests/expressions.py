@@ -11,7 +11,7 @@ from typing import Any
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored, StoredPair, simplify
-from dynamo_single.orm.conditions.wording import word
+from dynamo_single.orm.conditions.wording import condition_text
 from dynamo_single.orm.requests.updates import Change, Place
 from dynamo_single.orm.schema.keys.values import checked_text
 from dynamo_single.orm.schema.layout import ModelLayout
@@ -72,7 +72,7 @@ def compile_condition(condition: Condition, layout: ModelLayout | None, builder:
     text = _write(lowered, builder)
     size, operators = len(text.encode()), _operators(lowered)
     if size > MAX_EXPRESSION or operators > MAX_OPERATORS:
-        shown = word(condition, layout)
+        shown = condition_text(condition, layout)
         # Without a layout it is the condition of a write, which has no queryset to say this of.
         memory = " before writing" if layout is None else ", or call allow_in_memory(), which compares in Python"
         raise ExpressionTooLong(
@@ -83,7 +83,7 @@ def compile_condition(condition: Condition, layout: ModelLayout | None, builder:
     return text
 
 
-def divided(
+def split_conditions(
     terms: Sequence[Condition], layout: ModelLayout, first: Sequence[Condition] = ()
 ) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
     """Divide conditions that all have to hold: those that one expression has room for, and the longest others.
@@ -128,7 +128,7 @@ def _write(condition: Condition, builder: ExpressionBuilder) -> str:
         # The language has no constant, so what can never hold is spelled out.
         name = builder.name(names.ITEM_TYPE)
         return f"attribute_exists({name}) AND attribute_not_exists({name})"
-    raise UnknownField(f"{word(condition)}: without a layout only stored names can be compared.")
+    raise UnknownField(f"{condition_text(condition)}: without a layout only stored names can be compared.")
 
 
 def _operators(condition: Condition) -> int:

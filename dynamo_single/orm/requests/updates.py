@@ -14,7 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dynamo_single.orm.conditions.matching import matches, normal
+from dynamo_single.orm.conditions.matching import matches, normalized_value
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored, join
 from dynamo_single.orm.schema.keys.values import number_to_text
 from dynamo_single.table.request import Item, StoredValue
@@ -54,18 +54,19 @@ class Change(Struct, frozen=True):
 
     ``operand`` is a value to set, append or include, or the number that a sum begins with (``None`` for no number).
     ``places`` are what is copied, or what a sum adds (1) or subtracts (-1): together with the number two at most, as
-    DynamoDB has no more. ``said`` is the change as it was asked for. With ``computed`` DynamoDB cannot make it alone.
+    DynamoDB has no more. ``source_text`` is the change as it was asked for. With ``computed`` DynamoDB cannot make it
+    alone.
     """
 
     place: Place
     operator: Operator
     operand: StoredValue | None = None
     places: tuple[tuple[Place, int], ...] = ()
-    said: str = ""
+    source_text: str = ""
     computed: bool = False
 
     @property
-    def counts(self) -> bool:
+    def is_cumulative(self) -> bool:
         """Whether the change made twice is another one than made once."""
         shifts = self.operator == "remove" and bool(self.place.path) and isinstance(self.place.path[-1], int)
         return shifts or self.operator not in ("set", "remove", "include", "exclude")
@@ -111,7 +112,7 @@ def with_names(changes: Iterable[Change], names: Mapping[str, str]) -> tuple[Cha
     )
 
 
-def needs(changes: Iterable[Change]) -> Condition:
+def required_conditions(changes: Iterable[Change]) -> Condition:
     """What has to hold of an item for all the changes."""
     found: list[Condition] = []
     for change in changes:
@@ -119,7 +120,7 @@ def needs(changes: Iterable[Change]) -> Condition:
     return join(found)
 
 
-def unmet(changes: Iterable[Change], item: Item) -> Change | None:
+def unmet_change(changes: Iterable[Change], item: Item) -> Change | None:
     """The first of the changes that an item does not have what it needs for."""
     return next((change for change in changes if not matches(join(change.needs()), item)), None)
 
@@ -134,7 +135,7 @@ def operand_names(changes: Iterable[Change]) -> set[str]:
     return {place.name for change in changes for place in change.operands}
 
 
-def clashing(places: Sequence[Place]) -> tuple[Place, Place] | None:
+def overlapping_places(places: Sequence[Place]) -> tuple[Place, Place] | None:
     """Two of the places that cannot be changed at once, since one is in the other."""
     for number, place in enumerate(places):
         for other in places[:number]:
@@ -179,7 +180,7 @@ def _put(container: Any, path: tuple[str | int, ...], value: StoredValue | None)
         inner.pop(last, None)
 
 
-def find(item: Item, place: Place) -> StoredValue | None:
+def stored_value_at(item: Item, place: Place) -> StoredValue | None:
     """What lies at a place of an item."""
     found: Any = item.get(place.name)
     for step in place.path:
@@ -191,12 +192,12 @@ def find(item: Item, place: Place) -> StoredValue | None:
 
 
 def _result(change: Change, item: Item) -> StoredValue | None:
-    before = find(item, change.place)
+    before = stored_value_at(item, change.place)
     operand = change.operand
     if change.operator == "copy":
-        return copy.deepcopy(find(item, change.places[0][0]))
+        return copy.deepcopy(stored_value_at(item, change.places[0][0]))
     if change.operator == "sum":
-        terms = [(find(item, place), sign) for place, sign in change.places]
+        terms = [(stored_value_at(item, place), sign) for place, sign in change.places]
         return {"N": number_to_text(_total(operand, terms), path=str(change.place))}
     if operand is None or change.operator == "set":
         return operand
@@ -204,8 +205,8 @@ def _result(change: Change, item: Item) -> StoredValue | None:
     held = (before or {}).get(kind, [])
     if change.operator in ("append", "prepend"):
         return {kind: [*held, *given] if change.operator == "append" else [*given, *held]}
-    members = {normal({kind[0]: member}): member for member in held}
-    others = {normal({kind[0]: member}): member for member in given}
+    members = {normalized_value({kind[0]: member}): member for member in held}
+    others = {normalized_value({kind[0]: member}): member for member in given}
     kept = (
         {**others, **members} if change.operator == "include" else {k: members[k] for k in members if k not in others}
     )
@@ -243,7 +244,7 @@ class Difference(Struct, frozen=True):
     conditions: tuple[Stored, ...] = ()
 
 
-def by_place(name: str, before: Value | None, after: Value | None) -> Difference:
+def difference_of(name: str, before: Value | None, after: Value | None) -> Difference:
     """The difference of an attribute by its physical name; ``None`` is one that is not there.
 
     A place of a map is set or removed if the map that it is in is one still. A list, a set in a map, and what is or
@@ -261,10 +262,10 @@ def by_place(name: str, before: Value | None, after: Value | None) -> Difference
         members = _of_sets(place, kind, before, after)
         if members is not None:
             return Difference((members,))
-    return whole(name, before, after)
+    return whole_write(name, before, after)
 
 
-def whole(name: str, before: Value | None, after: Value | None) -> Difference:
+def whole_write(name: str, before: Value | None, after: Value | None) -> Difference:
     """The attribute written whole, if it is as it was read."""
     place = Place(name)
     return Difference((_set(place, after),), (_as_read(place, before),))
@@ -277,7 +278,7 @@ def _of_maps(place: Place, before: Mapping[str, Value], after: Mapping[str, Valu
             if "M" in old and "M" in new:
                 yield from _of_maps(inner, old["M"], new["M"])
                 continue
-            if normal(old) == normal(new):
+            if normalized_value(old) == normalized_value(new):
                 continue
         yield _set(inner, new)
 
@@ -285,7 +286,8 @@ def _of_maps(place: Place, before: Mapping[str, Value], after: Mapping[str, Valu
 def _of_sets(place: Place, kind: str, before: Value | None, after: Value | None) -> Change | None:
     """The members to add or to take away; ``None`` where it is both, which DynamoDB does not do at once."""
     old, new = (
-        {normal({kind[0]: member}): member for member in (value or {}).get(kind, ())} for value in (before, after)
+        {normalized_value({kind[0]: member}): member for member in (value or {}).get(kind, ())}
+        for value in (before, after)
     )
     added, taken = [new[each] for each in new if each not in old], [old[each] for each in old if each not in new]
     if bool(added) == bool(taken):

@@ -20,7 +20,7 @@ from dynamo_single.exceptions import NoAccessPattern, NotSupported
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Compare, Condition, Order, join
-from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, extracted, sentence, word
+from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, capitalized, condition_text, extraction_advice
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.readers import absent_value, value_reader
@@ -34,8 +34,8 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.base import DynamoField, IdentityField
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.where.arguments import asking, check_lists, check_nesting
-from dynamo_single.orm.where.lookups import is_own, measured_elsewhere
+from dynamo_single.orm.where.arguments import check_lists, check_nesting, django_errors_translated
+from dynamo_single.orm.where.lookups import aggregate_advice, is_own
 from dynamo_single.orm.where.tree import read_where
 
 FUNCTIONS: dict[type[Any], Function] = {Count: "Count", Min: "Min", Max: "Max", Sum: "Sum", Avg: "Avg"}
@@ -86,7 +86,7 @@ def read_measure(
     # A default is Django's COALESCE around the aggregate, which would hide it.
     bare: Any = expression.copy()
     bare.default = None
-    with asking(model, expression):
+    with django_errors_translated(model, expression):
         resolved: Any = bare.resolve_expression(query.chain(), allow_joins=True, summarize=summarize)
     (source,) = resolved.source_expressions
     function = FUNCTIONS[type(expression)]
@@ -106,7 +106,7 @@ def read_measure(
         distinct=expression.distinct and attribute is not None,
         filter=condition,
         default=_default(function, field, expression),
-        worded="" if condition == EVERYTHING else word(condition, registry.layout_of(model)),
+        worded="" if condition == EVERYTHING else condition_text(condition, registry.layout_of(model)),
     )
 
 
@@ -123,7 +123,7 @@ def _field(model: type[DynamoModel], alias: str, expression: object, source: obj
         field: Any = source.target
         if isinstance(field, DynamoField) and is_own(model, source):
             return field
-        way_out = measured_elsewhere(model, field, f"{alias}={type(expression).__name__}")
+        way_out = aggregate_advice(model, field, f"{alias}={type(expression).__name__}")
         raise NotSupported(
             f"{model._meta.label}: {alias}={shown(expression)} needs {field.model._meta.label}, and DynamoDB has no "
             f"joins. {way_out}."
@@ -131,16 +131,16 @@ def _field(model: type[DynamoModel], alias: str, expression: object, source: obj
     if isinstance(source, Ref) or getattr(source, "contains_aggregate", False):
         raise NotSupported(
             f"{model._meta.label}: {alias}={shown(expression)}: an aggregate of annotations is not supported. "
-            f"{sentence(COMPUTE_IN_PYTHON)}."
+            f"{capitalized(COMPUTE_IN_PYTHON)}."
         )
     if isinstance(source, KeyTransform):
         raise NotSupported(
             f"{model._meta.label}: {alias}={shown(expression)}: a value inside a document cannot be aggregated. Either "
-            f"{COMPUTE_IN_PYTHON}. Or keep it in a separate attribute: {extracted(_place(source))}."
+            f"{COMPUTE_IN_PYTHON}. Or keep it in a separate attribute: {extraction_advice(_place(source))}."
         )
     raise NotSupported(
         f"{model._meta.label}: {alias}={shown(expression)}: an aggregate takes an attribute's name, no other "
-        f"expression. {sentence(COMPUTE_IN_PYTHON)}."
+        f"expression. {capitalized(COMPUTE_IN_PYTHON)}."
     )
 
 
@@ -233,7 +233,7 @@ async def _aggregate_in_memory(source: QueryState, measures: Sequence[Measure]) 
     limit = objects.limit_of(source, plan, what, sliced=True)
     plan = project(plan, measured_attributes(measures))
     if sliced:
-        found = objects.checked(source, objects.items(source, plan), limit)
+        found = objects.limited_matches(source, objects.items(source, plan), limit)
     else:
         found = objects.matches(source, plan, limit)
     tallies = Accumulators(source.model, measures)
@@ -304,7 +304,7 @@ async def _key_result(source: QueryState, measure: Measure, plan: Plan) -> objec
     if measure.function == "Count":
         return await reading.count(source.table, plan)
     tallies = Accumulators(source.model, [replace(measure, filter=EVERYTHING)])
-    for item in await reading.listed(source.table, plan, stop=1):
+    for item in await reading.item_list(source.table, plan, stop=1):
         decode.check_type(source.model, item)
         tallies.add(item)
     return tallies.results()[0]

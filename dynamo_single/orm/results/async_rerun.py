@@ -15,37 +15,37 @@ from dynamo_single.table.flow import call_sync, is_run
 T = TypeVar("T")
 
 
-class _Given(threading.local):
+class _Results(threading.local):
     """The results of the querysets, in the order of their evaluation; ``None`` while no such code runs."""
 
     found: list[list[Any]] | None = None
     taken = 0
 
 
-_given = _Given()
+_results = _Results()
 
 
-class _Unread(BaseException):
+class _UnreadQuerySet(BaseException):
     """A queryset has to be read; never leaves this module."""
 
     def __init__(self, queryset: Any) -> None:
         self.queryset = queryset
 
 
-def take(queryset: Any) -> bool:
+def take_result(queryset: Any) -> bool:
     """Set a queryset's results if such code evaluates it, and return whether it does; it sends no requests itself."""
-    found = _given.found
+    found = _results.found
     if found is None:
         return False
-    if _given.taken == len(found):
-        raise _Unread(queryset)
-    queryset._result_cache = found[_given.taken]
+    if _results.taken == len(found):
+        raise _UnreadQuerySet(queryset)
+    queryset._result_cache = found[_results.taken]
     queryset._prefetch_done = True
-    _given.taken += 1
+    _results.taken += 1
     return True
 
 
-async def restarted(work: Callable[[], T]) -> T:
+async def rerun(work: Callable[[], T]) -> T:
     """Return the result of such code; each queryset is read once, by the same requests as in a thread."""
     if is_run():
         return await call_sync(work)
@@ -53,14 +53,14 @@ async def restarted(work: Callable[[], T]) -> T:
     while True:
         try:
             return _begun(work, found)
-        except _Unread as unread:
+        except _UnreadQuerySet as unread:
             queryset = unread.queryset
         found.append(await queryset._read())
 
 
 def _begun(work: Callable[[], T], found: list[list[Any]]) -> T:
-    _given.found, _given.taken = found, 0
+    _results.found, _results.taken = found, 0
     try:
         return work()
     finally:
-        _given.found = None
+        _results.found = None

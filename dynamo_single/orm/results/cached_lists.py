@@ -30,7 +30,7 @@ from dynamo_single.orm.plan.choice import needs_python
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, Query, attributes_of
 from dynamo_single.orm.reading import execute
 from dynamo_single.orm.requests.actions import ItemKey, key_of
-from dynamo_single.orm.requests.expressions import divided
+from dynamo_single.orm.requests.expressions import split_conditions
 from dynamo_single.table.request import NewItem
 from dynamo_single.table.table import Table
 
@@ -96,7 +96,7 @@ class CachedLists:
 async def _read_range(table: Table, reach: Plan, most: int) -> list[NewItem]:
     """Return the items of a range, each once, up to ``most`` and the rest of its page."""
     if reach.kind != "union":
-        return await execute.listed(table, reach, stop=most)
+        return await execute.item_list(table, reach, stop=most)
     found: dict[ItemKey, NewItem] = {}
     async with aclosing(execute.pages(table, reach)) as pages:
         async for page in pages:
@@ -147,7 +147,7 @@ def with_short_filter(plan: Plan, limit: int) -> Plan:
         if not any(rest for _, rest in parts):
             return plan
         # Only all conditions tell what a part excludes because another part returns it.
-        reach = replace(plan, parts=tuple(replace(part, others=()) for part, _ in parts), in_memory=None)
+        reach = replace(plan, parts=tuple(replace(part, exclusions=()) for part, _ in parts), in_memory=None)
         wanted = plan.query.where
     else:
         reach, rest = _divided(plan)
@@ -170,7 +170,7 @@ def _divided(plan: Plan) -> tuple[Plan, tuple[Condition, ...]]:
     """Return the plan with as much of its filter as DynamoDB accepts, and the rest of the filter."""
     if plan.kind not in ("query", "scan") or plan.filter == EVERYTHING:
         return plan, ()
-    sent, rest = divided(conjuncts(plan.filter), plan.layout, first=_type_conditions(plan))
+    sent, rest = split_conditions(conjuncts(plan.filter), plan.layout, first=_type_conditions(plan))
     return (replace(plan, filter=join(sent)), rest) if rest else (plan, ())
 
 

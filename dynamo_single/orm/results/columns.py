@@ -15,7 +15,7 @@ from django.db.models.utils import create_namedtuple_class
 from msgspec import Struct
 
 from dynamo_single.exceptions import NotSupported, UnknownField
-from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, SORT_IN_PYTHON, extracted
+from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, SORT_IN_PYTHON, extraction_advice
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.page_readers import PageReader, RowShape, rows_reader
@@ -51,7 +51,7 @@ def place_of(model: type[DynamoModel], name: str) -> tuple[str, Steps] | None:
     return first, place
 
 
-def ordered_reader(model: type[DynamoModel], name: str) -> Callable[[Item], object]:
+def sort_value_reader(model: type[DynamoModel], name: str) -> Callable[[Item], object]:
     """Return a function that reads the value of an attribute, or a nested value, by which items are ordered.
 
     It raises ``NotSupported`` for nested values that have no order, or whose types have no order among each other.
@@ -94,7 +94,7 @@ class Columns(Struct, frozen=True):
             raise NotSupported(
                 f"{model._meta.label}: values({self.names[number]!r}) leads into {self.attributes[number]}, and rows "
                 f"that are grouped, distinct or annotated consist of whole attributes. Either {COMPUTE_IN_PYTHON}. Or "
-                f"keep the value in an attribute: {extracted(self.names[number])}."
+                f"keep the value in an attribute: {extraction_advice(self.names[number])}."
             )
         return self
 

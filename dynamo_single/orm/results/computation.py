@@ -13,7 +13,7 @@ from django.db.models import Q
 from msgspec import Struct
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON, sentence
+from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON, capitalized
 from dynamo_single.orm.results.columns import Columns, Shape
 from dynamo_single.orm.results.measures import Measure
 from dynamo_single.orm.schema import registry
@@ -83,7 +83,7 @@ def check_conditions(model: type[DynamoModel], computation: Computation, conditi
             raise NotSupported(
                 f"{model._meta.label}: filter({condition[0]}=...) is about what is only computed after "
                 "reading. "
-                f"{sentence(FILTER_IN_PYTHON)}."
+                f"{capitalized(FILTER_IN_PYTHON)}."
             )
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.conditions.matching import normalized_value
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.schema.attributes import (
     Attribute,
@@ -118,7 +118,7 @@ def comparable(attribute: Attribute | None, value: object) -> Hashable:
     if plain or value is None:
         form: Hashable = value
     else:
-        form = normal(attribute.to_attribute_value(value)) if attribute is not None else None
+        form = normalized_value(attribute.to_attribute_value(value)) if attribute is not None else None
     return form
 
 

@@ -20,7 +20,7 @@ from dynamo_single.exceptions import InvalidValue, NoAccessPattern, NotSupported
 from dynamo_single.orm.items import batch_get, decode
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.page_readers import PageReader
-from dynamo_single.orm.items.refresh import references, wanted
+from dynamo_single.orm.items.refresh import attributes_to_load, references_among
 from dynamo_single.orm.items.unique_rules import lookups_of
 from dynamo_single.orm.plan import shapes
 from dynamo_single.orm.plan.plan import InMemory, Plan, attributes_of, narrow, project
@@ -90,7 +90,7 @@ def plan_with_keys(state: QueryState) -> Plan:
     for sort in order:
         sorting.check_orderable(state.model, sort.attribute, "order_by()")
     found = replace(plan_of_matches(state), in_memory=InMemory(limit, order, state.reversed))
-    return projected(state, found)
+    return project_plan(state, found)
 
 
 def _exact_or_held(state: QueryState) -> Plan:
@@ -107,7 +107,7 @@ def _exact_or_held(state: QueryState) -> Plan:
     found = cached_lists.plan_cached(state.query(ordered=False), now=_now(state))
     if order or state.reversed:
         found = replace(found, in_memory=InMemory(None, order, state.reversed))
-    return projected(state, found)
+    return project_plan(state, found)
 
 
 def _now(state: QueryState) -> datetime | None:
@@ -117,7 +117,7 @@ def _now(state: QueryState) -> datetime | None:
 
 def plan_by_key(state: QueryState, *, ordered: bool = True) -> Plan:
     """Return the plan in the order of a key, or in any order unless it is ``ordered``."""
-    found = projected(state, _planned(state, ordered=ordered))
+    found = project_plan(state, _planned(state, ordered=ordered))
     # If the query has no order, reverse() reverses that of the key that was chosen.
     if not state.reversed or found.query.ordering:
         return found
@@ -139,16 +139,21 @@ def _planned(state: QueryState, *, ordered: bool) -> Plan:
     return found if state.asked.cache_limit is None else cached_lists.with_short_filter(found, state.asked.cache_limit)
 
 
-def projected(state: QueryState, plan: Plan) -> Plan:
+def project_plan(state: QueryState, plan: Plan) -> Plan:
     """Return the plan, limited to the attributes that are to be read."""
     if state.asked.columns is not None:
         return project(plan, state.asked.columns.attributes)
     if not state.loading[0]:
         return plan
-    read = wanted(state.model, state.loading, state.related_reads.named, state.related_reads.prefetched) or ()
+    read = (
+        attributes_to_load(
+            state.model, state.loading, state.related_reads.select_related, state.related_reads.prefetch_related
+        )
+        or ()
+    )
     # A reverse manager knows its objects by the reference that it filters by.
-    followed = {*attributes_of(plan.query.where), *(field.attname for field in state.known)}
-    return project(plan, {*read, *references(state.model, followed)})
+    followed = {*attributes_of(plan.query.where), *(field.attname for field in state.known_related)}
+    return project(plan, {*read, *references_among(state.model, followed)})
 
 
 def limit_of(state: QueryState, plan: Plan, what: str, *, sliced: bool) -> int | None:
@@ -167,12 +172,12 @@ def limit_of(state: QueryState, plan: Plan, what: str, *, sliced: bool) -> int |
     )
 
 
-async def know(state: QueryState) -> None:
+async def read_form(state: QueryState) -> None:
     """Read the schema state of the items that a query reads, unless it is known: planning depends on it."""
     await knowledge.ask(state.layout)
     if lookups := lookups_of(state.model):
         await knowledge.ask_rules(state.layout, lookups)
-    for lookup in state.related_reads.prefetched:
+    for lookup in state.related_reads.prefetch_related:
         model: Any = state.model
         for step in lookup.split("__") if isinstance(lookup, str) else ():
             children = getattr(model, step, None)
@@ -182,15 +187,15 @@ async def know(state: QueryState) -> None:
             await knowledge.ask(registry.layout_of(model))
 
 
-def opened(state: QueryState) -> Results:
+def open_pages(state: QueryState) -> Results:
     """Return the pages of objects, or of their rows of ``values()``, in the slice. No request is sent yet.
 
-    In an event loop ``know()`` is awaited first.
+    In an event loop ``read_form()`` is awaited first.
     """
     if state.is_empty:
         return as_stream(())
     found = plan(state)
-    if state.related_reads.prefetched:
+    if state.related_reads.prefetch_related:
         members = related.members_of(state, found)
         if members:
             return related.read_collection(state, found, members)
@@ -198,7 +203,7 @@ def opened(state: QueryState) -> Results:
         return _objects_by_key(state, found)
     decoder = page_decoder(state, found)
     if decoder is None:
-        return _made(items(state, found), reader(state))
+        return _made(items(state, found), object_reader(state))
     return execute.pages(state.table, found, skip=state.window.start, stop=state.window.stop, decoder=decoder)
 
 
@@ -209,16 +214,16 @@ async def _made(found: Pages[Any], make: Callable[[Any], Any]) -> Results:
             yield map(make, page)
 
 
-def reader(state: QueryState) -> Callable[[Item], Any]:
+def object_reader(state: QueryState) -> Callable[[Item], Any]:
     """Return a function that makes an object, or a row of ``values()``, of an item."""
     if state.asked.columns is not None:
         return state.asked.columns.reader(state.model)
-    return partial(instance, state) if state.known else partial(decode.instance, state.model)
+    return partial(instance, state) if state.known_related else partial(decode.instance, state.model)
 
 
 def page_decoder(state: QueryState, plan: Plan) -> execute.PageDecoder | None:
     """Return what makes the objects or rows of whole pages; ``None`` if they are made item by item."""
-    if not plan.comes_in_pages:
+    if not plan.is_paged:
         return None
     if state.asked.columns is not None:
         made_by = state.asked.columns.page_reader(state.model)
@@ -231,10 +236,10 @@ def _results(state: QueryState, plan: Plan, made_by: PageReader, response: Respo
     """Return the objects or rows of a response."""
     made = None
     if isinstance(response, TypedResponse):
-        made = decode.made_at_once(state.model, made_by, response.typed[wanted])
+        made = decode.page_objects(state.model, made_by, response.typed[wanted])
     if made is None:
-        return map(reader(state), single.as_read(plan, plain_response(response)["Items"][wanted]))
-    return map(partial(tell, state), made) if state.known else made
+        return map(object_reader(state), single.projected_items(plan, plain_response(response)["Items"][wanted]))
+    return map(partial(set_known_related, state), made) if state.known_related else made
 
 
 def _objects_by_key(state: QueryState, plan: Plan) -> Results:
@@ -242,12 +247,12 @@ def _objects_by_key(state: QueryState, plan: Plan) -> Results:
     window, decoder = state.window, None
     if plan.kind == "batch_get":
         pairs = batch_get.pages(state.model, state.table, plan, skip=window.start, stop=window.stop)
-        return _made(pairs, lambda pair: tell(state, batch_get.made(state.model, pair[1])))
+        return _made(pairs, lambda pair: set_known_related(state, batch_get.object_of(state.model, pair[1])))
     made_by = decode.page_reader(state.model, plan.projection, by=sort_attribute(plan))
     if made_by is not None:
         decoder = execute.PageDecoder(made_by.form, partial(_with_sort_keys, state, plan, made_by))
     found = execute.pages(state.table, plan, skip=window.start, stop=window.stop, decoder=decoder)
-    return _made(found, lambda each: tell(state, batch_get.made(state.model, each)))
+    return _made(found, lambda each: set_known_related(state, batch_get.object_of(state.model, each)))
 
 
 def _with_sort_keys(
@@ -256,22 +261,22 @@ def _with_sort_keys(
     """Return the objects of a response with their sort keys, or their items if they cannot be made together."""
     made = None
     if isinstance(response, TypedResponse):
-        made = decode.made_at_once(state.model, made_by, response.typed)
+        made = decode.page_objects(state.model, made_by, response.typed)
     if made is not None:
         return made
     found = with_sort_keys(plan, plain_response(response))
-    items = single.as_read(plan, [item for _, item in found])
+    items = single.projected_items(plan, [item for _, item in found])
     return [(sort, item) for (sort, _), item in zip(found, items, strict=True)]
 
 
 def instance(state: QueryState, item: Item) -> Model:
     """Return the object of an item, with the related objects that are known already."""
-    return tell(state, decode.instance(state.model, item))
+    return set_known_related(state, decode.instance(state.model, item))
 
 
-def tell(state: QueryState, obj: Model) -> Model:
+def set_known_related(state: QueryState, obj: Model) -> Model:
     """Set the related objects of an object that are known already."""
-    for field, known in state.known.items():
+    for field, known in state.known_related.items():
         found = known.get(getattr(obj, field.attname))
         if found is not None and not field.is_cached(obj):
             setattr(obj, field.name, found)
@@ -301,10 +306,10 @@ async def _sorted(state: QueryState, plan: Plan, how: InMemory) -> Pages[Item]:
 
 def matches(state: QueryState, plan: Plan, limit: int | None) -> Pages[Item]:
     """Yield every match of a plan in its order; raises ``TooManyMatches`` instead of the one above the limit."""
-    return checked(state, _pages(state, plan, stop=_page_limit(plan, limit)), limit)
+    return limited_matches(state, _pages(state, plan, stop=_page_limit(plan, limit)), limit)
 
 
-async def checked(state: QueryState, found: Pages[Item], limit: int | None) -> Pages[Item]:
+async def limited_matches(state: QueryState, found: Pages[Item], limit: int | None) -> Pages[Item]:
     """Yield the items; raises ``TooManyMatches`` instead of the one above the limit."""
     seen = 0
     async with aclosing(found):
@@ -347,7 +352,7 @@ async def count(state: QueryState) -> int:
     return await execute.count(state.table, found, skip=window.start, stop=window.stop)
 
 
-async def hold(state: QueryState) -> None:
+async def read_into_memory(state: QueryState) -> None:
     """Read the rows of a query into its cache, unless they are there; raises ``TooManyMatches`` above its limit."""
     found = cached_lists.plan_cached(state.query(ordered=False), now=_now(state))
     if state.asked.cached_lists is not None and found.kind == "held":
@@ -366,7 +371,7 @@ async def _count_up_to(state: QueryState, plan: Plan, limit: int) -> int:
 async def exists(state: QueryState) -> bool:
     """Return whether there is a result: reads until the first match."""
     first = replace(state.unordered(), window=state.window.first)
-    async with aclosing(opened(first)) as pages:
+    async with aclosing(open_pages(first)) as pages:
         async for page in pages:
             for _ in page:
                 return True

@@ -149,9 +149,9 @@ async def _read(groups: Sequence[Sequence[_ModelRange]]) -> bool:
             return False
         takers: dict[str, list[_ModelRange]] = {}
         for kind in chain.from_iterable(some):
-            await knowledge.undivided(state.table, kind.plan.layout)
+            await knowledge.check_undivided(state.table, kind.plan.layout)
             takers.setdefault(kind.condition.partition, []).append(kind)
-        for item in await execute.listed(state.table, plan):
+        for item in await execute.item_list(state.table, plan):
             partition, sort = key_of(item)
             for kind in takers[partition]:
                 if kind.takes(item, sort):
@@ -185,4 +185,4 @@ def _range(group: Sequence[_ModelRange]) -> KeyCondition:
 
 def _in_order(state: QueryState, plan: Plan, kinds: Sequence[_ModelRange]) -> list[DynamoModel]:
     items = chain.from_iterable(kind.found if plan.forward else reversed(kind.found) for kind in kinds)
-    return list(map(objects.reader(state), items))
+    return list(map(objects.object_reader(state), items))

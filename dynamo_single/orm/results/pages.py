@@ -19,8 +19,8 @@ from dynamo_single.orm.plan.plan import PartialItem, Plan
 from dynamo_single.orm.reading import cursors, positions
 from dynamo_single.orm.reading import page as reading_page
 from dynamo_single.orm.reading.cursors import Cursor
-from dynamo_single.orm.reading.page import Beginning, Reading
-from dynamo_single.orm.reading.positions import Narrowed, Position
+from dynamo_single.orm.reading.page import PageStart, ReadResult
+from dynamo_single.orm.reading.positions import NarrowedPart, Position
 from dynamo_single.orm.results import objects, prefetch
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
@@ -83,11 +83,11 @@ def check_size(size: object, max_requests: object) -> None:
 async def page(state: QueryState, size: int, cursor: str | None, max_requests: int | None) -> Page[Any]:
     """Return one page, without its cost; see ``QuerySet.page``."""
     plan = _plan(state, "page()")
-    begin = cursors.decode(cursor, plan) if cursor else Cursor(positions.outermost(plan, backward=False))
+    begin = cursors.decode(cursor, plan) if cursor else Cursor(positions.first_position(plan, backward=False))
     reading = await reading_page.read(_beginning(state, plan, begin), wanted=size + 1, max_requests=max_requests)
     given = reading.found[:size]
     given = given[::-1] if begin.backward else given
-    make: Callable[[Any], Any] = objects.reader(state)
+    make: Callable[[Any], Any] = objects.object_reader(state)
     found = [make(item) for _, item in given]
     if state.related_reads:
         await prefetch.read_related(found, state.related_reads)
@@ -102,7 +102,7 @@ async def page(state: QueryState, size: int, cursor: str | None, max_requests: i
     )
 
 
-def _finished(reading: Reading, size: int) -> frozenset[int]:
+def _finished(reading: ReadResult, size: int) -> frozenset[int]:
     """Return the shards that have nothing after the page, not even the first item of the next page."""
     return reading.finished - {stream for stream, _ in reading.found[size:]}
 
@@ -129,7 +129,7 @@ def cursor_for(state: QueryState, obj: object, *, before: bool) -> str:
             f"cursor_for({shown(obj)}): only some attributes of the object were read, so its position is not known. "
             "Read the object without only() and defer()."
         )
-    position = positions.find(plan, item)
+    position = positions.find_position(plan, item)
     if position is None:
         raise InvalidValue(
             f"cursor_for({shown(obj)}): as it was read, it is none of this queryset's objects. Ask the queryset that "
@@ -167,14 +167,14 @@ def _order_of_shards(plan: Plan) -> str:
     return next((key.sort.parts[0].name for key in keys if key.sort.parts), plan.layout.identity[0])
 
 
-def _beginning(state: QueryState, plan: Plan, begin: Cursor) -> Beginning:
+def _beginning(state: QueryState, plan: Plan, begin: Cursor) -> PageStart:
     position = begin.position
-    narrowed: tuple[Narrowed, ...] = ()
+    narrowed: tuple[NarrowedPart, ...] = ()
     if position.values:
         attribute = registry.attributes_of(state.model)[plan.merged_by[0].attribute]
         value = attribute.from_attribute_value(dict(position.values[0]))
         narrowed = positions.narrow_parts(plan, value, backward=begin.backward, now=clock.instant())
-    return Beginning(state.table, plan, position, begin.backward, narrowed, begin.finished)
+    return PageStart(state.table, plan, position, begin.backward, narrowed, begin.finished)
 
 
 def _check_number(name: str, value: object, most: int | None) -> None:
@@ -183,18 +183,18 @@ def _check_number(name: str, value: object, most: int | None) -> None:
         raise InvalidValue(f"page({name}={shown(value)}): {name} is a whole number, {limit}.")
 
 
-def _ends(plan: Plan, begin: Cursor, reading: Reading, size: int) -> tuple[Position | None, Position | None]:
+def _ends(plan: Plan, begin: Cursor, reading: ReadResult, size: int) -> tuple[Position | None, Position | None]:
     """Return where the page before ends and where the page after begins, if there may be such pages."""
     given = [positions.at(plan, *each) for each in reading.found[:size]]
     if begin.backward:
         before = given[-1] if len(reading.found) > size else reading.stopped
-        if begin.position == positions.outermost(plan, backward=True):
+        if begin.position == positions.first_position(plan, backward=True):
             return before, None
         # If nothing was found and no limit ended the reading, the page after begins at the very beginning.
-        rest = reading.stopped or positions.outermost(plan, backward=False)
+        rest = reading.stopped or positions.first_position(plan, backward=False)
         return before, given[0] if given else rest
     after = given[-1] if len(reading.found) > size else reading.stopped
-    if plan.kind == "scan" or begin.position == positions.outermost(plan, backward=False):
+    if plan.kind == "scan" or begin.position == positions.first_position(plan, backward=False):
         return None, after
-    rest = reading.stopped or positions.outermost(plan, backward=True)
+    rest = reading.stopped or positions.first_position(plan, backward=True)
     return given[0] if given else rest, after

@@ -14,23 +14,23 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Model, prefetch_related_objects
 from django.db.models.query import get_prefetcher, normalize_prefetch_lookups, prefetch_one_level
 
-from dynamo_single.orm.results.async_rerun import restarted
+from dynamo_single.orm.results.async_rerun import rerun
 from dynamo_single.orm.results.state import RelatedReads
-from dynamo_single.orm.schema.fields.fetching import mark
+from dynamo_single.orm.schema.fields.fetching import set_modes
 from dynamo_single.orm.schema.types import DynamoModel, all_plain
 from dynamo_single.table.flow import call_sync, is_run
 
 
-async def fetch(objects: Sequence[object], related_reads: RelatedReads) -> None:
+async def fetch_related(objects: Sequence[object], related_reads: RelatedReads) -> None:
     """Read the references that ``select_related()`` named, and set the fetch mode of the objects."""
-    mark(objects, related_reads.mode)
+    set_modes(objects, related_reads.mode)
     await prefetch(objects, related_reads.references)
 
 
 async def read_related(objects: Sequence[object], related_reads: RelatedReads) -> None:
     """Read what ``select_related()`` and ``prefetch_related()`` named, for some objects."""
-    await fetch(objects, related_reads)
-    await prefetch(objects, related_reads.prefetched)
+    await fetch_related(objects, related_reads)
+    await prefetch(objects, related_reads.prefetch_related)
 
 
 async def prefetch(objects: Sequence[Any], lookups: Sequence[Any]) -> None:
@@ -132,7 +132,7 @@ async def _one_level(objects: list[DynamoModel], prefetcher: Any, lookup: Any, l
     if not _is_native(prefetcher):
         found: tuple[Any, Any] = await call_sync(partial(prefetch_one_level, objects, prefetcher, lookup, level))
         return found
-    return await restarted(partial(prefetch_one_level, objects, prefetcher, lookup, level))
+    return await rerun(partial(prefetch_one_level, objects, prefetcher, lookup, level))
 
 
 def _is_native(prefetcher: Any) -> bool:

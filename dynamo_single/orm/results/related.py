@@ -21,15 +21,15 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import ITEM_TYPE, Compare, Condition
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import pk_of
-from dynamo_single.orm.plan.candidates import wholly_written
-from dynamo_single.orm.plan.constraints import gather
+from dynamo_single.orm.plan.candidates import complete_references
+from dynamo_single.orm.plan.constraints import constraints_of
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, attributes_of
 from dynamo_single.orm.reading import execute
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.fields.fetching import mark
-from dynamo_single.orm.schema.identities import some_value_of
+from dynamo_single.orm.schema.fields.fetching import set_modes
+from dynamo_single.orm.schema.identities import example_value_of
 from dynamo_single.orm.schema.keys.template import SEPARATOR, prefix_end
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.orm.schema.references import Children
@@ -72,7 +72,7 @@ def members_of(state: QueryState, plan: Plan) -> Mapping[str, CollectionMember]:
 
     Only objects have children, and these have to be the whole of the result.
     """
-    asked, lookups = state.asked, state.related_reads.prefetched
+    asked, lookups = state.asked, state.related_reads.prefetch_related
     if not lookups or asked.columns is not None or asked.computation is not None or state.window.start:
         return {}
     pk = _pk_of(plan) if plan.kind == "get" and plan.layout.primary.sharding is None else None
@@ -98,7 +98,7 @@ def members_of(state: QueryState, plan: Plan) -> Mapping[str, CollectionMember]:
 
 def _pk_of(plan: Plan) -> Any:
     """Return the ``pk`` of the object that a plan reads by its key; ``None`` if its values were converted."""
-    constraints = gather(plan.query.where, plan.layout)
+    constraints = constraints_of(plan.query.where, plan.layout)
     allowed = {} if constraints is None else constraints.allowed
     given = {name: allowed.get(name, ()) for name in plan.layout.identity}
     if any(len(values) != 1 for values in given.values()):
@@ -125,7 +125,9 @@ def _member_below(plan: Plan, above: CollectionMember, children: Children, pk: o
         return None
     attributes = registry.attributes_of(model)
     # Of the others any value does: the partition is not made of them.
-    given = {name: pk if name == above.field.attname else some_value_of(attributes[name]) for name in model._identity}
+    given = {
+        name: pk if name == above.field.attname else example_value_of(attributes[name]) for name in model._identity
+    }
     listing = _children_plan(plan, children, pk_of(model, given))
     if listing is None or children.field.attname in attributes_of(listing.filter):
         return None
@@ -165,7 +167,7 @@ def cost_of(state: QueryState, plan: Plan, lookup: object) -> str | None:
     children = getattr(state.model, lookup, None) if isinstance(lookup, str) else None
     if not isinstance(children, Children):
         return None
-    queryset = children.queryset_of(some_value_of(children.field.attribute))
+    queryset = children.queryset_of(example_value_of(children.field.attribute))
     try:
         listing: Plan | None = None if queryset is None else queryset._plan()
     except NoAccessPattern:
@@ -179,7 +181,7 @@ def cost_of(state: QueryState, plan: Plan, lookup: object) -> str | None:
 def _is_own(layout: ModelLayout) -> bool:
     """Return whether each object of a model has a partition of its own."""
     parts = layout.primary.partition.parts
-    return {part.name for part in parts if part.bound.exact} | wholly_written(parts) >= {*layout.identity}
+    return {part.name for part in parts if part.bound.exact} | complete_references(parts) >= {*layout.identity}
 
 
 def _is_below(plan: Plan, condition: KeyCondition) -> bool:
@@ -222,7 +224,7 @@ async def read_collection(state: QueryState, plan: Plan, wanted: Mapping[str, Co
     root: Any = None
     children: dict[str, list[Any]] = {name: [] for name in wanted}
     for member in wanted.values():
-        await knowledge.undivided(state.table, registry.layout_of(member.model))
+        await knowledge.check_undivided(state.table, registry.layout_of(member.model))
     async with aclosing(execute.pages(state.table, collection_plan(plan, wanted))) as pages:
         async for page in pages:
             for item in page:
@@ -243,7 +245,7 @@ def _assign_children(
 ) -> None:
     """Assign the children of a collection to their parents, top down."""
     for path, member in wanted.items():
-        mark(children[path], mode)
+        set_modes(children[path], mode)
         if not member.forward:
             children[path].reverse()
         before, _, name = path.rpartition("__")

@@ -22,7 +22,7 @@ from dynamo_single.orm.items.readers import value_reader
 from dynamo_single.orm.plan.plan import InMemory, Plan, Sort, project, widen
 from dynamo_single.orm.results import measures, objects, sorting
 from dynamo_single.orm.results.aggregates import Accumulators, measured_attributes
-from dynamo_single.orm.results.columns import Columns, as_tuple, ordered_reader
+from dynamo_single.orm.results.columns import Columns, as_tuple, sort_value_reader
 from dynamo_single.orm.results.computation import Computation, Dates
 from dynamo_single.orm.results.measures import comparable
 from dynamo_single.orm.results.objects import Results
@@ -112,7 +112,7 @@ def _plan_annotated(state: QueryState, computation: Computation) -> Plan:
     columns = state.asked.columns
     if columns is not None:
         return project(found, {*columns.attributes, *measured_attributes(computation.measures)})
-    return widen(objects.projected(state, found), measured_attributes(computation.measures))
+    return widen(objects.project_plan(state, found), measured_attributes(computation.measures))
 
 
 def _plan_sorted(
@@ -203,7 +203,7 @@ async def _periods(state: QueryState, dates: Dates) -> list[Any]:
                 found |= {measures.period_of_date(value, dates.kind) for value in values}
             else:
                 found |= {measures.period_of_datetime(value, dates.kind, dates.zone) for value in values}
-    backwards = plan.in_memory is not None and plan.in_memory.backwards
+    backwards = plan.in_memory is not None and plan.in_memory.is_reversed
     return sorted(found, reverse=dates.descending != backwards)
 
 
@@ -220,7 +220,9 @@ async def _entries(state: QueryState, computation: Computation) -> AsyncGenerato
     pages = objects.items(state, plan)
     if any(measure.children for measure in computation.measures):
         # All items are read before the first is measured, as above.
-        for item in [item async for page in objects.checked(state, pages, state.asked.in_memory) for item in page]:
+        for item in [
+            item async for page in objects.limited_matches(state, pages, state.asked.in_memory) for item in page
+        ]:
             yield (await _counted(state, computation, item),)
         return
     async with aclosing(pages):
@@ -230,7 +232,7 @@ async def _entries(state: QueryState, computation: Computation) -> AsyncGenerato
 
 def _value(state: QueryState, how: InMemory, computation: Computation) -> Callable[[Any, str], Any]:
     names = (sort.attribute for sort in how.ordering)
-    readers = {name: ordered_reader(state.model, name) for name in names if name not in computation.aliases}
+    readers = {name: sort_value_reader(state.model, name) for name in names if name not in computation.aliases}
 
     def value(entry: _Entry, name: str) -> object:
         item, measured = entry
@@ -273,7 +275,7 @@ async def _rows_of_objects(
             yield map(row, page)
 
 
-async def annotated(state: QueryState, computation: Computation) -> Results:
+async def annotated_objects(state: QueryState, computation: Computation) -> Results:
     """Yield the objects with their measures as attributes."""
     if state.is_empty:
         return

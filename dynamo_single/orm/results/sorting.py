@@ -22,7 +22,7 @@ from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, SORT_IN_PYTH
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.readers import value_reader
 from dynamo_single.orm.plan.plan import InMemory, Sort
-from dynamo_single.orm.results.columns import ordered_reader, place_of
+from dynamo_single.orm.results.columns import place_of, sort_value_reader
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, JSONAttribute
 from dynamo_single.orm.schema.types import DynamoModel
@@ -99,7 +99,7 @@ def sort_items(found: list[T], how: InMemory, value: Callable[[T, str], object])
     """
     for sort in reversed(how.ordering):
         found.sort(key=_sort_key(sort, value), reverse=sort.descending)
-    if how.backwards:
+    if how.is_reversed:
         found.reverse()
 
 
@@ -176,7 +176,7 @@ async def value_readers(
     referenced: dict[str, dict[Any, Any]] = {}
     for sort in ordering:
         if not is_joined(sort) or place_of(model, sort.attribute) is not None:
-            found[sort.attribute] = ordered_reader(model, sort.attribute)
+            found[sort.attribute] = sort_value_reader(model, sort.attribute)
             continue
         reference, _step, attribute = sort.attribute.partition(_SEPARATOR)
         key_of = value_reader(model, reference)

@@ -27,7 +27,7 @@ from dynamo_single.orm.results.sorting import OrderName, without_missing
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.rollout.compare import NOTHING
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.bindings import settled
+from dynamo_single.orm.schema.bindings import binding_if_known
 from dynamo_single.orm.schema.fields.fetching import FetchMode
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.orm.schema.types import DynamoModel
@@ -39,17 +39,17 @@ Loading = tuple[Set[str], bool]
 
 WHOLE: Loading = (frozenset(), True)
 
-_supposed: ContextVar[bool] = ContextVar("supposed", default=False)
+_assumed: ContextVar[bool] = ContextVar("supposed", default=False)
 
 
 @contextmanager
-def supposed_filled() -> Iterator[None]:
+def assume_complete_keys() -> Iterator[None]:
     """Plan by the declarations alone: every key is treated as complete and unsharded, and no table is read."""
-    token = _supposed.set(True)
+    token = _assumed.set(True)
     try:
         yield
     finally:
-        _supposed.reset(token)
+        _assumed.reset(token)
 
 
 class Asked(Struct, frozen=True):
@@ -118,13 +118,13 @@ ALL_MATCHES = Window()
 class RelatedReads(Struct, frozen=True):
     """The related objects that are read with the objects: by ``select_related()`` and ``prefetch_related()``.
 
-    ``named`` contains the paths that ``select_related()`` was given, and ``implied`` those that it means without any.
-    ``mode`` is the fetch mode that the objects get, if it is not the default.
+    ``select_related`` contains the paths that ``select_related()`` was given, and ``implied_references`` those that it
+    means without any. ``mode`` is the fetch mode that the objects get, if it is not the default.
     """
 
-    named: tuple[str, ...] = ()
-    implied: tuple[str, ...] = ()
-    prefetched: tuple[str | Prefetch[Any], ...] = ()
+    select_related: tuple[str, ...] = ()
+    implied_references: tuple[str, ...] = ()
+    prefetch_related: tuple[str | Prefetch[Any], ...] = ()
     mode: FetchMode | None = None
 
     def __bool__(self) -> bool:
@@ -133,12 +133,12 @@ class RelatedReads(Struct, frozen=True):
     @property
     def has_lookups(self) -> bool:
         """Whether related objects are read."""
-        return bool(self.named or self.implied or self.prefetched)
+        return bool(self.select_related or self.implied_references or self.prefetch_related)
 
     @property
     def references(self) -> tuple[str, ...]:
         """The paths of all references."""
-        return self.named or self.implied
+        return self.select_related or self.implied_references
 
 
 NO_RELATED_READS = RelatedReads()
@@ -148,8 +148,8 @@ class QueryState(Struct, frozen=True):
     """The state of a queryset for one evaluation.
 
     ``order_by`` is the requested order, and ``ordering`` that or the model's. Both are Django's values, since an
-    unsupported order is an error only if the evaluation needs it. ``known`` contains related objects that are read
-    already, by reference and primary key.
+    unsupported order is an error only if the evaluation needs it. ``known_related`` contains related objects that are
+    read already, by reference and primary key.
     """
 
     model: type[DynamoModel]
@@ -164,7 +164,7 @@ class QueryState(Struct, frozen=True):
     related_reads: RelatedReads = NO_RELATED_READS
     #: Whether the result is read in pages by cursors.
     in_pages: bool = False
-    known: Mapping[Any, Mapping[Any, Model]] = field(default_factory=dict)
+    known_related: Mapping[Any, Mapping[Any, Model]] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -190,7 +190,9 @@ class QueryState(Struct, frozen=True):
         """Return the state that reads the complete objects of a computation."""
         computation = self.computation
         asked = replace(self.asked, columns=None, computation=None, distinct=False)
-        found = replace(self, asked=asked, loading=WHOLE, related_reads=replace(self.related_reads, prefetched=()))
+        found = replace(
+            self, asked=asked, loading=WHOLE, related_reads=replace(self.related_reads, prefetch_related=())
+        )
         if computation is None or not computation.makes_rows:
             return found
         return replace(found.unordered(), reversed=False, window=ALL_MATCHES)
@@ -207,8 +209,8 @@ class QueryState(Struct, frozen=True):
                 f"This is not supported for what is {computation} in memory, after reading. Call it on the "
                 "queryset of the objects."
             )
-        asks, lookups, missing = not _supposed.get(), lookups_of(self.model), NOTHING
-        if asks and settled(self.model, self.table) is None:
+        asks, lookups, missing = not _assumed.get(), lookups_of(self.model), NOTHING
+        if asks and binding_if_known(self.model, self.table) is None:
             missing = knowledge.missing(self.layout)
         layout = self.layout  # with the names that were heard of by then
         return Query(

@@ -132,7 +132,7 @@ def missing_in(layout: ModelLayout, form: StoredForm | None) -> Missing:
         return NOTHING
     attributes = frozenset(name for name, info in layout.attributes.items() if info.stored in unfilled)
     upgraded = {name for name in attributes if layout.attributes[name].stored in changed}
-    keys = {key.name for key in layout.index_keys if not upgraded.isdisjoint(key.named)}
+    keys = {key.name for key in layout.index_keys if not upgraded.isdisjoint(key.named_attributes)}
     otherwise = False
     if form is not None:
         written = key_fingerprints(layout)
@@ -142,7 +142,7 @@ def missing_in(layout: ModelLayout, form: StoredForm | None) -> Missing:
     return Missing(frozenset(keys), attributes, otherwise)
 
 
-def unclaimed(form: StoredForm | None, lookups: Sequence[Lookup]) -> frozenset[str]:
+def rules_without_claims(form: StoredForm | None, lookups: Sequence[Lookup]) -> frozenset[str]:
     """The fingerprints of the rules that not every item has its claim by."""
     rules = {} if form is None else form.rules
     fingerprints = () if form is None else (each.fingerprint for each in lookups)

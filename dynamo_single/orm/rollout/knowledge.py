@@ -27,7 +27,7 @@ from dynamo_single.orm.plan.unique_lookups import Lookup
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
 from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.orm.rollout import compare, old_keys, old_names, states
-from dynamo_single.orm.rollout.compare import NOTHING, Missing, missing_in, unclaimed
+from dynamo_single.orm.rollout.compare import NOTHING, Missing, missing_in, rules_without_claims
 from dynamo_single.orm.rollout.schedules import Divided, known_schedule, refuse_divided, schedule_in, with_schedule
 from dynamo_single.orm.rollout.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.schema import bindings, registry
@@ -119,10 +119,10 @@ class _Known(Struct):
         return self.state
 
 
-_tables: dict[Table, _Known] = bindings.asked
+_tables: dict[Table, _Known] = bindings.known_tables
 
 
-async def take(model: type[DynamoModel]) -> ModelBinding:
+async def binding_for(model: type[DynamoModel]) -> ModelBinding:
     """The binding that an operation carries to its end, after ``ask()`` for the model."""
     await ask(registry.layout_of(model))
     return bindings.binding_of(model)
@@ -137,7 +137,7 @@ async def ask(layout: ModelLayout) -> Missing:
     one every ``REFUSED_REFRESH`` seconds.
     """
     table, layout = get_table(layout.alias), layout.origin
-    await undivided(table, layout)
+    await check_undivided(table, layout)
     return await _ask_form(table, layout)
 
 
@@ -160,10 +160,10 @@ async def _ask(table: Table, layout: ModelLayout) -> Missing:
     if state is not None and known.settled.get(layout) is state:
         return NOTHING
     form = await _form(table, layout)
-    found = missing_in(present(layout), form)
+    found = missing_in(known_layout(layout), form)
     if found != NOTHING or _is_unsaid(table, layout, form):
         form = await _form(table, layout, is_open=True)
-        found = missing_in(present(layout), form)
+        found = missing_in(known_layout(layout), form)
         if _is_unsaid(table, layout, form):
             _warn(table, layout, known.unsaid)
     if found == NOTHING and not _is_unsaid(table, layout, form):
@@ -174,7 +174,7 @@ async def _ask(table: Table, layout: ModelLayout) -> Missing:
     return found
 
 
-async def renewed(layout: ModelLayout) -> ModelLayout:
+async def current_layout(layout: ModelLayout) -> ModelLayout:
     """The layout with the names of now, for the next page of a reading that began with this one; asks as ``ask()``.
 
     It asks nothing about shards, which a reading keeps to its end.
@@ -183,10 +183,10 @@ async def renewed(layout: ModelLayout) -> ModelLayout:
     known = _tables.get(table)
     if known is None or origin not in known.filled:
         await _ask(table, origin)
-    return present(layout)
+    return known_layout(layout)
 
 
-def present(layout: ModelLayout) -> ModelLayout:
+def known_layout(layout: ModelLayout) -> ModelLayout:
     """A model's layout with the names that its items have now, as far as this process knows; sends nothing."""
     return registry.layout_of(registry.model_of(layout))
 
@@ -218,7 +218,7 @@ def missing(layout: ModelLayout) -> Missing:
     return NOTHING if known is not None and layout in known.filled else run(_ask_form(table, layout))
 
 
-async def undivided(table: Table, layout: ModelLayout) -> None:
+async def check_undivided(table: Table, layout: ModelLayout) -> None:
     """Raise ``FormNotApplied`` if later code has divided a model's items into shards, of which this code knows none.
 
     Sends one GetItem every ``SHARDS_REFRESH`` seconds for all models without migrations, and nothing for others, which
@@ -249,9 +249,9 @@ async def ask_rules(layout: ModelLayout, lookups: Sequence[Lookup]) -> frozenset
     known = _tables.setdefault(table, _Known())
     if layout in known.claimed:
         return frozenset()
-    found = unclaimed(await _form(table, layout), lookups)
+    found = rules_without_claims(await _form(table, layout), lookups)
     if found:
-        found = unclaimed(await _form(table, layout, is_open=True), lookups)
+        found = rules_without_claims(await _form(table, layout, is_open=True), lookups)
     if not found:
         known.claimed.add(layout)
     return found
@@ -290,14 +290,14 @@ def _follow(layout: ModelLayout, form: StoredForm | None) -> None:
     model = registry.model_of(layout)
     binding = bindings.binding_of(model)
     if form is None:
-        bindings.roll(model, None)
+        bindings.begin_rollout(model, None)
         return
     twins = old_names.twins_of(binding, form)
     if twins != binding.layout.twins:
-        bindings.roll(model, _rollout(twins, None if binding.rollout is None else binding.rollout.keys))
-    used = bindings.in_use(layout, twins)
+        bindings.begin_rollout(model, _rollout(twins, None if binding.rollout is None else binding.rollout.keys))
+    used = bindings.layout_in_use(layout, twins)
     compare.check(used, form)
-    bindings.roll(model, _rollout(twins, old_keys.keys_of(used, form)))
+    bindings.begin_rollout(model, _rollout(twins, old_keys.keys_of(used, form)))
 
 
 def _rollout(twins: tuple[Twin, ...], keys: old_keys.Keys | None) -> Rollout | None:
@@ -350,7 +350,7 @@ def schedule(layout: ModelLayout) -> Schedule:
     return found or run(_schedule(table, layout, SHARDS_REFRESH))
 
 
-def recorded(table: Table, item_type: str) -> Schedule:
+def recorded_schedule(table: Table, item_type: str) -> Schedule:
     """The shards of a type of items, as they were recorded at most ``SHARDS_REFRESH`` seconds ago."""
     known = _tables.setdefault(table, _Known())
     state = known.state if known.age < SHARDS_REFRESH and known.replaced == table.replaced else None
@@ -391,7 +391,7 @@ async def state_of(table: Table) -> TableState:
 
 async def _stored_state(table: Table) -> TableState:
     answer = await table.ask(Request("GetItem", {"Key": item_key(states.STATE_KEY), "ConsistentRead": True}))
-    return states.read(answer["Item"]) if answer.get("Item") else TableState()
+    return states.read_state(answer["Item"]) if answer.get("Item") else TableState()
 
 
 def change(table: Table, work: Callable[[TableState], TableState]) -> TableState:
@@ -408,7 +408,7 @@ def change(table: Table, work: Callable[[TableState], TableState]) -> TableState
         after = replace(wanted, revision=before.revision + 1)
         condition = Stored(states.REVISION, "=", ({"N": str(before.revision)},)) if before.revision else ITEM_MISSING
         try:
-            table.send(compile_action(Put(states.written(after), condition)))
+            table.send(compile_action(Put(states.state_item(after), condition)))
         except ConditionFailed:
             continue
         _tables.clear()
@@ -419,7 +419,7 @@ def change(table: Table, work: Callable[[TableState], TableState]) -> TableState
 def forget() -> None:
     """Know nothing any more: the next query asks again."""
     _tables.clear()
-    bindings.forget()
+    bindings.forget_rollouts()
 
 
 def _forget(*, setting: str, **_: object) -> None:

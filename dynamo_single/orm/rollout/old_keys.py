@@ -85,7 +85,7 @@ def _made(layout: ModelLayout, text: str, templated: KeyTemplates | None) -> Acc
         partition,
         sort,
         sharding=layout.sharding if templated.sharded else None,
-        given=IndexCondition(templated.condition, conditioned) if templated.condition else None,
+        make_condition=IndexCondition(templated.condition, conditioned) if templated.condition else None,
     )
 
 

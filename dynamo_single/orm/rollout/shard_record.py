@@ -17,7 +17,7 @@ from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.rollout.knowledge import LEAD, change, record, state_of
 from dynamo_single.orm.rollout.schedules import Divided
 from dynamo_single.orm.rollout.states import TableState, refuse_foreign
-from dynamo_single.orm.schema.keys.shards import Entry, Schedule, seconds, shown
+from dynamo_single.orm.schema.keys.shards import Entry, Schedule, seconds, time_text
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
@@ -30,7 +30,7 @@ _BEGINNING: Final = 0
 MINUTE: Final = 60
 
 
-def earliest() -> datetime:
+def earliest_start() -> datetime:
     """When an entry that is recorded now can begin: the first whole minute after the time that it takes to be known."""
     return datetime.fromtimestamp(math.ceil((clock.timestamp() + LEAD) / MINUTE) * MINUTE, tz=UTC)
 
@@ -45,21 +45,22 @@ def grow(table: Table, model: ModelLayout | Divided, shards: int, since: datetim
     wanted = entry_of(divided, begins, shards)
     if begins < clock.timestamp() + LEAD:
         raise NotSupported(
-            f"{divided.label}: from {shown(begins)} on there cannot be {shards} shards. What is written by then "
+            f"{divided.label}: from {time_text(begins)} on there cannot be {shards} shards. What is written by then "
             "belongs to the shards that processes know of, and they ask every few minutes only; items would have to be "
             "moved. "
-            f"The earliest time is {shown(seconds(earliest()))}."
+            f"The earliest time is {time_text(seconds(earliest_start()))}."
         )
 
     def grown(found: Schedule | None) -> Schedule:
         before = found or Schedule()
         if is_same(before.entries[-1], wanted):
             raise InvalidValue(
-                f"{divided.label} has {shards} shards from {shown(before.entries[-1].since)} on already."
+                f"{divided.label} has {shards} shards from {time_text(before.entries[-1].since)} on already."
             )
         if before.entries[-1].since >= begins:
             raise InvalidValue(
-                f"{divided.label} has {before.entries[-1].shards} shards from {shown(before.entries[-1].since)} on: a "
+                f"{divided.label} has {before.entries[-1].shards} shards from "
+                f"{time_text(before.entries[-1].since)} on: a "
                 "further entry begins later than that."
             )
         return Schedule((*before.entries, wanted))
@@ -67,7 +68,7 @@ def grow(table: Table, model: ModelLayout | Divided, shards: int, since: datetim
     return record(table, divided, grown)
 
 
-def begin_with(table: Table, model: ModelLayout | Divided, shards: int, *, is_empty: bool = False) -> Schedule:
+def record_first(table: Table, model: ModelLayout | Divided, shards: int, *, is_empty: bool = False) -> Schedule:
     """Let a model without items have its shards at once: a Query, or a Scan if its partitions have values in them.
 
     Whoever has asked ``has_items()`` says that it ``is_empty``, and it is not asked again. Raises ``NotSupported``
@@ -128,7 +129,7 @@ def has_items(table: Table, divided: Divided) -> bool:
 # Whose table it is: a mark in the table's state, so that no other project's commands take its items for theirs.
 
 
-def check(table: Table) -> None:
+def check_owner(table: Table) -> None:
     """Raise ``ForeignTable`` if another project has marked the table as its own: one GetItem, and none without a name.
 
     A table without a mark is anybody's.
@@ -137,10 +138,10 @@ def check(table: Table) -> None:
         refuse_foreign(table.settings, run(state_of(table)))
 
 
-def claim(table: Table) -> bool:
+def claim_table(table: Table) -> bool:
     """Mark the table as this project's; whether that was written: a GetItem, and a PutItem where it has no mark yet.
 
-    Raises ``ForeignTable`` as ``check()``. A project without a name marks nothing, and sends nothing.
+    Raises ``ForeignTable`` as ``check_owner()``. A project without a name marks nothing, and sends nothing.
     """
     owner = table.settings.owner
     if not owner:

@@ -67,7 +67,7 @@ class KeyTemplates(Struct, frozen=True, forbid_unknown_fields=True, omit_default
             key.index or "",
             key.partition.source,
             key.sort.source,
-            {name: stored[name] for name in key.named},
+            {name: stored[name] for name in key.named_attributes},
             key.sharding is not None,
         )
         if condition is None:
@@ -145,7 +145,7 @@ class TableState(Struct, frozen=True):
         return replace(self, forms=forms if form is None else {**forms, item_type: form})
 
 
-def read(item: Item) -> TableState:
+def read_state(item: Item) -> TableState:
     """Return the state that an item holds, with its ``damage`` if a part of it cannot be read.
 
     Raises ``UnexpectedItem`` if a later release has written the shards: no item may be read without them.
@@ -172,7 +172,7 @@ def read(item: Item) -> TableState:
     return TableState(**found, damage=damage)
 
 
-def written(state: TableState) -> dict[str, dict[str, Any]]:
+def state_item(state: TableState) -> dict[str, dict[str, Any]]:
     """The item that holds a state."""
     return {
         names.PARTITION_KEY: {"S": STATE_KEY[0]},

@@ -69,7 +69,7 @@ class ModelBinding:
         declared, rollout = _declared(self.model), self.rollout
         keys = None if rollout is None else rollout.keys
         self.index_keys = declared.index_keys if keys is None else keys
-        self.layout = declared if rollout is None else in_use(declared, rollout.twins)
+        self.layout = declared if rollout is None else layout_in_use(declared, rollout.twins)
         return getattr(self, name)
 
     @property
@@ -104,7 +104,7 @@ _lock: Final = RLock()
 _declared: Callable[[type[DynamoModel]], ModelLayout]
 
 
-def tell_of(declared: Callable[[type[DynamoModel]], ModelLayout]) -> None:
+def set_declared_layouts(declared: Callable[[type[DynamoModel]], ModelLayout]) -> None:
     """Take the function that returns a model's declared layout."""
     global _declared
     _declared = declared
@@ -128,7 +128,7 @@ def _bind(model: Any, within: Generation) -> ModelBinding:
     return within.bindings.setdefault(model, made)
 
 
-class Asked(Protocol):
+class TableKnowledge(Protocol):
     """What a table was asked about the items of its models."""
 
     #: By model until when it need not be asked again, by ``time.monotonic()``.
@@ -136,12 +136,12 @@ class Asked(Protocol):
 
 
 #: What was asked, by table. ``orm/rollout/knowledge`` asks, and forgets.
-asked: Final[dict[Any, Any]] = {}
+known_tables: Final[dict[Any, Any]] = {}
 
 
-def settled(model: type[DynamoModel], table: object) -> ModelBinding | None:
+def binding_if_known(model: type[DynamoModel], table: object) -> ModelBinding | None:
     """The present binding of a model whose table need not be asked about its items now; ``None`` if it must be."""
-    known: Asked | None = asked.get(table)
+    known: TableKnowledge | None = known_tables.get(table)
     if known is None or known.until.get(model, 0.0) <= time.monotonic():
         return None
     return generation.bindings.get(model)
@@ -157,7 +157,7 @@ def rollout_of(model: type[DynamoModel]) -> Rollout | None:
     return generation.rollouts.get(model._meta.concrete_model)
 
 
-def roll(model: type[DynamoModel], rollout: Rollout | None) -> None:
+def begin_rollout(model: type[DynamoModel], rollout: Rollout | None) -> None:
     """Begin a generation in which a model's items differ so from its declaration, unless they do already."""
     concrete = model._meta.concrete_model
     with _lock:
@@ -168,13 +168,13 @@ def roll(model: type[DynamoModel], rollout: Rollout | None) -> None:
         _begin(rest if rollout is None else {**rest, concrete: rollout})
 
 
-def begin() -> None:
+def begin_generation() -> None:
     """Begin a generation because the models or the settings are other ones than before."""
     with _lock:
         _begin(generation.rollouts)
 
 
-def forget() -> None:
+def forget_rollouts() -> None:
     """Let the items of all models be as declared, until the table is asked again."""
     with _lock:
         if generation.rollouts:
@@ -186,7 +186,7 @@ def _begin(rollouts: Mapping[Any, Rollout]) -> None:
     generation = Generation(rollouts)
 
 
-def in_use(declared: ModelLayout, twins: tuple[Twin, ...]) -> ModelLayout:
+def layout_in_use(declared: ModelLayout, twins: tuple[Twin, ...]) -> ModelLayout:
     """A layout with the physical names that are read during a rename."""
     if not twins:
         return declared

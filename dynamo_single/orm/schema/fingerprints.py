@@ -22,7 +22,7 @@ from dynamo_single.orm.schema.attributes import (
     ExtractedAttribute,
 )
 from dynamo_single.orm.schema.attributes.computed import Steps
-from dynamo_single.orm.schema.attributes.references import StandIn
+from dynamo_single.orm.schema.attributes.references import DelegatingAttribute
 from dynamo_single.orm.schema.keys.template import KeyPart, Template
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
@@ -78,7 +78,7 @@ def attribute_fingerprint(attribute: Attribute, layout: ModelLayout) -> str:
     from.
     """
     path, options = form_of(attribute)
-    return attribute_text(layout.attributes[attribute.name].stored, path, options, followed(attribute, layout))
+    return attribute_text(layout.attributes[attribute.name].stored, path, options, source_text(attribute, layout))
 
 
 def attribute_text(stored: str, path: str, options: Mapping[str, object], follows: str) -> str:
@@ -87,7 +87,7 @@ def attribute_text(stored: str, path: str, options: Mapping[str, object], follow
     return shortened(" ".join(part for part in (stored, path, given, follows) if part))
 
 
-def followed(attribute: Attribute, layout: ModelLayout) -> str:
+def source_text(attribute: Attribute, layout: ModelLayout) -> str:
     """What the app itself computes a value from, by physical names; empty if it does not."""
     if isinstance(attribute, CanonicalAttribute):
         return f"{attribute.fold}({layout.attributes[attribute.source].stored})"
@@ -117,7 +117,7 @@ def form_of(attribute: Attribute) -> tuple[str, dict[str, Any]]:
     The class is the plainest one of this app that stores the same, by its name in ``dynamo_single.models``; one of a
     project by its whole path.
     """
-    while isinstance(attribute, StandIn):
+    while isinstance(attribute, DelegatingAttribute):
         attribute = attribute.target
     kind: Any = type(attribute)
     while kind.__module__.startswith(_OURS) and (plainer := _plainer(kind)) is not None:

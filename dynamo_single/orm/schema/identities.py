@@ -16,10 +16,10 @@ from dynamo_single.orm.schema.attributes import (
     JSONAttribute,
     UnicodeAttribute,
 )
-from dynamo_single.orm.schema.attributes.computed import FollowingAttribute
+from dynamo_single.orm.schema.attributes.computed import ComputedAttribute
 from dynamo_single.orm.schema.attributes.documents import DocumentAttribute
 from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
-from dynamo_single.orm.schema.keys.codecs import Codec, some_value
+from dynamo_single.orm.schema.keys.codecs import Codec, example_value
 from dynamo_single.orm.schema.keys.identity import join_identity
 from dynamo_single.orm.schema.keys.reference_parts import Member, codec_of_member
 from dynamo_single.orm.schema.keys.template import KeyPart, refusal
@@ -53,13 +53,13 @@ def members_of(model: type[DynamoModel]) -> tuple[Member, ...]:
     return tuple(_member(each) for each in attributes_of_identity(model))
 
 
-def some_value_of(attribute: Attribute) -> object:
+def example_value_of(attribute: Attribute) -> object:
     """A value that an attribute of a key could have, for planning what does not depend on the value."""
     target = attribute.field.related_model if isinstance(attribute, ReferenceAttribute) else None
     members = attributes_of_identity(target) if target is not None else []
     if not members:
-        return some_value(attribute.key_kind)
-    values = [(each, some_value_of(each)) for each in members]
+        return example_value(attribute.key_kind)
+    values = [(each, example_value_of(each)) for each in members]
     if len(values) == 1:
         return values[0][1]
     return join_identity([each.to_text(value) for each, value in values])
@@ -76,7 +76,7 @@ def _member(attribute: Attribute) -> Member:
 Attributes = Mapping[str, Attribute]
 
 
-def check_following(model: type[DynamoModel], attributes: Attributes, copy: FollowingAttribute) -> None:
+def check_computed(model: type[DynamoModel], attributes: Attributes, copy: ComputedAttribute) -> None:
     """Refuse what follows from no text or document, and what would change the primary key along with it."""
     label = model._meta.label
     if isinstance(copy, ExtractedAttribute):
@@ -91,7 +91,7 @@ def check_following(model: type[DynamoModel], attributes: Attributes, copy: Foll
         )
 
 
-def _check_text(label: str, attributes: Attributes, copy: FollowingAttribute) -> None:
+def _check_text(label: str, attributes: Attributes, copy: ComputedAttribute) -> None:
     source = attributes.get(copy.source)
     if not isinstance(source, UnicodeAttribute) or source.computed:
         texts = (name for name, each in attributes.items() if isinstance(each, UnicodeAttribute) and not each.computed)
@@ -132,7 +132,7 @@ def check_copied(model: type[DynamoModel], copy: CopiedAttribute) -> None:
         )
 
 
-def followed(copy: FollowingAttribute, source: Attribute, stored: StoredValue | None) -> StoredValue | None:
+def computed_value(copy: ComputedAttribute, source: Attribute, stored: StoredValue | None) -> StoredValue | None:
     """What is stored of a value that follows a stored one."""
     given = None if stored is None else source.from_attribute_value(dict(stored))
     value = copy.current({copy.source: given})

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from dynamo_single.orm.schema.keys.secret_values import Path
-from dynamo_single.orm.schema.keys.shards import parted
+from dynamo_single.orm.schema.keys.shards import split_partition
 from dynamo_single.orm.schema.keys.template import IndexKey, Key, Template
 from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table.request import AttributeValue
@@ -47,16 +47,16 @@ class AccessKey(Struct, frozen=True):
     #: The attributes that the two templates name, each once, in order: worked out of them, whatever is given.
     variables: tuple[str, ...] = ()
     #: Those without which an item is not in the key: all but those of which the template says where missing ones stand.
-    needed: tuple[str, ...] = ()
+    required_variables: tuple[str, ...] = ()
     #: By what each partition is divided into shards; ``None`` for a key that is not.
     sharding: Sharding | None = None
     #: What gives the condition that the items of an index meet; a declared one is read once the model is complete.
-    given: Callable[[], IndexCondition] | None = None
+    make_condition: Callable[[], IndexCondition] | None = None
 
     def __post_init__(self) -> None:
         parts = (*self.partition.parts, *self.sort.parts)
         force_setattr(self, "variables", tuple(dict.fromkeys(part.name for part in parts)))
-        force_setattr(self, "needed", tuple(dict.fromkeys(part.name for part in parts if not part.place)))
+        force_setattr(self, "required_variables", tuple(dict.fromkeys(part.name for part in parts if not part.place)))
 
     @classmethod
     def of(
@@ -65,33 +65,34 @@ class AccessKey(Struct, frozen=True):
         declared: Key | IndexKey,
         bound: Callable[[str], Template],
         sharding: Sharding | None,
-        given: Callable[[], IndexCondition] | None = None,
+        make_condition: Callable[[], IndexCondition] | None = None,
     ) -> AccessKey:
         """Return the key of a declaration; ``bound`` parses a template and binds it to the model's attributes."""
         index = declared.index if isinstance(declared, IndexKey) else None
         sharding = sharding if declared.sharded else None
-        return cls(name, index, bound(declared.partition), bound(declared.sort), sharding=sharding, given=given)
+        partition, sort = bound(declared.partition), bound(declared.sort)
+        return cls(name, index, partition, sort, sharding=sharding, make_condition=make_condition)
 
     @property
     def condition(self) -> IndexCondition | None:
         """Which live items are in the index, if not all; raises ``ConfigurationError`` for one that cannot work."""
-        return None if self.given is None else self.given()
+        return None if self.make_condition is None else self.make_condition()
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def named_attributes(self) -> tuple[str, ...]:
         """The attributes that the templates and the condition name, each once."""
         condition = self.condition
         return self.variables if condition is None else tuple(dict.fromkeys((*self.variables, *condition.attributes)))
 
     @property
-    def made_of(self) -> tuple[str, ...]:
+    def source_attributes(self) -> tuple[str, ...]:
         """The attributes that a key follows from: those that are named, and what decides about the shard."""
         sharding = self.sharding
-        return self.named if sharding is None else (*self.named, sharding.attribute, sharding.at)
+        return self.named_attributes if sharding is None else (*self.named_attributes, sharding.attribute, sharding.at)
 
     def has_partition(self, text: str) -> bool:
         """Whether the key can have this partition, in some shard."""
-        return self.partition.matches(text if self.sharding is None else parted(text)[0])
+        return self.partition.matches(text if self.sharding is None else split_partition(text)[0])
 
 
 class AttributeInfo(Struct, frozen=True):

@@ -16,7 +16,7 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
 from dynamo_single.orm.schema.bindings import ModelBinding, fact, shared
-from dynamo_single.orm.schema.fields.references import saving
+from dynamo_single.orm.schema.fields.references import saving_manager_class
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 
@@ -127,7 +127,7 @@ class Children(Generic[Child]):
 
     @cached_property
     def _manager_class(self) -> type:
-        base: Any = saving(
+        base: Any = saving_manager_class(
             create_reverse_many_to_one_manager(self.model._default_manager.__class__, self.field.remote_field)
         )
         name = self.name
@@ -158,7 +158,7 @@ def says_on_delete(field: Any) -> bool:
     return getattr(getattr(field, "attribute", None), "says_on_delete", True)
 
 
-def declared(model: type[DynamoModel]) -> tuple[Children, ...]:
+def declared_children(model: type[DynamoModel]) -> tuple[Children, ...]:
     """The children that a model declares, or inherits the declaration of."""
     found: dict[str, Any] = {}
     for owner in reversed(model.__mro__):
@@ -176,10 +176,10 @@ class Referrers(Children):
 
 
 @fact
-def cascading(binding: ModelBinding) -> tuple[Children, ...]:
+def cascading_children(binding: ModelBinding) -> tuple[Children, ...]:
     """Return the children that are deleted with an object: the declared ones first, then those by ``CASCADE`` alone."""
     model: Any = binding.model._meta.concrete_model
-    children = [each for each in declared(model) if each.problem() is None]
+    children = [each for each in declared_children(model) if each.problem() is None]
     fields = {each.field for each in children}
     return (
         *(each for each in children if each.cascades),
@@ -190,30 +190,30 @@ def cascading(binding: ModelBinding) -> tuple[Children, ...]:
 @fact
 def cascading_to_trash(binding: ModelBinding) -> tuple[Children, ...]:
     """Return the children that are moved to the trash with an object: those whose model has one."""
-    return tuple(children for children in cascading(binding) if registry.has_soft_delete(children.model))
+    return tuple(children for children in cascading_children(binding) if registry.has_soft_delete(children.model))
 
 
 @fact
 def cascading_parents(binding: ModelBinding) -> tuple[tuple[type[DynamoModel], Any], ...]:
     """Return the models whose deletion cascades to a model's objects, each with the reference to it."""
     model = binding.model._meta.concrete_model
-    every = ((parent, each) for parent in registry.all_models() for each in cascading(parent))
+    every = ((parent, each) for parent in registry.all_models() for each in cascading_children(parent))
     return tuple((parent, each.field) for parent, each in every if each.model._meta.concrete_model is model)
 
 
-def taking_along(model: type[DynamoModel]) -> frozenset[str]:
+def cascading_names(model: type[DynamoModel]) -> frozenset[str]:
     """Return the stored names of the references by which a model's objects are deleted with others; those in the
     primary key are omitted, since they never change."""
     fields = [field for _, field in cascading_parents(model)]
     return frozenset(field.attribute.attr_name for field in fields if field.attname not in model._identity)
 
 
-def protecting(model: type[DynamoModel]) -> tuple[Children, ...]:
+def protecting_references(model: type[DynamoModel]) -> tuple[Children, ...]:
     """The references of which one that leads to an object keeps it from being deleted."""
     return referrers(model, PROTECT)
 
 
-def resetting(model: type[DynamoModel]) -> tuple[Children, ...]:
+def resetting_references(model: type[DynamoModel]) -> tuple[Children, ...]:
     """The references that are set to nothing, or to their default, when the object is deleted for good."""
     return (*referrers(model, SET_NULL), *referrers(model, SET_DEFAULT))
 
@@ -259,7 +259,7 @@ def references(holder: type[DynamoModel]) -> list[Any]:
 
 
 @fact
-def checked(binding: ModelBinding) -> tuple[tuple[str, Children], ...]:
+def checked_references(binding: ModelBinding) -> tuple[tuple[str, Children], ...]:
     """Return the checked references to a model, each with the physical name of the count that an object has of it."""
     found = (each for some in _by_handler(binding).values() for each in some)
     return tuple((count_name(each.field), each) for each in found if each.field.attribute.checked)
@@ -275,7 +275,7 @@ def references_to(binding: ModelBinding) -> tuple[tuple[Any, bool], ...]:
     """Return all references to a model, each with whether a key has to find its objects: those of ``Children``, and
     those with an ``on_delete``. References of derived objects are omitted, since they change with their source."""
     model: Any = binding.model
-    owned = {children.field for children in declared(model)}
+    owned = {children.field for children in declared_children(model)}
     found: list[tuple[Any, bool]] = []
     for other in registry.all_models():
         # A model that overrides is_derived() has other objects too.
@@ -293,7 +293,7 @@ def name_of_count(item_type: str, stored: str) -> str:
     return f"{names.REFERRED_PREFIX}{item_type}.{stored}"
 
 
-def leading(holder: type[DynamoModel]) -> list[tuple[Any, Any]]:
+def referenced_models(holder: type[DynamoModel]) -> list[tuple[Any, Any]]:
     """The models of the same table that a model refers to with an ``on_delete``, each with the reference."""
     targets = ((field.related_model._meta.concrete_model, field) for field in references(holder))
     known = registry.all_models()

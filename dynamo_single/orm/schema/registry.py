@@ -23,7 +23,7 @@ from dynamo_single.orm.schema.attributes import (
     TTLAttribute,
     VersionAttribute,
 )
-from dynamo_single.orm.schema.attributes.computed import FollowingAttribute
+from dynamo_single.orm.schema.attributes.computed import ComputedAttribute
 from dynamo_single.orm.schema.keys.shards import Sharding, Shards
 from dynamo_single.orm.schema.keys.template import Codec, IndexKey, Key, KeyPart, Template, codec_for, sharding_of
 from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, ModelLayout
@@ -63,12 +63,12 @@ def register(model: type[DynamoModel]) -> None:
                 'Give one of them another: class Meta: item_type = "...".'
             )
     _MODELS[model._meta.label_lower] = model
-    changed()
+    invalidate()
 
 
-def changed() -> None:
+def invalidate() -> None:
     """Note that there are other models than before."""
-    bindings.begin()
+    bindings.begin_generation()
 
 
 def all_models() -> tuple[type[DynamoModel], ...]:
@@ -100,9 +100,9 @@ def has_soft_delete(model: type[DynamoModel]) -> bool:
     return DELETED_AT in attributes_of(model)
 
 
-def copies_of(model: type[DynamoModel]) -> tuple[FollowingAttribute, ...]:
+def copies_of(model: type[DynamoModel]) -> tuple[ComputedAttribute, ...]:
     """What follows from other attributes of the same object: folded copies of texts, and extracted values."""
-    return tuple(each for each in attributes_of(model).values() if isinstance(each, FollowingAttribute))
+    return tuple(each for each in attributes_of(model).values() if isinstance(each, ComputedAttribute))
 
 
 def extracted_of(model: type[DynamoModel]) -> tuple[ExtractedAttribute, ...]:
@@ -147,7 +147,7 @@ def model_of(layout: ModelLayout) -> type[DynamoModel]:
     return _MODELS_OF_LAYOUTS[layout.origin]
 
 
-bindings.tell_of(declared_layout)
+bindings.set_declared_layouts(declared_layout)
 
 
 @bindings.shared
@@ -165,7 +165,7 @@ class _LayoutBuilder:
         for name, attribute in self.attributes.items():
             self.resolve(name, attribute.field)
         for copy in copies_of(self.model):
-            identities.check_following(self.model, self.attributes, copy)
+            identities.check_computed(self.model, self.attributes, copy)
         for copied in copied_of(self.model):
             identities.check_copied(self.model, copied)
         options = self.model._options
@@ -214,7 +214,7 @@ class _LayoutBuilder:
                     "migration can change them (ChangeItems, MoveKeys)."
                 )
         folds = tuple(
-            (copy.attr_name, source.attr_name, partial(identities.followed, copy, source))
+            (copy.attr_name, source.attr_name, partial(identities.computed_value, copy, source))
             for copy in copies_of(self.model)
             for source in (self.attributes[copy.source],)
         )

@@ -27,10 +27,20 @@ if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
     from django.utils.datastructures import MultiValueDict
 
-__all__ = ["Asked", "Defaults", "DynamoModel", "M", "ModelField", "Options", "SentData", "SentFiles", "StoredAttribute"]
+__all__ = [
+    "ConditionArgument",
+    "Defaults",
+    "DynamoModel",
+    "M",
+    "ModelField",
+    "Options",
+    "SentData",
+    "SentFiles",
+    "StoredAttribute",
+]
 
 #: A condition that a caller gives along with a write.
-Asked = models.Q | Condition | None
+ConditionArgument = models.Q | Condition | None
 
 
 class Options(Struct, frozen=True):
@@ -92,7 +102,7 @@ if TYPE_CHECKING:
         def _update_names(cls, update_fields: Iterable[str] | None) -> frozenset[str] | None: ...
         def derived_objects(self) -> Iterable[DynamoModel]: ...
         def is_derived(self) -> bool: ...
-        def hard_delete(self, *, condition: Asked = None) -> tuple[int, dict[str, int]]: ...
+        def hard_delete(self, *, condition: ConditionArgument = None) -> tuple[int, dict[str, int]]: ...
         def _forget(self, name: str) -> None: ...
         async def _follow_stored(self, kept: Set[str]) -> bool: ...
 

@@ -55,7 +55,7 @@ class Upgraded(Struct, frozen=True):
     """An item as the present declaration has it, and the stored names that a function asked for and did not find."""
 
     item: Item
-    asked: frozenset[str] = frozenset()
+    missing_names: frozenset[str] = frozenset()
 
 
 class _Asked(dict[str, Any]):
@@ -218,7 +218,7 @@ class Schema(Struct, frozen=True, eq=False):
         return f"{self.label}, the item {' / '.join(str(key) for key in keys if key is not None) or 'without a key'}"
 
 
-def checked(name: str, version: object, upgrades: object) -> dict[int, Upgrade]:
+def checked_upgrades(name: str, version: object, upgrades: object) -> dict[int, Upgrade]:
     """The upgrades that a ``Meta`` declares; raises ``ConfigurationError`` for a chain that is not whole."""
     given = {} if upgrades is None else upgrades
     if version is None and given:

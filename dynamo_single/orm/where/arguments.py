@@ -21,7 +21,7 @@ from dynamo_single.orm.schema.keys.identity import is_identity
 from dynamo_single.orm.schema.keys.secret_values import MASK, lookups_in
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.where.lookups import elsewhere
+from dynamo_single.orm.where.lookups import relation_advice
 from dynamo_single.table.request import LIMITS, MAX_OPERATORS
 
 #: How deep conditions may be nested.
@@ -32,7 +32,7 @@ _KEYWORD = re.compile(r"Cannot resolve keyword '(\w+)'")
 
 
 @contextmanager
-def asking(model: type[DynamoModel], *conditions: object) -> Iterator[None]:
+def django_errors_translated(model: type[DynamoModel], *conditions: object) -> Iterator[None]:
     """Raise Django's errors about conditions and expressions as errors of this app.
 
     A ``FieldError`` becomes ``UnknownField`` or ``NotSupported``, with the names to filter by. If ``conditions`` name a
@@ -59,7 +59,7 @@ def raise_unknown(model: type[DynamoModel], error: FieldError) -> NoReturn:
     text, choices, _ = str(error).partition(" Choices are: ")
     found = _KEYWORD.match(text)
     keyword = found[1] if found else ""
-    way_out = elsewhere(model, keyword)
+    way_out = relation_advice(model, keyword)
     if way_out is not None:
         raise NotSupported(f"{model._meta.label} cannot be filtered by {keyword!r}: {way_out}.") from error
     if choices:
@@ -69,13 +69,15 @@ def raise_unknown(model: type[DynamoModel], error: FieldError) -> NoReturn:
     raise UnknownField(f"{model._meta.label}: {text}") from error
 
 
-def in_one_order(condition: object) -> Any:
+def with_sorted_members(condition: object) -> Any:
     """The same condition, with the members of a set after ``in`` in one order, the same in every process.
 
     Requests are sent in the order of a list, and a cursor of one process has to be good in another.
     """
     if isinstance(condition, Q):
-        return Q.create([in_one_order(child) for child in condition.children], condition.connector, condition.negated)
+        return Q.create(
+            [with_sorted_members(child) for child in condition.children], condition.connector, condition.negated
+        )
     if isinstance(condition, tuple) and len(condition) == 2:
         name, value = condition
         if str(name).endswith("__in") and isinstance(value, set | frozenset):
@@ -99,7 +101,7 @@ def check_nesting(conditions: Iterable[object]) -> None:
     )
 
 
-def check_number(conditions: Collection[object]) -> None:
+def check_condition_count(conditions: Collection[object]) -> None:
     """Refuse a query of more conditions, each of a ``filter()`` or ``exclude()``, than an expression has operators.
 
     Django copies all of them for each further call, so that time grows with the square of their number.
@@ -126,7 +128,7 @@ def check_conditions(model: type[DynamoModel], conditions: Iterable[object]) -> 
             )
 
 
-def parts_of(model: Any, kwargs: Mapping[str, object]) -> str:
+def identity_parts(model: Any, kwargs: Mapping[str, object]) -> str:
     """What a ``pk`` is made of, where nothing was found since a text cannot be one; empty otherwise."""
     field, pk = model._meta.pk, kwargs.get("pk")
     if not isinstance(field, IdentityField) or not isinstance(pk, str) or is_identity(pk, len(field.names)):

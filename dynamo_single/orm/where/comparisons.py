@@ -26,7 +26,7 @@ from dynamo_single.orm.conditions.terms import (
 )
 from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON
 from dynamo_single.orm.schema.attributes import Attribute, IntegerAttribute, JSONAttribute
-from dynamo_single.orm.schema.attributes.references import StandIn
+from dynamo_single.orm.schema.attributes.references import DelegatingAttribute
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel
@@ -35,14 +35,14 @@ from dynamo_single.orm.where.lookups import (
     KEY_LOOKUPS,
     Subject,
     direct_value,
-    folded,
-    in_memory,
-    members,
+    folded_condition,
+    membership_values,
     operator_of,
     paths_of,
     plain_value,
+    python_condition,
+    range_bounds,
     subject_of,
-    two_bounds,
     value_of,
 )
 
@@ -64,7 +64,7 @@ def is_attribute(value: object) -> bool:
     return isinstance(value, Col | KeyTransform)
 
 
-def with_attributes(values: object) -> tuple[object, ...] | None:
+def members_with_attributes(values: object) -> tuple[object, ...] | None:
     """The members of a list, or the bounds of a range, if there are attributes among them; else ``None``."""
     if isinstance(values, ExpressionList):
         # Of a member that is no expression Django makes one.
@@ -121,7 +121,7 @@ class _Form(Struct, frozen=True):
 
 
 def _form_of(attribute: Attribute) -> _Form:
-    while isinstance(attribute, StandIn):
+    while isinstance(attribute, DelegatingAttribute):
         attribute = attribute.target
     if isinstance(attribute, IntegerAttribute):
         return _Form(attribute.attr_type, "number")  # versions and counters too, which have no form in a key
@@ -152,7 +152,9 @@ def read_lookup(model: type[DynamoModel], node: Any, *, in_python: bool = False)
         # How Django's prefetch of a foreign key asks for the objects that are referred to.
         field: Any = node.lhs.targets[0]
         # Of objects that refer to nothing it has None among them.
-        return whole(field, "in", members(field.name, (field.get_prep_value(member) for (member,) in node.rhs)))
+        return attribute_comparison(
+            field, "in", membership_values(field.name, (field.get_prep_value(member) for (member,) in node.rhs))
+        )
     name = getattr(node, "lookup_name", None)
     if name in FOLDED or (in_python and name in TEXT_OPERATORS):
         return _folded(model, node, in_python=in_python)
@@ -160,13 +162,17 @@ def read_lookup(model: type[DynamoModel], node: Any, *, in_python: bool = False)
     subject = subject_of(model, node.lhs)
     if is_attribute(node.rhs):
         return read_pair(model, subject, operator, node.rhs)
-    several = with_attributes(node.rhs) if operator in ("in", "range") else None
+    several = members_with_attributes(node.rhs) if operator in ("in", "range") else None
     if several is not None:
         return _several(model, subject, operator, several)
     value = value_of(node, subject, operator)
     _check(subject, operator)
     if not subject.steps:
-        return _place(subject, operator, value, ()) if subject.sized else whole(subject.field, operator, value)
+        return (
+            _place(subject, operator, value, ())
+            if subject.sized
+            else attribute_comparison(subject.field, operator, value)
+        )
     places = tuple(_place(subject, operator, value, path) for path in paths_of(subject))
     if len(places) == 1:
         return places[0]
@@ -176,7 +182,7 @@ def read_lookup(model: type[DynamoModel], node: Any, *, in_python: bool = False)
 def _several(model: type[DynamoModel], subject: Subject, operator: str, given: tuple[object, ...]) -> Condition:
     """A range or a list with attributes among its values, as one comparison of each."""
     operators = ("gte", "lte") if operator == "range" else ("exact",) * len(given)
-    values = two_bounds(subject.name, given) if operator == "range" else given
+    values = range_bounds(subject.name, given) if operator == "range" else given
     found: list[Condition] = []
     for each, value in zip(operators, values, strict=True):
         if is_attribute(value):
@@ -187,7 +193,7 @@ def _several(model: type[DynamoModel], subject: Subject, operator: str, given: t
                 f"conditions: {_apart(subject.name, operator)}."
             )
         else:
-            found.append(whole(subject.field, each, plain_value(value)))
+            found.append(attribute_comparison(subject.field, each, plain_value(value)))
     return And(tuple(found)) if operator == "range" else Or(tuple(found))
 
 
@@ -195,7 +201,7 @@ def _apart(name: str, operator: str) -> str:
     return f"Q({name}__gte=...) & Q({name}__lte=...)" if operator == "range" else f"Q({name}=...) | Q({name}=...)"
 
 
-def whole(field: Any, operator: str, value: object) -> Condition:
+def attribute_comparison(field: Any, operator: str, value: object) -> Condition:
     """A comparison of a whole attribute."""
     if isinstance(field, IdentityField):
         return _identity(field, operator, value)
@@ -293,8 +299,8 @@ def _folded(model: type[DynamoModel], node: Any, *, in_python: bool) -> Conditio
             f"attribute with a CanonicalAttribute, or {FILTER_IN_PYTHON}."
         )
     if in_python:
-        return in_memory(field, lookup, value)
-    return folded(field, lookup, FOLDED[lookup], value)
+        return python_condition(field, lookup, value)
+    return folded_condition(field, lookup, FOLDED[lookup], value)
 
 
 def _identity(field: IdentityField, operator: str, value: Any) -> Condition:

@@ -24,8 +24,8 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import Condition, Nothing, Or
 from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.where.comparisons import whole
-from dynamo_single.orm.where.lookups import column, direct_value, null_test, operator_of, two_bounds
+from dynamo_single.orm.where.comparisons import attribute_comparison
+from dynamo_single.orm.where.lookups import compared_field, direct_value, null_test, operator_of, range_bounds
 
 if TYPE_CHECKING:
     from dynamo_single.orm.schema.fields.base import DynamoField
@@ -49,7 +49,7 @@ SECOND = datetime.timedelta(seconds=1)
 Moments = Spans[datetime.datetime]
 
 
-def moments(
+def moments_of_days(
     days: Spans[int], zone: datetime.tzinfo
 ) -> Iterator[tuple[datetime.datetime | None, datetime.datetime | None]]:
     """The spans of time, in UTC and without their ends, in which days (by ordinal) are; ``None`` is an open end."""
@@ -151,7 +151,7 @@ def read_part(model: type[DynamoModel], node: object) -> DatePart | None:
         inner = inner.lhs
     if not isinstance(inner.lhs, Col):
         return None
-    field = column(model, inner.lhs)
+    field = compared_field(model, inner.lhs)
     part = _PARTS.get(type(transform))
     if part is None:
         raise _refusal(field, str(transform.lookup_name))  # type: ignore[attr-defined]  # a transform's
@@ -163,7 +163,7 @@ def read_part(model: type[DynamoModel], node: object) -> DatePart | None:
         )
     value = direct_value(node)
     if operator == "range":
-        value = two_bounds(f"{field.name}__{part}", value)
+        value = range_bounds(f"{field.name}__{part}", value)
     elif operator == "in":
         value = tuple(member for member in value if member is not None)
     elif operator == "isnull":
@@ -275,14 +275,14 @@ def _on_days(field: object, days: Spans[int]) -> Iterator[Condition]:
     for low, high in days:
         first, last = datetime.date.fromordinal(low), datetime.date.fromordinal(high - 1)
         if low + 1 == high:
-            yield whole(field, "exact", first)
+            yield attribute_comparison(field, "exact", first)
         else:
             yield _between(field, None if low == FIRST else first, None if high == END else last)
 
 
 def _in_time(field: DynamoField, days: Spans[int], zone: datetime.tzinfo) -> Iterator[Condition]:
     attribute: Any = field.attribute  # one that rounds has a floor
-    for first, end in moments(days, zone):
+    for first, end in moments_of_days(days, zone):
         # The last moment that can be stored: with both bounds in it, a key condition expresses the whole of it.
         last = None if end is None else attribute.floor(end - datetime.timedelta(microseconds=1))
         yield _between(field, first, last)
@@ -290,7 +290,11 @@ def _in_time(field: DynamoField, days: Spans[int], zone: datetime.tzinfo) -> Ite
 
 def _between(field: object, first: object, last: object) -> Condition:
     if first is None and last is None:
-        return whole(field, "isnull", False)
+        return attribute_comparison(field, "isnull", False)
     if first is None:
-        return whole(field, "lte", last)
-    return whole(field, "gte", first) if last is None else whole(field, "range", (first, last))
+        return attribute_comparison(field, "lte", last)
+    return (
+        attribute_comparison(field, "gte", first)
+        if last is None
+        else attribute_comparison(field, "range", (first, last))
+    )

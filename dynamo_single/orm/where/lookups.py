@@ -24,8 +24,8 @@ from dynamo_single.orm.conditions.wording import (
     COMPUTE_IN_PYTHON,
     FILTER_IN_PYTHON,
     SORT_IN_PYTHON,
-    extracted,
-    sentence,
+    capitalized,
+    extraction_advice,
 )
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CanonicalAttribute
@@ -58,7 +58,7 @@ def refuse_path(model: type[DynamoModel], name: str, use: Use) -> None:
         way = {
             "values": f"Read objects: [... for each in queryset.select_related({field.name!r})]. Or keep a copy: "
             f"{copy}",
-            "order_by": f"{sentence(SORT_IN_PYTHON)}. Or keep a copy that a sort key names: {copy}",
+            "order_by": f"{capitalized(SORT_IN_PYTHON)}. Or keep a copy that a sort key names: {copy}",
         }
         raise NotSupported(f"{label}: {asked} needs {other}, and DynamoDB has no joins. {way[use]}.")
     way = {
@@ -66,7 +66,7 @@ def refuse_path(model: type[DynamoModel], name: str, use: Use) -> None:
         "order_by": f"Either {SORT_IN_PYTHON}. Or keep the value in a separate attribute that a sort key names",
     }
     if field.attribute.document and not isinstance(field.attribute, SetAttribute):
-        kept = f"{rest.rpartition('__')[2]} = {extracted(f'{field.name}__{rest}')}"
+        kept = f"{rest.rpartition('__')[2]} = {extraction_advice(f'{field.name}__{rest}')}"
         way["order_by"] = f"Call .allow_in_memory(limit=1000), or keep it in an attribute that a sort key names: {kept}"
     raise NotSupported(f"{label}: {asked} leads into {first}, and DynamoDB {_CANNOT[use]}. {way[use]}.")
 
@@ -77,14 +77,14 @@ _CANNOT = {
 }
 
 
-def elsewhere(model: type[DynamoModel], name: str) -> str | None:
+def relation_advice(model: type[DynamoModel], name: str) -> str | None:
     """Where to ask what ``filter(orders__status=...)`` asks, if the name's first part is a relation of the model."""
     first, _, rest = name.partition("__")
     relation: Any = getattr(model, first, None)
     if isinstance(relation, ReverseOneToOneDescriptor):
-        return of_those_that_refer(relation.related.field, rest)
+        return referrer_advice(relation.related.field, rest)
     if isinstance(relation, Children | ReverseManyToOneDescriptor):
-        return of_those_that_refer(relation.field, rest)
+        return referrer_advice(relation.field, rest)
     way_out: str | None = relation.way_out(rest) if hasattr(relation, "way_out") else None
     return way_out
 
@@ -97,7 +97,7 @@ def reference_between(model: type[DynamoModel], other: type[DynamoModel]) -> Any
     return next((field for field in related if field.related_model._meta.concrete_model is wanted), None)
 
 
-def of_those_that_refer(reference: ModelField, path: str) -> str:
+def referrer_advice(reference: ModelField, path: str) -> str:
     """How to find objects by what refers to them: those are asked, and give the keys."""
     other, values = reference.model._meta.object_name, f"values_list({reference.attname!r}, flat=True)"
     without = f"exclude(pk__in={other}.objects.{values})"
@@ -117,7 +117,7 @@ MAX_STEPS = 4
 MAX_WAYS = 3
 
 
-def of_those_referred_to(model: type[DynamoModel], field: ModelField) -> str:
+def reference_advice(model: type[DynamoModel], field: ModelField) -> str:
     """How to find objects by what they refer to: that is queried first, and one reference after the other follows."""
     wanted: Any = field.model._meta.concrete_model
     level: list[list[Any]] = [[]]
@@ -131,7 +131,7 @@ def of_those_referred_to(model: type[DynamoModel], field: ModelField) -> str:
     return f"DynamoDB has no joins. Query {wanted._meta.object_name} first and filter by its objects"
 
 
-def measured_elsewhere(model: type[DynamoModel], field: ModelField, measure: str) -> str:
+def aggregate_advice(model: type[DynamoModel], field: ModelField, measure: str) -> str:
     """How to aggregate another model's attribute: of what refers to this model, or of what it refers to."""
     measured: Any = field.model
     back, forward = reference_between(measured, model), reference_between(model, measured)
@@ -140,7 +140,7 @@ def measured_elsewhere(model: type[DynamoModel], field: ModelField, measure: str
         groups = f"values({back.attname!r}).annotate({measure}({field.name!r}))"
         return f"Group {other} by its reference: {other}.objects.allow_in_memory(limit=1000).order_by().{groups}"
     along = "" if forward is None else f".select_related({forward.name!r})"
-    return f"{sentence(COMPUTE_IN_PYTHON.removesuffix(']'))}{along}]"
+    return f"{capitalized(COMPUTE_IN_PYTHON.removesuffix(']'))}{along}]"
 
 
 def _references(model: Any) -> list[Any]:
@@ -153,14 +153,14 @@ def _chained(chain: list[Any], condition: str) -> str:
     return condition
 
 
-def excluded(model: type[DynamoModel], query: Any) -> Any:
+def excluded_reference(model: type[DynamoModel], query: Any) -> Any:
     """The reference that ``exclude(orders__status=...)`` goes over, of which Django makes a query of its own."""
     tables = {each.table_name for each in query.alias_map.values()}
     relations = (each for each in model._meta.related_objects if each.one_to_many or each.one_to_one)
     return next((each.field for each in relations if each.related_model._meta.db_table in tables), None)
 
 
-def without(reference: ModelField) -> str:
+def exclusion_advice(reference: ModelField) -> str:
     """How to find objects by what does not refer to them."""
     other, values = reference.model._meta.object_name, f"values_list({reference.attname!r}, flat=True)"
     return (
@@ -170,7 +170,7 @@ def without(reference: ModelField) -> str:
     )
 
 
-def over_edges(model: type[DynamoModel], field: ModelField) -> str | None:
+def edge_advice(model: type[DynamoModel], field: ModelField) -> str | None:
     """How to find objects by what a many-to-many relation leads to, or by its edges; ``None`` if there is none."""
     other: Any = field.model
     meta: Any = model._meta
@@ -266,7 +266,7 @@ def operator_of(node: object) -> str:
         raise NotSupported(f"The lookup {name!r} has no exact answer in DynamoDB: {ADVICE[name]}{FILTER_IN_PYTHON}.")
     if isinstance(node, related_lookups.RelatedLookupMixin) or name is None:
         raise NotSupported(
-            f"DynamoDB cannot evaluate a condition of the type {type(node).__name__}. {sentence(FILTER_IN_PYTHON)}."
+            f"DynamoDB cannot evaluate a condition of the type {type(node).__name__}. {capitalized(FILTER_IN_PYTHON)}."
         )
     known = sorted({*OPERATORS.values(), *KEY_LOOKUPS.values(), *FOLDED})
     raise NotSupported(f"The lookup {name!r} is not supported. Use one of {', '.join(known)}, or {FILTER_IN_PYTHON}.")
@@ -284,7 +284,7 @@ def subject_of(model: type[DynamoModel], side: Any) -> Subject:
         side = side.lhs
     if not isinstance(side, Col):
         raise _computed(model, side)
-    field = column(model, side)
+    field = compared_field(model, side)
     for step in steps:
         checked_text(step, path=f"a place in {field.attname}")
     if steps and field.attribute.attr_type not in DOCUMENT_TYPES:
@@ -317,24 +317,24 @@ def paths_of(subject: Subject) -> list[tuple[str | int, ...]]:
         if len(paths) > MAX_PLACES:
             raise NotSupported(
                 f"{field.attname}__{'__'.join(subject.steps)} can mean more than {MAX_PLACES} places, since each "
-                f"number is a key of a map or a position of a list. {sentence(FILTER_IN_PYTHON)}."
+                f"number is a key of a map or a position of a list. {capitalized(FILTER_IN_PYTHON)}."
             )
     return paths
 
 
-def column(model: type[DynamoModel], side: Col) -> DynamoField:
+def compared_field(model: type[DynamoModel], side: Col) -> DynamoField:
     """The field that is compared; another model's is refused."""
     field: Any = side.target
     if isinstance(field, DynamoField) and is_own(model, side):
         return field
     refused = f"{model._meta.label} cannot be filtered by {field.model._meta.label}.{field.name}"
-    edges = over_edges(model, field)
+    edges = edge_advice(model, field)
     if edges is not None:
         raise NotSupported(f"{refused}: {edges}.")
     back = reference_between(field.model, model)
     if back is not None and reference_between(model, field.model) is None:
-        raise NotSupported(f"{refused}: {of_those_that_refer(back, field.name)}.")
-    raise NotSupported(f"{refused}: {of_those_referred_to(model, field)}.")
+        raise NotSupported(f"{refused}: {referrer_advice(back, field.name)}.")
+    raise NotSupported(f"{refused}: {reference_advice(model, field)}.")
 
 
 def is_own(model: type[DynamoModel], side: Col) -> bool:
@@ -346,9 +346,9 @@ def is_own(model: type[DynamoModel], side: Col) -> bool:
 
 def _computed(model: type[DynamoModel], side: object) -> NotSupported:
     """The error for a condition on what would have to be computed from the stored value."""
-    if isinstance(side, Exists) and (reference := excluded(model, side.query)) is not None:
+    if isinstance(side, Exists) and (reference := excluded_reference(model, side.query)) is not None:
         label = model._meta.label
-        return NotSupported(f"{label} cannot be filtered by what refers to it: {without(reference)}.")
+        return NotSupported(f"{label} cannot be filtered by what refers to it: {exclusion_advice(reference)}.")
     source = getattr(side, "lhs", None)
     if not isinstance(side, Transform) or not isinstance(source, Col):
         return NotSupported(
@@ -405,7 +405,7 @@ def null_test(name: str, value: object) -> bool:
     return value
 
 
-def two_bounds(name: str, value: Any) -> tuple[object, object]:
+def range_bounds(name: str, value: Any) -> tuple[object, object]:
     """The bounds of a range."""
     bounds = tuple(value)
     if len(bounds) != 2 or None in bounds:
@@ -414,7 +414,7 @@ def two_bounds(name: str, value: Any) -> tuple[object, object]:
 
 
 def _bounds(subject: Subject, value: object) -> tuple[object, ...]:
-    bounds = two_bounds(subject.name, value)
+    bounds = range_bounds(subject.name, value)
     if subject.steps or subject.sized:
         return bounds
     return tuple(subject.field.get_prep_value(bound) for bound in bounds)
@@ -429,7 +429,7 @@ def _contained(subject: Subject, value: object) -> object:
     return value
 
 
-def members(name: str, value: Any) -> tuple[object, ...]:
+def membership_values(name: str, value: Any) -> tuple[object, ...]:
     """The values of an ``in`` without ``None``, which nothing equals; raises ``NotSupported`` for too many.
 
     Each is a key of its own, or a partition: without a bound one statement would send any number of requests.
@@ -456,7 +456,9 @@ _VALUES: dict[str, Callable[[Subject, Any], Any]] = {
     "has_keys": lambda subject, value: tuple(_key(subject, key) for key in value),
     "has_any_keys": lambda subject, value: tuple(_key(subject, key) for key in value),
     "attribute_type": lambda subject, value: value,
-    "in": lambda subject, value: members("pk" if isinstance(subject.field, IdentityField) else subject.name, value),
+    "in": lambda subject, value: membership_values(
+        "pk" if isinstance(subject.field, IdentityField) else subject.name, value
+    ),
     "range": _bounds,
     "contains": _contained,
 }
@@ -471,17 +473,17 @@ _VALUES: dict[str, Callable[[Subject, Any], Any]] = {
 _SEARCHED = ("S", "N", "SS", "NS")
 
 
-def folded(field: DynamoField, lookup: str, operator: str, value: object) -> Condition:
+def folded_condition(field: DynamoField, lookup: str, operator: str, value: object) -> Condition:
     """A text compared by its folded form; raises ``NotSupported`` if the model keeps none."""
     attribute, name = field.attribute, field.attname
     if attribute.key_kind != "text":
         exact = f"use {name} without __iexact, or " if operator == "exact" else ""
         raise NotSupported(
             f"{name}__{lookup} is not supported: {name} is no text, and only text has case. "
-            f"{sentence(exact + FILTER_IN_PYTHON)}."
+            f"{capitalized(exact + FILTER_IN_PYTHON)}."
         )
     text = attribute.prepare(value)
-    copy = copy_of(field)
+    copy = folded_copy_of(field)
     if copy is not None:
         return Compare(copy.name, operator, copy.folded(text))
     if operator == "exact" and (attribute.canonical or _is_in_canonical_key(field)):
@@ -495,7 +497,7 @@ def folded(field: DynamoField, lookup: str, operator: str, value: object) -> Con
     )
 
 
-def in_memory(field: DynamoField, lookup: str, value: object) -> Condition:
+def python_condition(field: DynamoField, lookup: str, value: object) -> Condition:
     """A part of a text, of a number as it is written, or of a member of a set, compared in Python.
 
     A folded copy finds what the text itself would not, such as what is written without its accents. A comparison that
@@ -505,10 +507,10 @@ def in_memory(field: DynamoField, lookup: str, value: object) -> Condition:
     if attribute.attr_type not in _SEARCHED:
         raise NotSupported(
             f"{name}__{lookup} is not supported: {name} has the type {type(attribute).__name__}, which contains no "
-            f"text. {sentence(FILTER_IN_PYTHON)}."
+            f"text. {capitalized(FILTER_IN_PYTHON)}."
         )
     text = checked_text(str(value), path=name)
-    copy = copy_of(field) if attribute.key_kind == "text" and lookup in FOLDED else None
+    copy = folded_copy_of(field) if attribute.key_kind == "text" and lookup in FOLDED else None
     folded_text = "" if copy is None else copy.folded(text)
     if copy is None or not folded_text:
         return Compare(name, lookup, text)
@@ -516,7 +518,7 @@ def in_memory(field: DynamoField, lookup: str, value: object) -> Condition:
     return Or((of_copy, Compare(name, lookup, text))) if lookup == "icontains" else of_copy
 
 
-def copy_of(field: Any) -> CanonicalAttribute | None:
+def folded_copy_of(field: Any) -> CanonicalAttribute | None:
     """The copy that says most about a text: the one of which less was taken away."""
     copies = [
         attribute
@@ -533,13 +535,13 @@ def _is_in_canonical_key(field: Any) -> bool:
     return any(part.name == field.attname and part.bound.spec == "canonical" for part in parts)
 
 
-def canonically(model: type[DynamoModel], condition: Condition) -> Condition:
+def with_canonical_equality(model: type[DynamoModel], condition: Condition) -> Condition:
     """A queryset's condition with equality of the texts whose canonical form is an identity: compared by that form.
 
     These are parts ``{name:canonical}`` of the primary key, and ``canonical=True`` attributes that a key has so. Within
     a negation the text itself is compared, as DynamoDB does it.
     """
-    names = identifying(model)
+    names = identity_texts(model)
     return _canonically(names, condition) if names else condition
 
 
@@ -552,7 +554,7 @@ def _canonically(names: frozenset[str], condition: Condition) -> Condition:
 
 
 @cache
-def identifying(model: type[DynamoModel]) -> frozenset[str]:
+def identity_texts(model: type[DynamoModel]) -> frozenset[str]:
     """The texts of a model whose canonical form is an identity: equality with them is without regard to case."""
     layout = registry.layout_of(model)
     primary = (*layout.primary.partition.parts, *layout.primary.sort.parts)

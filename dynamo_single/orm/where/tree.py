@@ -19,7 +19,7 @@ from dynamo_single.orm.conditions.wording import SORT_IN_PYTHON
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.where.comparisons import read_lookup, whole
+from dynamo_single.orm.where.comparisons import attribute_comparison, read_lookup
 from dynamo_single.orm.where.dates import EVERY_DAY, DatePart, Spans, condition_of, days_of, read_part
 from dynamo_single.orm.where.lookups import refuse_path
 
@@ -43,7 +43,7 @@ def read_where(
     if part is None:
         return read_lookup(model, node, in_python=in_python)
     if part.is_null_test:
-        return whole(part.field, "isnull", part.value)
+        return attribute_comparison(part.field, "isnull", part.value)
     return condition_of(part, _days([part], around))
 
 

@@ -20,16 +20,16 @@ from msgspec.structs import replace
 
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
-from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.conditions.matching import normalized_value
 from dynamo_single.orm.conditions.terms import Condition, join
 from dynamo_single.orm.effects.all_effects import changes_extracted, watched_attributes
 from dynamo_single.orm.effects.base import Subject
 from dynamo_single.orm.effects.write import unmet_error
 from dynamo_single.orm.items import decode, version
-from dynamo_single.orm.items.encode import Values, index_names, stored_name, touched
+from dynamo_single.orm.items.encode import Values, changed_attributes, index_names, stored_name
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.requests.actions import Item
-from dynamo_single.orm.requests.updates import Change, Place, add, as_stored, evaluate, operand_names, unmet
+from dynamo_single.orm.requests.updates import Change, Place, add, as_stored, evaluate, operand_names, unmet_change
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import (
     Attribute,
@@ -43,10 +43,10 @@ from dynamo_single.orm.schema.attributes.documents import (
     Elements,
     SetAttribute,
     Shape,
-    hiding,
+    hidden_value_errors,
     is_element,
-    placed_at,
     sums_stay_right,
+    with_decimal_places,
 )
 from dynamo_single.orm.schema.attributes.operations import AddToSet, Append, Operation, Prepend, Removal, RemoveFromSet
 from dynamo_single.orm.schema.keys.secret_values import MASK
@@ -66,17 +66,17 @@ _ALTERNATIVE = "Read the object, compute in Python, and save it under a conditio
 
 
 class Target(Struct, frozen=True):
-    """The target of an assignment: an attribute, or a path in it; ``said`` is its name as it was given."""
+    """The target of an assignment: an attribute, or a path in it; ``given_name`` is its name as it was given."""
 
     model: Any
     attribute: Attribute
     place: Place
-    said: str
+    given_name: str
 
     @property
     def label(self) -> str:
         """Its name in error messages."""
-        return f"{self.model._meta.label}.{self.said}"
+        return f"{self.model._meta.label}.{self.given_name}"
 
     def shown(self, value: object) -> str:
         """Return a value that it is set to, for a message: masked if the target is a secret."""
@@ -84,8 +84,8 @@ class Target(Struct, frozen=True):
 
     def stored(self, value: object) -> Any:
         """Return a value as it is stored in a document; ``InvalidValue`` does not contain a secret."""
-        with hiding(self.attribute.hides(self.place.path), self.label):
-            return to_attribute_value(value, path=self.said)
+        with hidden_value_errors(self.attribute.hides(self.place.path), self.label):
+            return to_attribute_value(value, path=self.given_name)
 
 
 class _Linear(Struct, frozen=True):
@@ -120,7 +120,7 @@ def refuse_changes(obj: DynamoModel, why: str) -> None:
     """Raise ``InvalidValue`` for attributes that are set to changes, and replace values that are known already."""
     changes = changes_of(obj)
     if changes:
-        said = ", ".join(change.said for change in changes)
+        said = ", ".join(change.source_text for change in changes)
         raise InvalidValue(f"{obj._meta.label}: {said} changes a stored value. {why}")
 
 
@@ -133,14 +133,14 @@ def resolve(target: Target, value: object) -> object:
     given = None if result.operand is None else from_attribute_value(result.operand)
     if not target.place.path:
         if result.operator in ("append", "prepend"):
-            with hiding(target.attribute.is_secret(), target.label):
+            with hidden_value_errors(target.attribute.is_secret(), target.label):
                 shape.check(given, target.label)
         # What another attribute holds need not be as declared of this one.
         return replace(result, computed=True) if result.operator == "copy" else result
     member = shape.at(target.place.path, target.label)
     if result.operator in ("set", "remove"):
         if result.operator == "set" or not is_element(target.place.path):
-            with hiding(target.attribute.is_secret(), target.label):
+            with hidden_value_errors(target.attribute.is_secret(), target.label):
                 shape.check_at(target.place.path, given, target.label)
         return result
     # What DynamoDB would make of it is not known before.
@@ -150,29 +150,29 @@ def resolve(target: Target, value: object) -> object:
 
 def _resolve(target: Target, value: object) -> object:
     is_hidden = target.attribute.hides(target.place.path)
-    said = f"{target.said}={value if is_expression(value) and not is_hidden else target.shown(value)}"
+    said = f"{target.given_name}={value if is_expression(value) and not is_hidden else target.shown(value)}"
     if isinstance(value, Removal):
-        return None if not target.place.path else Change(target.place, "remove", said=said)
+        return None if not target.place.path else Change(target.place, "remove", source_text=said)
     if isinstance(value, Operation):
-        return replace(_operation(target, value), said=said)
+        return replace(_operation(target, value), source_text=said)
     if not is_expression(value):
         return value if not target.place.path else _set(target, value, said)
     linear = _linear(target, value)
     if not linear.terms:
         return linear.constant if not target.place.path else _set(target, linear.constant, said)
-    return replace(_sum(target, linear), said=said)
+    return replace(_sum(target, linear), source_text=said)
 
 
 def _set(target: Target, value: object, said: str) -> Change:
     if isinstance(value, Model):
         raise InvalidValue(f"{target.label} cannot be set to {target.shown(value)}: a document holds values only.")
-    return Change(target.place, "set", _stored_at(target, value), said=said)
+    return Change(target.place, "set", _stored_at(target, value), source_text=said)
 
 
 def _stored_at(target: Target, value: object) -> dict[str, object]:
     """Return the stored value of a place inside a document, with the declared places of its decimal numbers."""
     shape: Shape | Elements | None = getattr(target.attribute, "shape", None)
-    stored: dict[str, object] = target.stored(placed_at(shape, target.place.path, value, target.label))
+    stored: dict[str, object] = target.stored(with_decimal_places(shape, target.place.path, value, target.label))
     return stored
 
 
@@ -266,7 +266,7 @@ def _source(target: Target, name: str) -> Target:
     try:
         return target_of(target.model, name)
     except UnknownField as error:
-        raise UnknownField(f"F({name!r}) in {target.said}: {error}") from error
+        raise UnknownField(f"F({name!r}) in {target.given_name}: {error}") from error
 
 
 def _sum(target: Target, linear: _Linear) -> Change:
@@ -317,7 +317,8 @@ def _constant(target: Target, linear: _Linear) -> Any:
         fits = _is_number_place(source) if not of_time else type(source.attribute) is type(attribute)
         if not fits:
             raise NotSupported(
-                f"{target.label} cannot be computed from {source.said}, a {type(source.attribute).__name__}: DynamoDB "
+                f"{target.label} cannot be computed from {source.given_name}, a "
+                f"{type(source.attribute).__name__}: DynamoDB "
                 f"adds {'times to moments of the same kind' if of_time else 'numbers only'}. {_ALTERNATIVE}."
             )
     if isinstance(attribute, TimestampAttribute) and of_time:
@@ -345,7 +346,7 @@ def _check_copy(target: Target, source: Target) -> None:
         return
     what = "what a document holds" if source.place.path else f"a {type(source.attribute).__name__}"
     raise NotSupported(
-        f"{target.label} cannot be set to {source.said}: {what} need not be stored as a "
+        f"{target.label} cannot be set to {source.given_name}: {what} need not be stored as a "
         f"{type(target.attribute).__name__} is. {_ALTERNATIVE}."
     )
 
@@ -429,7 +430,7 @@ def compute(subject: Subject, changes: Sequence[Change], before: Item) -> tuple[
 
     Raises ``InvalidValue`` if the item has no value that a change needs.
     """
-    missing = unmet(changes, before)
+    missing = unmet_change(changes, before)
     if missing is not None:
         raise unmet_error(subject, missing, before)
     after = evaluate(changes, before)
@@ -470,11 +471,13 @@ def with_current_operands(
 
 def operand_values(obj: DynamoModel, changes: Sequence[Change], read: Item, item: Item) -> Values:
     """Return the operands' values in an item, by attribute, except those that were set in the object."""
-    operands, set_here = operand_names(changes), touched(obj, decode.values_of(type(obj), read))
+    operands, set_here = operand_names(changes), changed_attributes(obj, decode.values_of(type(obj), read))
     held = decode.values_of(type(obj), item)
     names = {name for name, each in form_of(type(obj)).stored.items() if each in operands} - set_here
     return {name: held[name] for name in names & obj.__dict__.keys()}
 
 
 def _is_same(one: Item, other: Item, name: str) -> bool:
-    return (name in one) == (name in other) and (name not in one or normal(one[name]) == normal(other[name]))
+    return (name in one) == (name in other) and (
+        name not in one or normalized_value(one[name]) == normalized_value(other[name])
+    )

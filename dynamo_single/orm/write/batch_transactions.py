@@ -50,13 +50,13 @@ _RETRIED_ERRORS = (StaleObject, SourceChanged, MissingReference)
 class Outcome(Struct, frozen=True):
     """The result of writing one object: the number of written objects by model, or the error.
 
-    An object that was not ``tried`` was in a transaction with one that failed.
+    An object that was not ``was_tried`` was in a transaction with one that failed.
     """
 
     pk: Any
     counts: Mapping[str, int]
     error: DynamoSingleError | None = None
-    tried: bool = True
+    was_tried: bool = True
 
 
 class ObjectWriter(Struct):
@@ -64,13 +64,13 @@ class ObjectWriter(Struct):
 
     - ``write`` sends the write of one object or adds it to a block.
     - ``is_skipped`` returns whether the others continue without an object, given the error of its refused action.
-    - ``room`` is the number of objects that probably fit into one transaction, estimated from the last one.
+    - ``estimated_size`` is the number of objects that probably fit into one transaction, estimated from the last one.
     """
 
     write: ObjectWrite
     pk: Callable[[Any], Any]
     is_skipped: Callable[[Any, DynamoSingleError], bool] = lambda unit, error: False
-    room: int = MAX_ACTIONS
+    estimated_size: int = MAX_ACTIONS
 
     async def write_alone(self, unit: object, block: Block | None = None) -> Outcome:
         """Write one object by itself, or add it to a block."""
@@ -89,12 +89,12 @@ class ObjectWriter(Struct):
         while rest and all(outcome.error is None for outcome in outcomes):
             group = await self._group(rest)
             if not outcomes and len(group.joined) > 1:
-                self.room = group.room
+                self.estimated_size = group.room
             if group.joined:
                 outcomes += await self._sent(group, rest)
             else:
                 outcomes.append(await self.write_alone(rest.popleft()))
-        return [*outcomes, *(Outcome(self.pk(unit), {}, tried=False) for unit in rest)]
+        return [*outcomes, *(Outcome(self.pk(unit), {}, was_tried=False) for unit in rest)]
 
     async def _group(self, rest: deque[object]) -> _Transaction:
         """The first of some objects that can be written together: they are taken off."""
@@ -231,7 +231,7 @@ async def transaction_chunks(
 ) -> AsyncGenerator[list[object], None]:
     """Yield as many objects as fit into a transaction, ``most`` at most; those before an error are yielded first."""
     while True:
-        size = min(writing.room, most)
+        size = min(writing.estimated_size, most)
         found: list[Any] = []
         try:
             while len(found) < size:
@@ -260,9 +260,9 @@ MAX_REPORTED = 3
 class BulkWrite(Struct):
     """An operation on many objects, and its results so far.
 
-    ``total`` is ``None`` while objects are still being read. Unless ``several`` is set, objects are written
-    sequentially, in synchronous code in the thread of the caller. ``together`` is the maximum number of objects in one
-    transaction; ``None`` writes each by itself. ``pending`` is the ``atomic()`` block that all writes join.
+    ``total`` is ``None`` while objects are still being read. Unless ``is_parallel`` is set, objects are written
+    sequentially, in synchronous code in the thread of the caller. ``transaction_size`` is the maximum number of objects
+    in one transaction; ``None`` writes each by itself. ``pending`` is the ``atomic()`` block that all writes join.
     """
 
     verb: str
@@ -270,8 +270,8 @@ class BulkWrite(Struct):
     pending: Block | None
     total: int | None = None
     progress: Progress | None = None
-    several: bool = True
-    together: int | None = None
+    is_parallel: bool = True
+    transaction_size: int | None = None
     counts: dict[str, int] = field(default_factory=dict)
     written: list[Any] = field(default_factory=list)
     failed: dict[Any, DynamoSingleError] = field(default_factory=dict)
@@ -294,9 +294,9 @@ class BulkWrite(Struct):
         """
         stream = units if isinstance(units, AsyncGenerator) else as_stream(units)
         async with aclosing(stream):
-            if self.together is None or self.pending is not None:
+            if self.transaction_size is None or self.pending is not None:
                 return await self.run(stream, partial(self._alone, writing), lambda unit: [writing.pk(unit)])
-            async with aclosing(transaction_chunks(stream, writing, self.together)) as groups:
+            async with aclosing(transaction_chunks(stream, writing, self.transaction_size)) as groups:
                 return await self.run(groups, writing.write_together, lambda group: [*map(writing.pk, group)])
 
     async def _alone(self, writing: ObjectWriter, unit: object) -> Sequence[Outcome]:
@@ -348,12 +348,12 @@ class BulkWrite(Struct):
 
     def _at_once(self) -> int:
         """Return how many units are written in parallel."""
-        if not self.several or not self.done or self.pending is not None:
+        if not self.is_parallel or not self.done or self.pending is not None:
             return 1
         return min(flow.MAX_THREADS, get_table(self.model._options.alias).settings.max_pool_connections)
 
     async def _note(self, outcome: Outcome) -> None:
-        if not outcome.tried:
+        if not outcome.was_tried:
             self.untried_pks.append(outcome.pk)
             return
         self.done += 1

@@ -30,16 +30,16 @@ from dynamo_single.orm.effects.write import conflicting_item, is_gone
 from dynamo_single.orm.items import decode, version
 from dynamo_single.orm.items.encode import Values, automatic_names, item_from
 from dynamo_single.orm.items.form import form_of
-from dynamo_single.orm.items.refresh import completed, missing
+from dynamo_single.orm.items.refresh import acomplete, missing_attributes
 from dynamo_single.orm.requests.actions import Item, ItemKey, Put, key_of
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes.base import Attribute
-from dynamo_single.orm.schema.attributes.computed import FollowingAttribute
+from dynamo_single.orm.schema.attributes.computed import ComputedAttribute
 from dynamo_single.orm.schema.bindings import binding_of
 from dynamo_single.orm.schema.keys.values import named, shown
-from dynamo_single.orm.schema.references import checked
+from dynamo_single.orm.schema.references import checked_references
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.batch_transactions import BulkWrite, ObjectWriter, Outcome, Progress
@@ -101,7 +101,7 @@ class BulkCreate(Struct, frozen=True):
     update_names: frozenset[str] | None = None
     progress: Progress | None = None
     #: How many objects are written in one transaction at most; ``None`` for each by itself.
-    together: int | None = None
+    transaction_size: int | None = None
     written: set[int] = field(default_factory=set)
 
     async def create(self, objects: Sequence[DynamoModel], pending: Block | None) -> CreatedList[Any]:
@@ -109,7 +109,9 @@ class BulkCreate(Struct, frozen=True):
         result = CreatedList(objects)
         new = [await self._prepared(obj, pending) for obj in objects]
         kept = self._distinct(new)
-        job = BulkWrite("bulk_create", self.model, pending, len(kept), self.progress, together=self.together)
+        job = BulkWrite(
+            "bulk_create", self.model, pending, len(kept), self.progress, transaction_size=self.transaction_size
+        )
         if self.update and self.update_names is None and _is_independent(self.model):
             await self._put_over(kept, job)
         else:
@@ -221,7 +223,7 @@ class BulkCreate(Struct, frozen=True):
                 if rest is not None and key_of(each.item) in left:
                     outcomes.append(Outcome(each.obj.pk, {}, rest.error))
                     continue
-                decode.remember(each.obj, each.item, each.values)
+                decode.set_stored(each.obj, each.item, each.values)
                 outcomes.append(Outcome(each.obj.pk, {self.model._meta.label: self._note(each)}))
             return outcomes
 
@@ -303,7 +305,7 @@ async def bulk_update(
 
         try:
             # Another version is not written over.
-            versioned = version.attribute_of(model) is not None
+            versioned = version.version_attribute(model) is not None
             written = await (saved(NO_CONDITIONS) if versioned else write_if(obj, EVERYTHING, saved, only))
         except StaleObject as error:
             if not is_gone(error):
@@ -313,7 +315,7 @@ async def bulk_update(
             obj._state.adding = False
         return {model._meta.label: int(written)}
 
-    job = BulkWrite("bulk_update", model, pending, len(objects), progress, together=together)
+    job = BulkWrite("bulk_update", model, pending, len(objects), progress, transaction_size=together)
     return sum((await job.write_each(objects, write)).values())
 
 
@@ -355,8 +357,8 @@ async def _check_objects(model: type[DynamoModel], objects: Sequence[DynamoModel
 async def _read_missing(obj: DynamoModel, only: frozenset[str]) -> bool:
     """Read the missing attributes of an object if they are needed; return whether it exists."""
     try:
-        if only & missing(obj) or uniqueness.unique_attributes(type(obj)).keys() & only:
-            await completed(obj, only - missing(obj))
+        if only & missing_attributes(obj) or uniqueness.unique_attributes(type(obj)).keys() & only:
+            await acomplete(obj, only - missing_attributes(obj))
     except type(obj).DoesNotExist:
         return False
     return True
@@ -398,8 +400,8 @@ def _is_set_on_create(attribute: Attribute) -> bool:
 def _is_independent(model: type[DynamoModel]) -> bool:
     """Return whether items can be overwritten without conditions: nothing depends on them or has to be kept."""
     layout, found = registry.layout_of(model), registry.attributes_of(model).values()
-    kept = (_is_set_on_create(each) or (each.computed and not isinstance(each, FollowingAttribute)) for each in found)
-    is_tied = effects_of(model) or checked(model) or layout.soft_delete or layout.schema is not None
+    kept = (_is_set_on_create(each) or (each.computed and not isinstance(each, ComputedAttribute)) for each in found)
+    is_tied = effects_of(model) or checked_references(model) or layout.soft_delete or layout.schema is not None
     return not (is_tied or any(kept))
 
 

@@ -31,9 +31,9 @@ from dynamo_single.orm.requests.atomic_block import Block, Entry, Explain
 from dynamo_single.orm.requests.compiler import compile_batches
 from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.schema import bindings, registry
-from dynamo_single.orm.schema.references import Children, cascading, cascading_to_trash
+from dynamo_single.orm.schema.references import Children, cascading_children, cascading_to_trash
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.write.save import absent_parents, remember
+from dynamo_single.orm.write.save import missing_parents, record_write
 from dynamo_single.table import names
 from dynamo_single.table.batches import RemainingItems, get_batches
 from dynamo_single.table.request import MAX_ACTIONS, MAX_TRANSACTION_SIZE
@@ -121,7 +121,7 @@ def live_queries(children: Children) -> list[ReferrerQuery]:
 
 
 #: Deleting permanently: it includes live objects and those in the trash.
-DELETION = Operation(cascading, every_query)
+DELETION = Operation(cascading_children, every_query)
 #: Moving to the trash: it includes live objects whose model has a trash.
 TRASH = Operation(cascading_to_trash, live_queries, lambda obj: names.DELETED_AT not in obj._stored)
 
@@ -130,7 +130,7 @@ def cascade_models(model: type[DynamoModel]) -> list[type[DynamoModel]]:
     """Return a model and the models whose objects may be deleted permanently with it."""
     found = [model]
     for each in found:
-        found += [child.model for child in cascading(each) if child.model not in found]
+        found += [child.model for child in cascading_children(each) if child.model not in found]
     return found
 
 
@@ -141,7 +141,7 @@ class Step:
     """
 
     #: The keys of objects that count the object and no longer exist.
-    absent: frozenset[ItemKey] = frozenset()
+    missing_parents: frozenset[ItemKey] = frozenset()
     #: Whether the object is reported to the caller, and signals are sent for it.
     is_reported: bool = True
     counters: Sequence[str] = ()
@@ -157,9 +157,9 @@ class Step:
         """Return the write; ``pending`` contains the earlier writes. ``None`` if there is nothing to write."""
         raise NotImplementedError
 
-    async def remember(self, write: Write, stored: Item) -> None:
+    async def record_write(self, write: Write, stored: Item) -> None:
         """Update the object after its write."""
-        await remember(self.obj, write, stored)
+        await record_write(self.obj, write, stored)
 
     async def send(self, pending: Block | None) -> bool:
         """Send the write by itself, or add it to the block; return whether there was anything to write."""
@@ -170,13 +170,13 @@ class Step:
             if write is None:
                 return False
             if self.is_held_alone:
-                write = replace(write, own=self.with_counts(write.own, {}))
+                write = replace(write, own_actions=self.with_counts(write.own_actions, {}))
             try:
                 stored = await send.send_write(self.obj, write)
             except MissingReference as error:
-                self.absent = absent_parents(write, effects_of(type(self.obj)), error)
+                self.missing_parents = missing_parents(write, effects_of(type(self.obj)), error)
             else:
-                await self.remember(write, stored)
+                await self.record_write(write, stored)
                 return True
 
     def with_counts(self, actions: Iterable[Action], added: Sums) -> tuple[Action, ...]:
@@ -205,7 +205,7 @@ class ReferenceStep(Step):
     def __init__(self, obj: Any, values: Values, absent: frozenset[ItemKey] = frozenset()) -> None:
         super().__init__(obj)
         self.values = values
-        self.absent = absent
+        self.missing_parents = absent
 
     async def compose(self, pending: Block | None) -> Write | None:
         """Return the object's write, with the copies that depend on its references."""
@@ -213,11 +213,14 @@ class ReferenceStep(Step):
         values, given = self.values, {**decode.values_of(model, before), **self.values}
         for effect in effects:
             only = frozenset(self.values)
-            values = {**values, **await effect.fill(Subject(self.obj), given, before, only, pending, lenient=False)}
+            values = {
+                **values,
+                **await effect.values_from_others(Subject(self.obj), given, before, only, pending, lenient=False),
+            }
         attributes = registry.attributes_of(model)
         as_read = [as_stored(before, attributes[name].attr_name) for name in self.values]
         draft = replace(await draft_of(self.obj, values), computed=join(as_read))
-        return await compose(self.obj, effects, draft, pending=pending, absent=self.absent)
+        return await compose(self.obj, effects, draft, pending=pending, absent=self.missing_parents)
 
 
 class _StepWrite(Struct, frozen=True, eq=False):
@@ -312,7 +315,7 @@ class Cascade:
             self.done += [part.step.obj for part in held if part.step.is_reported]
             for part in held:
                 left.remove(part.step)
-                await part.step.remember(part.write, part.write.stored_after(None))
+                await part.step.record_write(part.write, part.write.stored_after(None))
         for callback in collected.callbacks:
             await callback()
 
@@ -384,7 +387,7 @@ def _omit_missing_parents(parts: Sequence[_StepWrite], error: MissingReference) 
     lacking = False
     for part in parts:
         with suppress(MissingReference):
-            part.step.absent = absent_parents(part.write, effects_of(type(part.step.obj)), error)
+            part.step.missing_parents = missing_parents(part.write, effects_of(type(part.step.obj)), error)
             lacking = True
     return lacking
 

@@ -19,10 +19,10 @@ from dynamo_single.orm.effects.base import Subject
 from dynamo_single.orm.effects.compose import compose_new, taken
 from dynamo_single.orm.effects.trash_counts import has_trash_count
 from dynamo_single.orm.items import decode
-from dynamo_single.orm.items.encode import Values, item_from, may_wait, set_automatic
+from dynamo_single.orm.items.encode import Values, item_from, may_block, set_automatic
 from dynamo_single.orm.items.form import form_of
-from dynamo_single.orm.items.refresh import completed
-from dynamo_single.orm.items.stored import values_held
+from dynamo_single.orm.items.refresh import acomplete
+from dynamo_single.orm.items.stored import object_values
 from dynamo_single.orm.items.writer import item_writer
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.requests.atomic_block import Block
@@ -34,9 +34,9 @@ from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.direct import created_directly
 from dynamo_single.orm.write.save import (
     SaveOptions,
-    absent_parents,
+    missing_parents,
+    record_write,
     refuse_outdated,
-    remember,
     retry_source_changes,
     save,
 )
@@ -68,7 +68,9 @@ async def create(obj: DynamoModel, pending: Block | None, *, raw: bool = False, 
     """
     model = type(obj)
     if pending is None and new is None and not raw:
-        binding = bindings.settled(model, get_table(model._options.alias)) or await knowledge.take(model)
+        binding = bindings.binding_if_known(model, get_table(model._options.alias)) or await knowledge.binding_for(
+            model
+        )
         if await created_directly(binding, obj):
             return
     prepared = [] if new is None else [new]
@@ -91,9 +93,9 @@ async def _send(obj: DynamoModel, new: NewItem, pending: Block | None, *, raw: b
         try:
             stored = await send.send_write(obj, write)
         except MissingReference as error:
-            absent = absent_parents(write, effects, error)
+            absent = missing_parents(write, effects, error)
         else:
-            await remember(obj, write, stored)
+            await record_write(obj, write, stored)
             return
 
 
@@ -102,21 +104,21 @@ async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False
     model = type(obj)
     binding = await taken(model)
     if obj._stored is not None:
-        await completed(obj)
+        await acomplete(obj)
     _set_identity(obj)
     form, effects = form_of(binding), effects_of(binding)
-    if form.asks(values_held(obj)):
+    if form.asks(object_values(obj)):
         assignments.refuse_changes(obj, "A new object has none: give it a value.")
     values = obj.__dict__
     if not raw:
-        if may_wait(model):
+        if may_block(model):
             await call_sync(partial(set_automatic, obj, add=True))
         else:
             set_automatic(obj, add=True)
         for effect in effects:
-            values.update(effect.stamp(None))
+            values.update(effect.values_of_each_write(None))
     for effect in effects:
-        values = {**values, **await effect.fill(Subject(obj), values, None, None, pending, lenient=raw)}
+        values = {**values, **await effect.values_from_others(Subject(obj), values, None, None, pending, lenient=raw)}
     writer = item_writer(binding)
     with suppress(Exception):  # whatever it is, it is raised again where it is worded
         if writer is not None:
@@ -141,11 +143,11 @@ async def replace(obj: DynamoModel, pending: Block | None) -> bool:
         await create(obj, pending, raw=True)
         await recount.count_earlier_children(obj, pending)
         for effect in effects_of(type(obj)):
-            await effect.catch_up(obj, pending)
+            await effect.update_dependents(obj, pending)
         if has_trash_count(type(obj)) and pending is None:
             await trash.set_loaded_count(obj)
     except AlreadyExists:
-        stored = await decode.reloaded(obj)
+        stored = await decode.areload(obj)
         obj._stored = stored._stored
         # What is kept in step is so already; a fixture says how it was.
         for kept in (*registry.counters_of(type(obj)), *registry.copied_of(type(obj))):

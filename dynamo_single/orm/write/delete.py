@@ -20,13 +20,13 @@ from dynamo_single.orm.effects.compose import compose_removal
 from dynamo_single.orm.effects.write import Write, is_gone
 from dynamo_single.orm.items import decode, version
 from dynamo_single.orm.items.async_safety import notify
-from dynamo_single.orm.items.refresh import changed_in_memory, completed
+from dynamo_single.orm.items.refresh import acomplete, changed_in_memory
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.requests.actions import Check, Item, ItemKey, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Entry
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
-from dynamo_single.orm.schema.references import cascading, checked, taking_along
+from dynamo_single.orm.schema.references import cascading_children, cascading_names, checked_references
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import cascade, on_delete
 from dynamo_single.orm.write.cascade import ATTEMPTS, DELETION, PAUSE, Cascade, Step
@@ -56,7 +56,7 @@ async def delete(
     done: list[Any] = []
     origin = obj if origin is None else origin
     try:
-        if cascading(type(obj)) or on_delete.has_references(type(obj)):
+        if cascading_children(type(obj)) or on_delete.has_references(type(obj)):
             await _delete_cascade(obj, terms, done, pending, origin)
         else:
             await notify(pre_delete, type(obj), instance=obj, using=None, origin=origin)
@@ -188,15 +188,15 @@ class DeleteStep(Step):
         """Return the object's write, for a transaction with the other objects."""
         try:
             if isinstance(self.obj._stored, PartialItem):
-                await completed(self.obj)
+                await acomplete(self.obj)
         except type(self.obj).DoesNotExist:
             return None
         effects = effects_of(type(self.obj))
         return await compose_removal(
-            self.obj, effects, self.terms, pending=pending, absent=self.absent, because=self.because
+            self.obj, effects, self.terms, pending=pending, absent=self.missing_parents, because=self.because
         )
 
-    async def remember(self, write: Write, stored: Item) -> None:
+    async def record_write(self, write: Write, stored: Item) -> None:
         """Record that the object is no longer stored."""
         self.obj._stored = None
 
@@ -204,7 +204,7 @@ class DeleteStep(Step):
         """Read the object's counters before its children: one GetItem if it has any; return whether it exists."""
         if self.counters:
             try:
-                self.read = (await decode.reloaded(self.obj))._stored
+                self.read = (await decode.areload(self.obj))._stored
             except type(self.obj).DoesNotExist:
                 return False
         return True
@@ -217,24 +217,24 @@ class DeleteStep(Step):
 
 def _child_step(obj: DynamoModel) -> DeleteStep:
     """Return the deletion of a child, conditional on its reference: an index may have returned an earlier state."""
-    return DeleteStep(obj, because=taking_along(type(obj)), counting=True)
+    return DeleteStep(obj, because=cascading_names(type(obj)), counting=True)
 
 
 @fact
 def _counter_names(binding: ModelBinding) -> tuple[str, ...]:
     """Return the physical names of counters of children that are deleted with an object, or checked."""
-    model, along = binding.model, cascading(binding)
+    model, along = binding.model, cascading_children(binding)
     declared = (each for each in registry.counters_of(model) if getattr(model, each.children) in along)
-    return (*(each.attr_name for each in declared), *(name for name, _ in checked(binding)))
+    return (*(each.attr_name for each in declared), *(name for name, _ in checked_references(binding)))
 
 
 def _guards(obj: DynamoModel, terms: CallerConditions) -> list[Entry]:
     """Return the conditions on the object, for the transactions that delete children before it."""
     before = dict(obj._stored)
-    conditions = WriteConditions(terms, as_read=version.conditions(type(obj), before))
+    conditions = WriteConditions(terms, as_read=version.version_conditions(type(obj), before))
     if not conditions.as_read and not terms:
         return []
-    check = Check(key_of(before), conditions.whole())
+    check = Check(key_of(before), conditions.request_condition())
     write = Write(Transition(Subject(obj), before, None, frozenset()), type(obj)._options.alias, (check,), conditions)
     return [cascade.guard_entry(write.transition.subject.name, check, write.explain)]
 
@@ -242,11 +242,11 @@ def _guards(obj: DynamoModel, terms: CallerConditions) -> list[Entry]:
 async def _refresh(obj: DynamoModel, terms: CallerConditions) -> bool:
     """Update the object from its item; return whether that exists and meets ``queried``."""
     try:
-        fresh = await decode.reloaded(obj)
+        fresh = await decode.areload(obj)
     except type(obj).DoesNotExist:
         return False
     if not matches(terms.queried, fresh._stored, registry.layout_of(type(obj))):
         return False
     if terms.queried != EVERYTHING:
-        decode.follow(obj, fresh, changed_in_memory(obj))
+        decode.update_from(obj, fresh, changed_in_memory(obj))
     return True

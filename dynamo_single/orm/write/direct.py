@@ -19,8 +19,8 @@ from dynamo_single.orm.effects.derived import Version
 from dynamo_single.orm.effects.send import explained
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import version
-from dynamo_single.orm.items.encode import Values, check_trash_key, fields_setting_themselves, may_wait, set_automatic
-from dynamo_single.orm.items.expiry import free
+from dynamo_single.orm.items.encode import Values, check_trash_key, fields_setting_themselves, may_block, set_automatic
+from dynamo_single.orm.items.expiry import free_key_condition
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.readers import values_reader
 from dynamo_single.orm.items.stored import NAME as STORED
@@ -76,7 +76,7 @@ class DirectWrites:
         self.careful = form.documents.union(pairs, (each.copy for each in form.extracted))
         self.kept = form.fixed.union(form.immutable, form.identity)
         self.asymmetrical = frozenset(asymmetrical(form.attributes))
-        counting = version.attribute_of(binding.model)
+        counting = version.version_attribute(binding.model)
         self.version_name = "" if counting is None else counting.name
         self.shapes: dict[Any, UpdateShape] = {}
         self.new: dict[str, Any] | None = None
@@ -101,7 +101,7 @@ class DirectWrites:
         if self.new is not None:
             return Request("PutItem", {"Item": item, **self.new})
         # Where items expire, the condition names the present.
-        found = compile_action(Put(item, free(self.binding.model), size))
+        found = compile_action(Put(item, free_key_condition(self.binding.model), size))
         if self.binding.layout.expires is None:
             self.new = {name: value for name, value in found.params.items() if name != "Item"}
         return found
@@ -137,7 +137,9 @@ class UpdateShape(Struct, frozen=True, eq=False):
         """Compile an update with names in place of values."""
         before: Item = {name: {"S": f"1{name}"} for name, is_there in as_read if is_there}
         conditions = WriteConditions(as_read=tuple(as_stored(before, name) for name, _ in as_read))
-        update = Update(("", ""), {name: {"S": f"0{name}"} for name in put}, removed, condition=conditions.whole())
+        update = Update(
+            ("", ""), {name: {"S": f"0{name}"} for name in put}, removed, condition=conditions.request_condition()
+        )
         params = dict(compile_action(update).params)
         given: dict[str, Any] = params.get("ExpressionAttributeValues", {})
         del params["Key"]
@@ -165,7 +167,10 @@ def direct_writes(binding: ModelBinding) -> DirectWrites | None:
 
 def _is_passive(effect: Effect) -> bool:
     """Return whether an effect takes part only in writes of what it watches."""
-    methods = ((getattr(type(effect), name), getattr(Effect, name)) for name in ("concerns", "fill", "stamp"))
+    methods = (
+        (getattr(type(effect), name), getattr(Effect, name))
+        for name in ("concerns", "values_from_others", "values_of_each_write")
+    )
     return not effect.always and all(own is base for own, base in methods)
 
 
@@ -267,7 +272,7 @@ async def _update(
 async def created_directly(binding: ModelBinding, obj: Any) -> bool:
     """Write a new object: one PutItem; ``False`` if the write has to be composed."""
     direct, held = direct_writes(binding), obj.__dict__
-    if direct is None or not direct.is_alone or held[STORED] is not None or may_wait(binding.model):
+    if direct is None or not direct.is_alone or held[STORED] is not None or may_block(binding.model):
         return False
     as_it_was = {**held} if direct.sets_itself or direct.version_name else held
     if direct.sets_itself:

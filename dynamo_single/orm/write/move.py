@@ -21,11 +21,11 @@ from dynamo_single.orm.effects.compose import compose_move
 from dynamo_single.orm.effects.referrers import queries_by_key
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
-from dynamo_single.orm.items.async_safety import makes_objects, notify
+from dynamo_single.orm.items.async_safety import creates_plain_objects, notify
 from dynamo_single.orm.items.encode import Values, is_key_of
 from dynamo_single.orm.items.form import form_of
-from dynamo_single.orm.items.refresh import completed
-from dynamo_single.orm.items.stored import hold_only, values_held
+from dynamo_single.orm.items.refresh import acomplete
+from dynamo_single.orm.items.stored import object_values, set_object_values
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import Item, key_of
@@ -36,7 +36,7 @@ from dynamo_single.orm.schema.keys.values import named
 from dynamo_single.orm.schema.types import DynamoModel, are_plain
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.cascade import Cascade, Step
-from dynamo_single.orm.write.save import DEFAULT_SAVE, remember, retry_source_changes, save
+from dynamo_single.orm.write.save import DEFAULT_SAVE, record_write, retry_source_changes, save
 from dynamo_single.table import names
 from dynamo_single.table.flow import call_sync, run
 from dynamo_single.table.request import MAX_ACTIONS
@@ -65,7 +65,7 @@ class Movable:
 
     async def amove(self: Any, **changes: object) -> None:
         """Do what ``move()`` does; an overridden ``move()`` is called in a thread."""
-        if are_plain(self.__class__, ("move",)) and makes_objects(type(self)):
+        if are_plain(self.__class__, ("move",)) and creates_plain_objects(type(self)):
             await move(self, changes, current())
         else:
             await sync_to_async(self.move)(**changes)
@@ -83,7 +83,7 @@ class Movable:
 
     async def amove_tree(self: Any, **changes: object) -> None:
         """Do what ``move_tree()`` does; an overridden ``move_tree()`` is called in a thread."""
-        if are_plain(self.__class__, ("move_tree",)) and makes_objects(type(self)):
+        if are_plain(self.__class__, ("move_tree",)) and creates_plain_objects(type(self)):
             await move(self, changes, current(), tree=True)
         else:
             await sync_to_async(self.move_tree)(**changes)
@@ -111,7 +111,7 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *
             f"{', '.join(each.name for each in model._meta.concrete_fields if hasattr(each, 'attribute'))}."
         )
     if isinstance(obj._stored, PartialItem):
-        await completed(obj)
+        await acomplete(obj)
     if tree and pending is None:
         await move_references.finish_move(obj)
     before = _state(obj)
@@ -136,11 +136,11 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *
 
 
 def _state(obj: DynamoModel) -> _ObjectState:
-    return values_held(obj), dict(obj._state.fields_cache)
+    return object_values(obj), dict(obj._state.fields_cache)
 
 
 def _set_state(obj: DynamoModel, state: _ObjectState) -> None:
-    hold_only(obj, state[0])
+    set_object_values(obj, state[0])
     obj._state.fields_cache = dict(state[1])
 
 
@@ -182,13 +182,15 @@ class _MoveStep(Step):
     async def compose(self, pending: Block | None) -> Write:
         """Return its write, for a transaction with the others."""
         effects = effects_of(type(self.obj))
-        return await compose_move(self.obj, effects, self.target, self.values, pending=pending, absent=self.absent)
+        return await compose_move(
+            self.obj, effects, self.target, self.values, pending=pending, absent=self.missing_parents
+        )
 
-    async def remember(self, write: Write, stored: Item) -> None:
+    async def record_write(self, write: Write, stored: Item) -> None:
         """Set the object's new state."""
         _set_state(self.obj, self.wanted)
         self.obj._prefetched_objects_cache = {}
-        await remember(self.obj, write, stored)
+        await record_write(self.obj, write, stored)
 
 
 async def _move_tree(obj: DynamoModel, wanted: _ObjectState, as_it_was: _ObjectState, pending: Block | None) -> None:
@@ -231,7 +233,7 @@ async def _is_moved_already(move: _MoveStep, mark: Item) -> bool:
         return False
     if any(found.get(name) != value for name, value in mark.items()):
         return False
-    decode.follow(obj, decode.instance(model, {name: dict(value) for name, value in found.items()}), ())
+    decode.update_from(obj, decode.instance(model, {name: dict(value) for name, value in found.items()}), ())
     return True
 
 

@@ -24,9 +24,9 @@ from dynamo_single.orm.effects.counters import own_counters
 from dynamo_single.orm.effects.referrers import ReferrerQuery, queries_by_key
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
-from dynamo_single.orm.items.encode import Values, computed_key, is_key_of, key_of_pk, pk_of, twinned
+from dynamo_single.orm.items.encode import Values, computed_key, is_key_of, key_of_pk, pk_of, with_twin_names
 from dynamo_single.orm.items.form import form_of
-from dynamo_single.orm.items.stored import values_held
+from dynamo_single.orm.items.stored import object_values
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Entry
 from dynamo_single.orm.rollout import knowledge
@@ -73,9 +73,9 @@ async def new_item(
     """
     await knowledge.ask(registry.layout_of(type(obj)))
     form, before = form_of(type(obj)), obj._stored
-    given = values_held(obj)
+    given = object_values(obj)
     for effect in effects:
-        given = {**given, **await effect.fill(Subject(obj), given, before, None, pending, lenient=False)}
+        given = {**given, **await effect.values_from_others(Subject(obj), given, before, None, pending, lenient=False)}
     base = form.upgraded(before)
     held = decode.values_of(type(obj), before)
     changed = form.difference(form.prepared(given, base), held, base, named=False)
@@ -85,14 +85,14 @@ async def new_item(
         form.refuse_immutable((), changed, held)
     changed |= form.automatic_values(obj)
     for effect in effects:
-        changed |= effect.stamp(before)
+        changed |= effect.values_of_each_write(before)
     values = {**held, **changed}
     own = key_of(before)
     partition, sort = own if is_key_of(form.model, values, own) else computed_key(form.model, values)
     key = {names.PARTITION_KEY: {"S": partition}, names.SORT_KEY: {"S": sort}}
     foreign = {name: dict(value) for name, value in base.items() if name not in form.known}
     item = {**foreign, **form.after({**base, **key}, held, changed)}
-    return values, twinned(item, form.twins) if form.twins else item
+    return values, with_twin_names(item, form.twins) if form.twins else item
 
 
 def without_counts(model: type[DynamoModel], item: decode.Item) -> decode.Item:
@@ -105,7 +105,7 @@ def without_counts(model: type[DynamoModel], item: decode.Item) -> decode.Item:
 class ReferrerStep(ReferenceStep):
     """The update of one object that refers to a moved one; it moves too if the reference is in its primary key.
 
-    ``absent`` contains the keys of former items, which no longer count it.
+    ``missing_parents`` contains the keys of former items, which no longer count it.
     """
 
     def __init__(self, obj: Any, values: Values, absent: frozenset[ItemKey] = frozenset()) -> None:
@@ -136,7 +136,7 @@ class ReferrerStep(ReferenceStep):
         effects = effects_of(model)
         values, item = await new_item(other, effects, pending, follows=True)
         target = decode.instance(model, without_counts(model, item))
-        return await compose_move(obj, effects, target, values, pending=pending, absent=self.absent)
+        return await compose_move(obj, effects, target, values, pending=pending, absent=self.missing_parents)
 
 
 def referrer_steps(
@@ -316,7 +316,7 @@ class TreeMove:
         obj, before = self.obj, self.obj._stored
         after = {name: value for name, value in before.items() if name != names.MOVED_FROM}
         conditions = WriteConditions(as_read=(Stored(names.MOVED_FROM, "=", (self.mark,)),))
-        update = Update(self.key, remove=(names.MOVED_FROM,), condition=conditions.whole())
+        update = Update(self.key, remove=(names.MOVED_FROM,), condition=conditions.request_condition())
         transition = Transition(Subject(obj), before, after, frozenset({names.MOVED_FROM}))
         await send.send_write(obj, Write(transition, type(obj)._options.alias, (update,), conditions))
         obj._stored = after
@@ -326,8 +326,8 @@ class TreeMove:
 async def reload_counts(obj: DynamoModel) -> None:
     """Read the counts of an object that has any: one GetItem."""
     if own_counters(type(obj)):
-        fresh = await decode.reloaded(obj)
-        decode.follow(obj, fresh, ())
+        fresh = await decode.areload(obj)
+        decode.update_from(obj, fresh, ())
 
 
 async def finish_move(obj: Any) -> None:

@@ -22,11 +22,11 @@ from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.references import (
     Children,
     cascading_to_trash,
-    checked,
+    checked_references,
     count_name,
-    protecting,
+    protecting_references,
     references,
-    resetting,
+    resetting_references,
 )
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write.cascade import DELETION, Operation, ReferenceStep, Step, cascade_models, parents_of
@@ -35,13 +35,16 @@ from dynamo_single.table import names
 
 def has_references(model: type[DynamoModel]) -> bool:
     """Return whether a deletion of a model's objects has to find objects that are not deleted with them."""
-    return bool(protecting(model) or resetting(model))
+    return bool(protecting_references(model) or resetting_references(model))
 
 
 def involved_models(model: type[DynamoModel]) -> set[type[DynamoModel]]:
     """Return the models whose objects may be read if an object of a model is deleted."""
     along = cascade_models(model)
-    return {*along, *(children.model for each in along for children in (*protecting(each), *resetting(each)))}
+    return {
+        *along,
+        *(children.model for each in along for children in (*protecting_references(each), *resetting_references(each))),
+    }
 
 
 def has_cascade(model: type[DynamoModel]) -> bool:
@@ -92,7 +95,7 @@ def check_counts(
         for name, field in _checked_references(type(obj))
     )
     for obj, item in counted:
-        for name, children in checked(type(obj)):
+        for name, children in checked_references(type(obj)):
             number, shown = int(item.get(name, {"N": "0"})["N"]), seen[name, obj.pk]
             if number <= shown or not _is_searched(children, operation):
                 continue
@@ -128,7 +131,7 @@ async def _protecting(
     objects: Sequence[DynamoModel], operation: Operation
 ) -> AsyncGenerator[tuple[Children, list[Any]], None]:
     for model, pks in parents_of(objects):
-        for children in protecting(model):
+        for children in protecting_references(model):
             for query in operation.queries(children):
                 async with aclosing(replace(query, still=operation.protects).pages(pks, again=True)) as pages:
                     async for found in pages:
@@ -146,7 +149,7 @@ async def reset_steps(objects: Sequence[DynamoModel], *, again: bool) -> list[St
     identities = {_identity(type(obj), obj.pk) for obj in objects}
     values: dict[ItemKey, tuple[Any, Values]] = {}
     for model, pks in parents_of(objects):
-        for query in (query for children in resetting(model) for query in DELETION.queries(children)):
+        for query in (query for children in resetting_references(model) for query in DELETION.queries(children)):
             field = query.children.field
             for obj in [each async for some in query.pages(pks, again=again) for each in some]:
                 key = key_of(obj._stored)

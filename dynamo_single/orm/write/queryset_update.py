@@ -45,11 +45,11 @@ from dynamo_single.orm.plan.plan import Plan, Query
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Delete, Update
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import compile_action
-from dynamo_single.orm.requests.expressions import divided
-from dynamo_single.orm.requests.updates import Change, Place, clashing, needs, unmet
+from dynamo_single.orm.requests.expressions import split_conditions
+from dynamo_single.orm.requests.updates import Change, Place, overlapping_places, required_conditions, unmet_change
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.values import shown
-from dynamo_single.orm.schema.references import cascading
+from dynamo_single.orm.schema.references import cascading_children
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments, cascade, on_delete
 from dynamo_single.orm.write.assignments import Target, is_expression, resolve, target_of
@@ -168,7 +168,12 @@ def _bulk_write(matches: QuerysetWrite, verb: str, *signals: Any) -> BulkWrite:
     alone = len(models) > 1 or any(map(on_delete.has_references, models))
     together = None if heard or (signals and alone) else matches.together
     return BulkWrite(
-        verb, matches.model, matches.pending, progress=matches.progress, several=not heard, together=together
+        verb,
+        matches.model,
+        matches.pending,
+        progress=matches.progress,
+        is_parallel=not heard,
+        transaction_size=together,
     )
 
 
@@ -201,7 +206,7 @@ def _query_condition(query: Query) -> Callable[[DynamoModel], Condition]:
             terms.append(term)
         else:
             as_read += names_in(lowered)
-    kept, left = divided(terms, layout)
+    kept, left = split_conditions(terms, layout)
     for term in left:
         as_read += names_in(lower(term, layout))
     if layout.soft_delete and query.visibility != "all":
@@ -243,7 +248,7 @@ def read_assignments(model: type[DynamoModel], given: Mapping[str, object]) -> A
             changes.append(result)
         else:
             values[target.attribute.name] = _checked_value(target.attribute.field, result)
-    clash = clashing(places)
+    clash = overlapping_places(places)
     if clash is not None:
         raise InvalidValue(
             f"{model._meta.label}: update() cannot set {clash[0]} and {clash[1]} at once, as one is (in) the other."
@@ -304,7 +309,9 @@ async def update_by_key(matches: QuerysetWrite, assigned: Assignments) -> int | 
     if found is None:
         return None
     plan, condition = found
-    action = _update_action(model, plan, assigned, join((_item_exists(plan), condition, needs(assigned.changes))))
+    action = _update_action(
+        model, plan, assigned, join((_item_exists(plan), condition, required_conditions(assigned.changes)))
+    )
     try:
         await get_table(plan.layout.alias).ask_patiently(compile_action(action))
     except ConditionFailed as error:
@@ -324,7 +331,7 @@ async def delete_by_key(matches: QuerysetWrite, *, for_good: bool) -> int | None
     if (layout.soft_delete and not for_good) or effects_of(model) or on_delete.has_references(model):
         return None
     heard = any(signal.has_listeners(model) for signal in (pre_delete, post_delete))
-    if heard or cascading(model) or (found := _key_plan(matches)) is None:
+    if heard or cascading_children(model) or (found := _key_plan(matches)) is None:
         return None
     plan, condition = found
     never_moved = Stored(MOVED_FROM, "missing")
@@ -348,7 +355,7 @@ def _key_plan(matches: QuerysetWrite) -> tuple[Plan, Condition] | None:
     if plan.kind != "get":
         return None
     condition = simplify(lower(plan.filter, plan.layout))
-    is_compared = is_comparable(condition) and not divided(conjuncts(plan.filter), plan.layout)[1]
+    is_compared = is_comparable(condition) and not split_conditions(conjuncts(plan.filter), plan.layout)[1]
     return (plan, condition) if is_compared else None
 
 
@@ -361,7 +368,7 @@ def _update_action(model: type[DynamoModel], plan: Plan, assigned: Assignments, 
     blank._stored = None
     values = {**form_of(model).automatic_values(blank), **assigned.values}
     attributes = registry.attributes_of(model)
-    version = items_version.attribute_of(model)
+    version = items_version.version_attribute(model)
     return Update(
         plan.keys[0],
         set={stored_name(model, n): attributes[n].to_attribute_value(v) for n, v in values.items() if v is not None},
@@ -377,6 +384,6 @@ def _raise_unmet(model: type[DynamoModel], error: ConditionFailed, condition: Co
     if not error.item:
         return
     decode.check_type(model, error.item)
-    missing = unmet(assigned.changes, error.item)
+    missing = unmet_change(assigned.changes, error.item)
     if missing is not None and matches(condition, error.item):
         raise unmet_error(Subject(decode.instance(model, error.item)), missing, error.item) from error

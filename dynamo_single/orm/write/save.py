@@ -31,8 +31,8 @@ from dynamo_single.orm.effects.write import Write, conflicting_item, is_gone
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values
 from dynamo_single.orm.items.form import form_of
-from dynamo_single.orm.items.refresh import changed_in_memory, completed
-from dynamo_single.orm.items.stored import hold_only, values_held
+from dynamo_single.orm.items.refresh import acomplete, changed_in_memory
+from dynamo_single.orm.items.stored import object_values, set_object_values
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Check, Item, ItemKey, key_of
 from dynamo_single.orm.requests.atomic_block import Block
@@ -70,10 +70,10 @@ class SaveOptions(Struct, frozen=True):
     force: bool = False
     repeat: bool = True
 
-    def by(self, twins: Sequence[Twin]) -> SaveOptions:
+    def with_twin_names(self, twins: Sequence[Twin]) -> SaveOptions:
         """The same of what is being renamed: it may be older than what is known of the names in use."""
         names = {twin.other: twin.used for twin in twins}
-        return replace(self, terms=self.terms.by(twins), changes=with_names(self.changes, names))
+        return replace(self, terms=self.terms.with_twin_names(twins), changes=with_names(self.changes, names))
 
     @property
     def looks_for_changes(self) -> bool:
@@ -99,22 +99,22 @@ async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> 
     whole first, if there may be something to write.
     """
     model = type(obj)
-    binding = bindings.settled(model, get_table(model._options.alias)) or await knowledge.take(model)
+    binding = bindings.binding_if_known(model, get_table(model._options.alias)) or await knowledge.binding_for(model)
     if pending is None and wanted is DEFAULT_SAVE and await saved_directly(binding, obj):
         return
     form = form_of(binding)
     if form.files and not wanted.raw:
         await call_sync(partial(form.store_files, obj, wanted.only))
     named = _named_attributes(obj, wanted)
-    if form.asks(values_held(obj)):
+    if form.asks(object_values(obj)):
         wanted = replace(wanted, changes=(*wanted.changes, *assignments.changes_of(obj, wanted.only)))
     if isinstance(obj._stored, PartialItem) and wanted.looks_for_changes and not changed_in_memory(obj):
         return
 
     async def attempt() -> None:
         # Made again also where what is being renamed has another name meanwhile.
-        now = binding if binding.is_current else await knowledge.take(model)
-        current = wanted.by(now.layout.twins) if now.layout.twins else wanted
+        now = binding if binding.is_current else await knowledge.binding_for(model)
+        current = wanted.with_twin_names(now.layout.twins) if now.layout.twins else wanted
         await _ObjectSave(obj, current, effects_of(now), pending, named, now).run()
 
     await retry_source_changes(attempt)
@@ -200,7 +200,7 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         """
         model, changes, only, raw = type(self.obj), self.wanted.changes, self.wanted.only, self.wanted.raw
         base = form_of(self.binding).upgraded(before)
-        held, given = decode.values_of(self.binding, before), {**values_held(self.obj), **shown}
+        held, given = decode.values_of(self.binding, before), {**object_values(self.obj), **shown}
         left = assignments.attribute_names(model, changes) if changes else frozenset()
         filled = await self._filled(before, given, only)
         changed = self._changed(base, held, {**given, **filled}, only, left)
@@ -209,7 +209,9 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         if not changes or (
             base is before and assignments.is_computed_by_dynamodb(model, changes, changed, alone=alone)
         ):
-            draft = Draft(self.binding, before, held, changed, changes, raw=raw, set_to=filled, shown=shown)
+            draft = Draft(
+                self.binding, before, held, changed, changes, raw=raw, computed_values=filled, extra_values=shown
+            )
             return self._as_named(draft, left)
         computed, condition = assignments.compute(Subject(self.obj), changes, base)
         if base is not before:
@@ -219,22 +221,24 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         filled = await self._filled(before, given, only)
         changed = self._changed(base, held, {**given, **filled}, only)
         set_to = {**computed, **filled}
-        draft = Draft(self.binding, before, held, changed, computed=condition, raw=raw, set_to=set_to, shown=shown)
+        draft = Draft(
+            self.binding, before, held, changed, computed=condition, raw=raw, computed_values=set_to, extra_values=shown
+        )
         return self._as_named(draft)
 
     def _as_named(self, draft: Draft, left: frozenset[str] = frozenset()) -> Draft:
         """A draft that also writes what is named and did not change, but for what is ``left`` to DynamoDB."""
         if self.named is None:
             return draft
-        repeated = self.named - draft.changed.keys() - left
-        return replace(draft, repeated=repeated, whole=self.wanted.given)
+        repeated = self.named - draft.new_values.keys() - left
+        return replace(draft, repeated=repeated, overwritten_documents=self.wanted.given)
 
     async def _filled(self, before: Item, given: Values, only: frozenset[str] | None) -> Values:
         """What effects fill in, such as the copies of what is referred to."""
         filled, filled_from = Values(), None if self.wanted.force else before
         for effect in self.effects:
             subject, lenient = Subject(self.obj), self.wanted.raw
-            filled |= await effect.fill(subject, given, filled_from, only, self.pending, lenient=lenient)
+            filled |= await effect.values_from_others(subject, given, filled_from, only, self.pending, lenient=lenient)
         return filled
 
     def _changed(
@@ -253,22 +257,22 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         form, wanted = form_of(self.binding), self.wanted
         automatic = form.automatic.keys()
         named_automatic = wanted.only is not None and not automatic.isdisjoint(wanted.only)
-        if not (draft.changed or draft.changes or draft.repeated or wanted.force or named_automatic):
+        if not (draft.new_values or draft.changes or draft.repeated or wanted.force or named_automatic):
             await self._leave(draft)
             return
-        changed = draft.changed
+        changed = draft.new_values
         form.check_whole(changed)
         if form.immutable:
             left = assignments.attribute_names(type(self.obj), draft.changes)
-            form.refuse_immutable(left, changed, draft.held)
+            form.refuse_immutable(left, changed, draft.read_values)
         if not wanted.raw:
             form.refuse_fixed(changed)
             if automatic:
                 following = form.automatic_values(self.obj)
                 changed = {**changed, **{name: following[name] for name in following if name not in wanted.given}}
-        form.refuse_move(draft.held, changed, draft.before)
-        draft = replace(draft, changed=changed)
-        await send(self.obj, self.effects, draft, wanted.terms, self.pending)
+        form.refuse_move(draft.read_values, changed, draft.before)
+        draft = replace(draft, new_values=changed)
+        await send_draft(self.obj, self.effects, draft, wanted.terms, self.pending)
         if draft.repeated:
             await self._finish_earlier()
 
@@ -281,16 +285,16 @@ class _ObjectSave(Struct, frozen=True, eq=False):
     async def _finish_earlier(self) -> None:
         """What an earlier write left undone, where this one has nothing that follows from a change."""
         for effect in self.effects:
-            await effect.idle(self.obj, self.pending)
+            await effect.finish_earlier_write(self.obj, self.pending)
 
 
 async def _stored_item(obj: DynamoModel, named: Collection[str]) -> Item:
     """The item as it was read; read now, if the object has none or a part of it: what is ``named`` stays."""
     try:
         if obj._stored is None:
-            obj = await decode.reloaded(obj)
+            obj = await decode.areload(obj)
         elif isinstance(obj._stored, PartialItem):
-            await completed(obj, named)
+            await acomplete(obj, named)
     except type(obj).DoesNotExist as error:
         raise StaleObject(
             f"{Subject(obj).name} is not stored, so there is nothing to update; nothing was written."
@@ -299,7 +303,7 @@ async def _stored_item(obj: DynamoModel, named: Collection[str]) -> Item:
     return item
 
 
-async def send(
+async def send_draft(
     obj: DynamoModel, effects: Effects, draft: Draft, terms: CallerConditions, pending: Block | None
 ) -> None:
     """Compose a draft's write, send it and remember it; again without a parent that is gone and is not needed."""
@@ -315,10 +319,10 @@ async def send(
         try:
             stored = await effects_send.send_write(obj, write)
         except MissingReference as error:
-            absent = absent_parents(write, effects, error)
+            absent = missing_parents(write, effects, error)
         else:
-            obj.__dict__.update({**draft.shown, **draft.set_to})
-            await remember(obj, write, stored)
+            obj.__dict__.update({**draft.extra_values, **draft.computed_values})
+            await record_write(obj, write, stored)
             return
 
 
@@ -331,20 +335,20 @@ def refuse_outdated(obj: DynamoModel, binding: ModelBinding) -> None:
         )
 
 
-def absent_parents(write: Write, effects: Effects, error: MissingReference) -> frozenset[ItemKey]:
+def missing_parents(write: Write, effects: Effects, error: MissingReference) -> frozenset[ItemKey]:
     """The parents that are known to be gone, with the one that an error names; raises it if the write needs that."""
     transition, key = write.transition, error.key
-    can_lack = transition.lenient or any(effect.can_lack(transition, key) for effect in effects)
-    if not can_lack or key in transition.absent:
+    can_lack = transition.lenient or any(effect.can_omit(transition, key) for effect in effects)
+    if not can_lack or key in transition.missing_parents:
         raise error
-    return transition.absent | {key}
+    return transition.missing_parents | {key}
 
 
 def _set_stored(obj: DynamoModel, draft: Draft) -> None:
     """Let an object know what is stored of it, where that is what was wanted."""
     if obj._stored is None:
         obj._stored = dict(draft.before)
-    obj.__dict__.update(draft.shows)
+    obj.__dict__.update(draft.current_values)
 
 
 async def _check_conditions(obj: DynamoModel, draft: Draft, terms: CallerConditions, pending: Block | None) -> None:
@@ -359,7 +363,7 @@ async def _check_conditions(obj: DynamoModel, draft: Draft, terms: CallerConditi
     await effects_send.send_write(obj, Write(transition, type(obj)._options.alias, (check,), conditions))
 
 
-async def remember(obj: DynamoModel, write: Write, stored: Item) -> None:
+async def record_write(obj: DynamoModel, write: Write, stored: Item) -> None:
     """Let an object know what was written of it, and finish what could not go along.
 
     What DynamoDB changed and nobody was told yet is read when it is asked for.
@@ -375,7 +379,7 @@ async def remember(obj: DynamoModel, write: Write, stored: Item) -> None:
     known: dict[str, Any] = {**stored}
     for mark in marks or [_earlier_mark(write.transition.before)]:
         known |= mark
-    decode.remember(obj, PartialItem(known, stored.names) if isinstance(stored, PartialItem) else known, values)
+    decode.set_stored(obj, PartialItem(known, stored.names) if isinstance(stored, PartialItem) else known, values)
     for each in write.side_writes:
         if each.afterwards is not None:
             await each.afterwards(obj)
@@ -418,19 +422,19 @@ async def write_if(
                 if attempt > 1 and fresh._stored == read:
                     raise  # nobody has written it since it was read: what is refused is something else
                 read = fresh._stored
-                as_it_was = as_it_was or (obj._stored, values_held(obj))
-                decode.follow(obj, fresh, changed_in_memory(obj) | (named & obj.__dict__.keys()))
+                as_it_was = as_it_was or (obj._stored, object_values(obj))
+                decode.update_from(obj, fresh, changed_in_memory(obj) | (named & obj.__dict__.keys()))
                 followed = obj._stored
         return False
     finally:
         # What was written is remembered as another item.
         if as_it_was is not None and obj._stored is followed:
             obj._stored = as_it_was[0]
-            hold_only(obj, as_it_was[1])
+            set_object_values(obj, as_it_was[1])
 
 
 async def _reloaded(obj: DynamoModel) -> Any:
     try:
-        return await decode.reloaded(obj)
+        return await decode.areload(obj)
     except type(obj).DoesNotExist:
         return None

@@ -31,8 +31,8 @@ from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.async_safety import notify
 from dynamo_single.orm.items.encode import Values, key_of_pk
-from dynamo_single.orm.items.refresh import changed_in_memory, completed
-from dynamo_single.orm.items.stored import hold_only, values_held
+from dynamo_single.orm.items.refresh import acomplete, changed_in_memory
+from dynamo_single.orm.items.stored import object_values, set_object_values
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, as_read, key_of
@@ -42,11 +42,11 @@ from dynamo_single.orm.schema import bindings, registry, secrecy
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.references import (
     Children,
-    cascading,
+    cascading_children,
     cascading_parents,
     cascading_to_trash,
-    checked,
-    protecting,
+    checked_references,
+    protecting_references,
 )
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import cascade, on_delete
@@ -131,13 +131,13 @@ class TrashStep(Step):
         super().__init__(obj, terms)
         self.values = values
         if held is not None:
-            self.read, self.counters = held, [name for name, _ in checked(type(obj))]
+            self.read, self.counters = held, [name for name, _ in checked_references(type(obj))]
 
     async def send(self, pending: Block | None) -> bool:
         """See ``Step``; it is not composed if nothing follows from it."""
         model = type(self.obj)
         if pending is None and not self.counters and (self.terms is NO_CONDITIONS or not self.terms):
-            binding = bindings.settled(model, get_table(model._options.alias))
+            binding = bindings.binding_if_known(model, get_table(model._options.alias))
             if binding is not None and await set_directly(binding, self.obj, self.values):
                 return True
         return await super().send(pending)
@@ -145,7 +145,7 @@ class TrashStep(Step):
     async def compose(self, pending: Block | None) -> Write | None:
         """Return the object's write, for a transaction with the other objects."""
         effects, draft = effects_of(type(self.obj)), await draft_of(self.obj, self.values)
-        return await compose(self.obj, effects, draft, self.terms, pending=pending, absent=self.absent)
+        return await compose(self.obj, effects, draft, self.terms, pending=pending, absent=self.missing_parents)
 
 
 class RestoreStep(TrashStep):
@@ -157,9 +157,11 @@ class RestoreStep(TrashStep):
 
     counters = (names.DELETED_ALONG,)
 
-    async def remember(self, write: Write, stored: Item) -> None:
+    async def record_write(self, write: Write, stored: Item) -> None:
         """Update the object, which is no longer in the trash and has no number."""
-        await super().remember(write, {name: value for name, value in stored.items() if name != names.DELETED_ALONG})
+        await super().record_write(
+            write, {name: value for name, value in stored.items() if name != names.DELETED_ALONG}
+        )
 
 
 def _live_parents(children: Children) -> list[ReferrerQuery]:
@@ -273,7 +275,7 @@ async def _run(
     The object may be outdated: if there seems to be nothing to do, it is read again. Its unsaved changes are kept.
     """
     prepare = _plan_deletion if into_trash else _plan_restore
-    is_fresh = isinstance(obj._stored, PartialItem) and await completed(obj)
+    is_fresh = isinstance(obj._stored, PartialItem) and await acomplete(obj)
     for attempt in range(ATTEMPTS):
         if not is_fresh and is_in_trash(obj) == into_trash:
             await _reload(obj)
@@ -288,7 +290,7 @@ async def _run(
                 await _restore_late_children(obj, batch, done)
         except StaleObject as error:
             outdated = error.expected != error.found and work.failed is obj and terms.queried == EVERYTHING
-            as_it_was = obj._stored, values_held(obj)
+            as_it_was = obj._stored, object_values(obj)
             await _reload(obj)
             is_fresh = True
             if into_trash and any(each is obj for each in work.done):
@@ -297,7 +299,7 @@ async def _run(
             if attempt == ATTEMPTS - 1 or (outdated and is_in_trash(obj) != into_trash):
                 # The caller's next write must not overwrite it either.
                 obj._stored = as_it_was[0]
-                hold_only(obj, as_it_was[1])
+                set_object_values(obj, as_it_was[1])
                 raise
         else:
             if into_trash and pending is None and work.steps and not is_alone(type(obj)):
@@ -311,7 +313,7 @@ async def _run(
 def is_alone(binding: ModelBinding) -> bool:
     """Whether no references to a model's objects decide about their deletion."""
     model = binding.model
-    return not (checked(model) or cascading(model) or protecting(model))
+    return not (checked_references(model) or cascading_children(model) or protecting_references(model))
 
 
 async def _delete_late_referrers(obj: DynamoModel, first: Cascade, done: list[DynamoModel]) -> None:
@@ -340,7 +342,7 @@ async def _plan_deletion(obj: DynamoModel, terms: CallerConditions, *, again: bo
         return [*cascade.live_queries(children), *(batch.queries(children) if completes else ())]
 
     # The counts are read before the objects, so that they include all objects that the search returns.
-    held = (await decode.reloaded(obj))._stored if checked(type(obj)) and not interrupted else None
+    held = (await decode.areload(obj))._stored if checked_references(type(obj)) and not interrupted else None
     steps = [] if interrupted else [TrashStep(obj, batch.changes(obj, follows=False), terms, held)]
     found = await replace(TRASH, queries=queries).below([obj], again=again)
     children = [child for child in found if not is_in_trash(child)]
@@ -454,4 +456,4 @@ def _parent_error(
 
 async def _reload(obj: DynamoModel) -> None:
     changed = changed_in_memory(obj).difference(TRASH_ATTRIBUTES)
-    decode.follow(obj, await decode.reloaded(obj), changed)
+    decode.update_from(obj, await decode.areload(obj), changed)

@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 from django.test import RequestFactory
 
 from dynamo_single.admin import DynamoModelAdmin
-from dynamo_single.admin.batch_actions import batching, run
+from dynamo_single.admin.batch_actions import actions, jobs
 from dynamo_single.admin.log import LogEntry
 from project.directory.models import Company
 from tests.contract.conftest import Pages, Registering, text_of
@@ -53,9 +53,9 @@ def recorded(base: type, calls: Calls) -> dict[str, Callable[..., Any]]:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few objects are many."""
-    monkeypatch.setattr(batching, "MAX_IMMEDIATE", FEW)
-    monkeypatch.setattr(run, "BATCH_SIZE", BATCH)
-    monkeypatch.setattr(run, "MAX_SECONDS", 1000.0)
+    monkeypatch.setattr(actions, "MAX_IMMEDIATE", FEW)
+    monkeypatch.setattr(jobs, "BATCH_SIZE", BATCH)
+    monkeypatch.setattr(jobs, "MAX_SECONDS", 1000.0)
     yield
 
 

@@ -14,7 +14,7 @@ from django.test import Client
 
 from accounts.models import User
 from dynamo_single.admin import DynamoModelAdmin
-from dynamo_single.admin.batch_actions import batching, run
+from dynamo_single.admin.batch_actions import actions, jobs
 from dynamo_single.admin.batch_actions.models import AdminJob
 from dynamo_single.admin.log import LogEntry
 from dynamo_single.testing import intercept, moved_time
@@ -34,9 +34,9 @@ class Killed(BaseException):
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few objects are many."""
-    monkeypatch.setattr(batching, "MAX_IMMEDIATE", 1)
-    monkeypatch.setattr(run, "BATCH_SIZE", 3)
-    monkeypatch.setattr(run, "MAX_SECONDS", 1000.0)
+    monkeypatch.setattr(actions, "MAX_IMMEDIATE", 1)
+    monkeypatch.setattr(jobs, "BATCH_SIZE", 3)
+    monkeypatch.setattr(jobs, "MAX_SECONDS", 1000.0)
     yield
 
 
@@ -59,7 +59,7 @@ def logged(pages: Pages, flag: int = 3) -> dict[str, int]:
 
 def test_two_tabs_delete_and_log_each_object_once(registered: Registering, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of real threads, each with its own connection, that post to one job until it is done."""
-    monkeypatch.setattr(run, "MAX_SECONDS", 0.0)  # a batch for each request, so that both tabs have some
+    monkeypatch.setattr(jobs, "MAX_SECONDS", 0.0)  # a batch for each request, so that both tabs have some
     deleted: list[str] = []
 
     def delete_model(self: Any, request: Any, obj: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.admin.batch_actions import batching, run
+from dynamo_single.admin.batch_actions import actions, jobs
 from dynamo_single.admin.batch_actions.models import AdminJob
 from dynamo_single.admin.log import LogEntry
 from dynamo_single.costs import measure_requests
@@ -24,9 +24,9 @@ DELETE = ("directory.view_company", "directory.delete_company")
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few objects are many, and each request does one batch."""
-    monkeypatch.setattr(batching, "MAX_IMMEDIATE", 2)
-    monkeypatch.setattr(run, "BATCH_SIZE", 2)
-    monkeypatch.setattr(run, "MAX_SECONDS", 0.0)
+    monkeypatch.setattr(actions, "MAX_IMMEDIATE", 2)
+    monkeypatch.setattr(jobs, "BATCH_SIZE", 2)
+    monkeypatch.setattr(jobs, "MAX_SECONDS", 0.0)
     yield
 
 
@@ -209,7 +209,7 @@ def test_more_objects_than_a_job_takes_are_refused(
     pages: Pages, companies: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is begun."""
-    monkeypatch.setattr(batching, "MAX_JOB_OBJECTS", 4)
+    monkeypatch.setattr(actions, "MAX_JOB_OBJECTS", 4)
     answer = pages.client.post(
         f"/admin/{LIST}", {"action": "delete_selected", "_selected_action": [f"c{n}" for n in range(5)]}, follow=True
     )
@@ -222,12 +222,12 @@ def test_an_object_that_the_user_may_not_delete_holds_up_nothing_else(
 ) -> None:
     """It is named, and stays."""
     path = job_of(pages)
-    asked = run.is_allowed
+    asked = jobs.is_allowed
 
     def allowed(request: Any, modeladmin: Any, action: str, obj: Any = None) -> bool:
         return asked(request, modeladmin, action, obj) and (obj is None or obj.pk != "c1")
 
-    monkeypatch.setattr(run, "is_allowed", allowed)
+    monkeypatch.setattr(jobs, "is_allowed", allowed)
     carried_out(pages, path)
     assert [company.pk for company in Company.objects.all()] == ["c1"]
     assert "You may not do this with it." in text_of(pages.get(path))
@@ -238,7 +238,7 @@ def test_all_of_a_list_is_read_as_far_as_a_job_goes(
 ) -> None:
     """Of a list of a million not more than that, and what its page shows."""
     Company.objects.bulk_create(Company(company_id=f"more{number:02}", name=f"More {number}") for number in range(60))
-    monkeypatch.setattr(batching, "MAX_JOB_OBJECTS", 3)
+    monkeypatch.setattr(actions, "MAX_JOB_OBJECTS", 3)
     monkeypatch.setattr(CompanyAdmin, "list_max_in_memory", 5)
     monkeypatch.setattr(CompanyAdmin, "list_per_page", 5)
     choice = {"action": "delete_selected", "select_across": "1", "_selected_action": ["c0"]}

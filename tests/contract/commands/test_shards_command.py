@@ -117,7 +117,7 @@ def test_two_who_record_at_once_are_both_recorded_or_refused(
         state = await original(table)
         if not raced:
             raced.append(True)
-            shard_record.begin_with(table, LAYOUT, 2)
+            shard_record.record_first(table, LAYOUT, 2)
         return state
 
     monkeypatch.setattr(knowledge, "state_of", slow)

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from dynamo_single.table import Request, Table, schema
-from dynamo_single.test_tables import runs
+from dynamo_single.test_tables import run_locks
 from tests.contract.isolation.runs import Development, development
 from tests.deep import deep
 from tests.isolated_project import OF_A_CLASS
@@ -153,21 +153,21 @@ def test_the_table_of_a_killed_run_is_removed(running: Development) -> None:
 
 def test_the_table_of_a_run_that_goes_on_is_kept(running: Development) -> None:
     """Its process holds the lock."""
-    name = f"test_notes_{runs.run_suffix('gw3')}"
+    name = f"test_notes_{run_locks.run_suffix('gw3')}"
     try:
         schema.apply(Table(replace(running.table.settings, table_name=name)))
         running.django(f"{STOCK}.AfterData")
         assert name in running.tables()
     finally:
-        runs.end()
+        run_locks.end()
 
 
 def test_the_table_of_an_unknown_run_is_kept_for_a_day(running: Development) -> None:
     """It may be one of a container with files of its own."""
     name = "test_notes_run0123abcd"
-    assert not runs.is_left_over(name, lambda: time.time() - 23 * 3600)
-    assert runs.is_left_over(name, lambda: time.time() - 25 * 3600)
-    assert not runs.is_left_over("test_notes", lambda: 0)
+    assert not run_locks.is_left_over(name, lambda: time.time() - 23 * 3600)
+    assert run_locks.is_left_over(name, lambda: time.time() - 25 * 3600)
+    assert not run_locks.is_left_over("test_notes", lambda: 0)
 
 
 @pytest.mark.parametrize("settings", SETTINGS[:2])

@@ -31,7 +31,7 @@ class Process:
         """Within the block it is this process that asks the table."""
         before = dict(knowledge._tables)
         # A command has let the models of its own process forget.
-        bindings.roll(self.model, self._rollout)
+        bindings.begin_rollout(self.model, self._rollout)
         knowledge._tables.clear()
         knowledge._tables.update(self._known)
         try:

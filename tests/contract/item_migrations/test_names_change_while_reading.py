@@ -65,7 +65,7 @@ class Stages:
         old = declared(app, "name")
         app.make()
         app.migrate()
-        shard_record.begin_with(get_table(), registry.layout_of(old), 2)
+        shard_record.record_first(get_table(), registry.layout_of(old), 2)
         for number, pk in enumerate(TITLES):
             old.objects.create(pk=pk, name=f"T{number}", city="ab"[number % 2], made=MADE + timedelta(days=number + 1))
             visit_of(old).objects.create(shop_id=f"v{number}", place_id=pk)

@@ -19,10 +19,10 @@ from dynamo_single.evolution.backfill import (
     Task,
     delete_checkpoints,
     estimate,
-    of_type,
     rehearse,
     run_work,
     started_work,
+    type_condition,
 )
 from dynamo_single.exceptions import (
     ConfigurationError,
@@ -358,7 +358,7 @@ def test_a_dry_run_writes_nothing(table: Table, sent: list[SentRequest]) -> None
     """It reads as the work would, and shows items before and after, and what would fail."""
     put(table, *map(thing, range(8)))
     sent.clear()
-    found = rehearse(Task(of_type("Thing"), refusing(3, 4, 5)), table, sample=2)
+    found = rehearse(Task(type_condition("Thing"), refusing(3, 4, 5)), table, sample=2)
     assert operations(sent) == ["Scan"]
     assert (found.scanned, found.matched, found.changing, found.complete) == (8, 8, 5, True)
     assert [len(found.samples), len(found.failures)] == [2, 2]

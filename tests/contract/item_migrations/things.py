@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dynamo_single.evolution.backfill import Options, Task, Work, of_type
+from dynamo_single.evolution.backfill import Options, Task, Work, type_condition
 from dynamo_single.evolution.backfill.work import Others
 from dynamo_single.orm.conditions.terms import join
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Item, Update, key_of
@@ -41,12 +41,12 @@ def double(item: Item, others: Others) -> Sequence[Action]:
     return (Update(key_of(item), set={"double": wanted}, condition=condition),)
 
 
-DOUBLING = Work("shop", "0002_double", 0, "open", "Double the things", Task(of_type("Thing"), double))
+DOUBLING = Work("shop", "0002_double", 0, "open", "Double the things", Task(type_condition("Thing"), double))
 
 
 def work(change: Any, **more: Any) -> Work:
     """The same with another change."""
-    return replace(DOUBLING, task=Task(of_type("Thing"), change), **more)
+    return replace(DOUBLING, task=Task(type_condition("Thing"), change), **more)
 
 
 def scanned(table: Table) -> Items:

@@ -298,7 +298,7 @@ def test_a_state_is_read_as_it_was_written() -> None:
     """Open changes and phases included."""
     opened = states.OpenChange("rename", "shop.0003_title", {"old": "name", "new": "title"})
     state = states.TableState(4, "shop", {"Club": replace(FORM, unfilled=("name",), opened=(opened,))})
-    assert states.read(states.written(state)) == state
+    assert states.read_state(states.state_item(state)) == state
 
 
 @pytest.mark.parametrize(

@@ -81,12 +81,12 @@ def save_twice(model: Any, pk: str, *, error: type[Exception], **values: Any) ->
 
 def divide(model: Any, number: int) -> None:
     """Divide a model's keys into so many shards, from the beginning."""
-    shard_record.begin_with(get_table(), registry.layout_of(model), number)
+    shard_record.record_first(get_table(), registry.layout_of(model), number)
 
 
 def grow(model: Any, number: int, time: Time) -> None:
     """Divide a model's keys into more shards as soon as that can be, and wait until then."""
-    since = shard_record.earliest()
+    since = shard_record.earliest_start()
     shard_record.grow(get_table(), registry.layout_of(model), number, since)
     time.move((since - clock.now()).total_seconds())
 

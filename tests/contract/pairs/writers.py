@@ -22,7 +22,7 @@ from django.test import RequestFactory
 
 from dynamo_single import clock, transactions
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
-from dynamo_single.admin.batch_actions import run as batch_actions_run
+from dynamo_single.admin.batch_actions import jobs as batch_actions_run
 from dynamo_single.exceptions import BulkError
 
 __all__ = ["atomic", "awaited", "bulk", "fixtures", "forms", "jobs", "pynamodb", "save", "update"]

@@ -240,7 +240,7 @@ def test_explain_does_not_say_so_of_a_part_of_it() -> None:
 @pytest.fixture
 def five(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit where none is set is five items."""
-    monkeypatch.setattr(budget, "MOST", 5)
+    monkeypatch.setattr(budget, "MAX_DISCARDED", 5)
 
 
 @pytest.mark.usefixtures("five")

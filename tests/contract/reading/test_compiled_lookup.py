@@ -19,7 +19,7 @@ from dynamo_single.models import QuerySet
 from dynamo_single.orm.query import get
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.bindings import settled
+from dynamo_single.orm.schema.bindings import binding_if_known
 from dynamo_single.table import Table
 from dynamo_single.table.flow import run
 from dynamo_single.table.request import Request
@@ -141,7 +141,7 @@ def test_both_ways_give_the_same(data: st.DataObject) -> None:
         elif asked == "pk":
             given = {"pk": "~~".join(map(str, values.values())) if len(names) > 1 else values[names[0]]}
         note(f"{model._options.primary} {state} {given}")
-        assert settled(model, get_table())
+        assert binding_if_known(model, get_table())
         for visibility in visibilities:
             for consistent in (False, True):
                 asking = [each.with_visibility(visibility) for each in ways]
@@ -169,7 +169,7 @@ def memo(table: Table) -> Iterator[Any]:
 @pytest.mark.parametrize("visibility", ["live", "deleted", "all"])
 def test_plain_model_has_a_lookup(memo: Any, visibility: Any) -> None:
     assert get.lookup(memo, visibility, False) is not None
-    assert settled(memo, get_table())
+    assert binding_if_known(memo, get_table())
 
 
 def test_object_that_expires_has_no_lookup(memo: Any) -> None:

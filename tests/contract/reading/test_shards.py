@@ -35,7 +35,7 @@ def clock(table: Table) -> Iterator[Any]:
 
 def visits(table: Table, shards: int, number: int) -> None:
     """So many visits, one a second."""
-    shard_record.begin_with(table, LAYOUT, shards)
+    shard_record.record_first(table, LAYOUT, shards)
     Visit.objects.bulk_create(
         [Visit(visit_id=f"v{n:05}", at=BEGINNING + timedelta(seconds=n), page=PAGE) for n in range(number)],
         update_conflicts=True,
@@ -94,7 +94,7 @@ def test_a_page_asks_each_shard_once_as_a_rule(table: Table, clock: Any) -> None
 
 def test_a_finished_shard_is_not_asked_again(table: Table, clock: Any) -> None:
     """Of visits whose last ones are all in one shard, the last pages ask that one only."""
-    shard_record.begin_with(table, LAYOUT, 4)
+    shard_record.record_first(table, LAYOUT, 4)
     sharding, schedule = LAYOUT.sharding, Schedule((Entry(0, 4),))
     assert sharding is not None
     places = {f"v{n:03}": sharding.place(schedule, f"v{n:03}", BEGINNING) for n in range(80)}
@@ -128,7 +128,7 @@ def test_no_shard_is_asked_after_its_end(table: Table, clock: Any) -> None:
 
 def test_a_cursor_over_64_shards_has_at_most_2_kb(table: Table, clock: Any) -> None:
     """With the longest keys that identities of 40 characters make."""
-    shard_record.begin_with(table, LAYOUT, 64)
+    shard_record.record_first(table, LAYOUT, 64)
     for number in range(200):
         Visit.objects.create(visit_id=f"{number:040}", at=BEGINNING, page="/" * 60)
     page = Visit.objects.filter(page="/" * 60).order_by("at").page(size=150)
@@ -140,7 +140,7 @@ def test_a_cursor_over_64_shards_has_at_most_2_kb(table: Table, clock: Any) -> N
 
 def test_equal_sort_keys_of_several_shards_keep_an_order(table: Table, clock: Any) -> None:
     """Forwards, backwards and page by page."""
-    shard_record.begin_with(table, LAYOUT, 5)
+    shard_record.record_first(table, LAYOUT, 5)
     for number in range(30):
         Visit.objects.create(visit_id=f"v{number}", at=BEGINNING + timedelta(seconds=number // 10))
     whole = [visit.pk for visit in Visit.objects.order_by("at")]
@@ -158,7 +158,7 @@ def test_a_cursor_goes_on_when_the_number_changes(table: Table, clock: Any) -> N
     """Of what was there, and of what came after the place into the new shards."""
     visits(table, 2, 20)
     page = Visit.objects.order_by("at").page(size=8)
-    shard_record.grow(table, LAYOUT, 6, shard_record.earliest())
+    shard_record.grow(table, LAYOUT, 6, shard_record.earliest_start())
     clock.move(timedelta(hours=1))
     for number in range(6):
         Visit.objects.create(visit_id=f"w{number}", at=shard_record.clock.instant())
@@ -171,7 +171,7 @@ def test_a_cursor_of_one_shard_goes_on_with_several(table: Table, clock: Any) ->
     """The plan was not merged then."""
     visits(table, 1, 20)
     page = Visit.objects.order_by("-at").page(size=8)
-    shard_record.grow(table, LAYOUT, 6, shard_record.earliest())
+    shard_record.grow(table, LAYOUT, 6, shard_record.earliest_start())
     clock.move(timedelta(hours=1))
     Visit.objects.create(visit_id="w", at=shard_record.clock.instant())
     rest = Visit.objects.order_by("-at").page(size=50, cursor=page.next_cursor)
@@ -185,7 +185,7 @@ def test_a_cursor_of_alternatives_ends_when_the_number_changes(table: Table, clo
     page = asked.page(size=5)
     again = asked.page(size=5, cursor=page.next_cursor)
     assert [visit.pk for visit in (*page, *again)] == [*(f"v{n:05}" for n in range(9)), "v00015"]
-    shard_record.grow(table, LAYOUT, 6, shard_record.earliest())
+    shard_record.grow(table, LAYOUT, 6, shard_record.earliest_start())
     with pytest.raises(InvalidCursor):
         asked.page(size=5, cursor=page.next_cursor)
 
@@ -218,7 +218,7 @@ def test_a_shard_with_an_item_left_is_read_on_by_one_request_though_a_filter_dro
     table: Table, clock: Any
 ) -> None:
     """Whoever stops soon must not pay for a shard to its end: one has matches, the other only one, which is late."""
-    shard_record.begin_with(table, LAYOUT, 2)
+    shard_record.record_first(table, LAYOUT, 2)
     sharding, schedule = LAYOUT.sharding, Schedule((Entry(0, 2),))
     assert sharding is not None
     places = {f"v{n:03}": sharding.place(schedule, f"v{n:03}", BEGINNING) for n in range(500)}
@@ -240,7 +240,7 @@ def test_a_shard_with_an_item_left_is_read_on_by_one_request_though_a_filter_dro
 
 def test_several_partitions_are_merged_over_their_shards(table: Table, clock: Any) -> None:
     """By the order of the sort key."""
-    shard_record.begin_with(table, LAYOUT, 3)
+    shard_record.record_first(table, LAYOUT, 3)
     for number in range(12):
         at = BEGINNING + timedelta(seconds=number)
         Visit.objects.create(visit_id=f"v{number:02}", at=at, page="/a" if number % 2 else "/b")
@@ -254,8 +254,8 @@ def test_several_partitions_are_merged_over_their_shards(table: Table, clock: An
 
 def test_explain_says_which_shards_are_read(table: Table, clock: Any) -> None:
     """Of those that there are."""
-    shard_record.begin_with(table, LAYOUT, 2)
-    shard_record.grow(table, LAYOUT, 8, shard_record.earliest())
+    shard_record.record_first(table, LAYOUT, 2)
+    shard_record.grow(table, LAYOUT, 8, shard_record.earliest_start())
     old = Visit.objects.filter(at__lt=BEGINNING).order_by("at").explain()
     assert "visit!0, visit!1, read side by side and merged by the sort key; there are 2 shards, 8 shards from" in old
     assert "each object is looked for where it can be; there are 2 shards" in Visit.objects.filter(pk="a").explain()

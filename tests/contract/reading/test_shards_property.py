@@ -106,7 +106,7 @@ class History:
     def grow(self, shards: int) -> None:
         """Let the number change; it begins some time later."""
         try:
-            shard_record.grow(self.table, LAYOUT, shards, shard_record.earliest())
+            shard_record.grow(self.table, LAYOUT, shards, shard_record.earliest_start())
         except InvalidValue:
             return  # it is that number already, or an entry begins then, or there are too many
 
@@ -123,7 +123,7 @@ def test_shards_are_like_one_list(table: Table, history: dict[str, Any]) -> None
     with frozen_time(BEGINNING) as clock:
         known = History(table, clock)
         if history["first"] is not None:
-            shard_record.begin_with(table, LAYOUT, history["first"])
+            shard_record.record_first(table, LAYOUT, history["first"])
         for step in history["before"]:
             known.carry_out(step)
         clock.move(timedelta(seconds=LEAD * 2))

@@ -211,7 +211,7 @@ def test_a_growth_later_a_creation_checks_three_keys() -> None:
 
 def test_partitions_of_many_shards_are_read_within_a_bound(service: Table) -> None:
     """Each shard of each partition is a Query, 10,000 at most; the error says how many partitions there may be."""
-    shard_record.begin_with(service, registry.layout_of(ServiceEmail), 64)
+    shard_record.record_first(service, registry.layout_of(ServiceEmail), 64)
     users = [f"u{number}" for number in range(157)]
     found = ServiceEmail.objects.using_index("by_user")
     assert found.filter(user__in=users[:156]).explain().endswith("and 9981 more like these")

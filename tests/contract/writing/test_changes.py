@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import ConditionFailed
-from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.conditions.matching import normalized_value
 from dynamo_single.orm.requests.actions import Put, Update
 from dynamo_single.orm.requests.compiler import compile_action
-from dynamo_single.orm.requests.updates import Change, Place, evaluate, needs, unmet
+from dynamo_single.orm.requests.updates import Change, Place, evaluate, required_conditions, unmet_change
 from dynamo_single.table import Table
 from tests.deep import examples
 
@@ -75,15 +75,15 @@ def test_python_and_dynamodb_make_the_same(table: Table, item: dict[str, Any], c
     """The same places have what the change needs, and the same values come out."""
     before = {**KEY, **item}
     table.send(compile_action(Put(before)))
-    request = compile_action(Update(("p", "s"), changes=(change,), condition=needs([change])))
-    if unmet([change], before) is not None:
+    request = compile_action(Update(("p", "s"), changes=(change,), condition=required_conditions([change])))
+    if unmet_change([change], before) is not None:
         with pytest.raises(ConditionFailed):
             table.send(request)
         return
     after = {**before, **evaluate([change], before)}
     found = table.send(request)["Attributes"]
-    assert {name: normal(value) for name, value in found.items()} == {
-        name: normal(value) for name, value in after.items() if value is not None
+    assert {name: normalized_value(value) for name, value in found.items()} == {
+        name: normalized_value(value) for name, value in after.items() if value is not None
     }
 
 

@@ -222,7 +222,7 @@ def test_write_is_composed_again_by_the_names_of_now(monkeypatch: pytest.MonkeyP
 
     def begun(binding: ModelBinding) -> Any:
         known = found(binding)
-        bindings.roll(Firm, RENAME)
+        bindings.begin_rollout(Firm, RENAME)
         return known
 
     monkeypatch.setattr(direct, "direct_writes", begun)
@@ -234,7 +234,7 @@ def test_write_is_composed_again_by_the_names_of_now(monkeypatch: pytest.MonkeyP
             firm = Firm.objects.create(firm_id="g", name="Now", stock="F")
         stored = get_table().send(Request("GetItem", {"Key": item_key(key_of(firm._stored))}))["Item"]
     finally:
-        bindings.forget()
+        bindings.forget_rollouts()
     assert (stored["name"], stored["title"]) == ({"S": "Now"}, {"S": "Now"})
 
 

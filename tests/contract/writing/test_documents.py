@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import StaleObject
-from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.conditions.matching import normalized_value
 from dynamo_single.table import SentRequest, Table
 from dynamo_single.testing import assert_requests
 from dynamo_single.transactions import atomic
@@ -303,7 +303,7 @@ def test_what_is_stored_is_what_the_object_holds(table: Table, before: dict[str,
     stock.data = after
     stock.save()
     held = Stock._meta.get_field("data").attribute.to_attribute_value(after)
-    assert normal(stored(table)["STOCK#s"]["data"]) == normal(held)
+    assert normalized_value(stored(table)["STOCK#s"]["data"]) == normalized_value(held)
     with assert_requests(0):
         stock.save()
 
@@ -321,6 +321,6 @@ def test_two_writers_differences_commute(table: Table, before: Any, mine: Any, t
         one.data["m"], other.data["t"] = mine, theirs
         for each in (one, other) if mine_first else (other, one):
             each.save()
-        results.append(normal(stored(table)["STOCK#s"]["data"]))
+        results.append(normalized_value(stored(table)["STOCK#s"]["data"]))
     held = Stock._meta.get_field("data").attribute.to_attribute_value({"m": mine, "t": theirs, "top": 1})
-    assert results == [normal(held)] * 2
+    assert results == [normalized_value(held)] * 2

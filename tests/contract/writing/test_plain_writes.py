@@ -104,8 +104,8 @@ def test_a_save_takes_one_binding(monkeypatch: pytest.MonkeyPatch, table: Table)
     firm = Firm.objects.create(firm_id="f", name="Firm", stock="F")
     firm.save()
     taken: list[Any] = []
-    settled = bindings.settled
-    monkeypatch.setattr(bindings, "settled", lambda *given: taken.append(given) or settled(*given))
+    settled = bindings.binding_if_known
+    monkeypatch.setattr(bindings, "binding_if_known", lambda *given: taken.append(given) or settled(*given))
     monkeypatch.setattr(bindings, "binding_of", lambda subject: pytest.fail("The binding is taken already."))
     firm.name = "Changed"
     firm.save()

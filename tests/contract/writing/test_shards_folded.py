@@ -16,7 +16,7 @@ from dynamo_single.checks.migrations import check_tables
 from dynamo_single.contrib.doctor import repair, verify
 from dynamo_single.exceptions import AlreadyExists, FormNotApplied, InvalidValue, UnexpectedItem, UniqueViolation
 from dynamo_single.orm.rollout import knowledge, shard_record
-from dynamo_single.orm.rollout.states import StoredShards, TableState, written
+from dynamo_single.orm.rollout.states import StoredShards, TableState, state_item
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.shards import Entry, Schedule
 from dynamo_single.table import Table
@@ -51,7 +51,7 @@ def spelled(*later: Entry) -> None:
 @pytest.fixture
 def folded(table: Table, clock: Any) -> Any:
     """Eight shards from the beginning."""
-    shard_record.begin_with(table, LAYOUT, 8)
+    shard_record.record_first(table, LAYOUT, 8)
     return clock
 
 
@@ -83,8 +83,8 @@ def run_state(table: Table) -> TableState:
 
 def test_an_entry_of_exact_values_has_no_mark(table: Table, clock: Any) -> None:
     """Releases before go on with it."""
-    shard_record.begin_with(table, registry.layout_of(Mailbox), 1)
-    item = written(run_state(table))["shards"]["S"]
+    shard_record.record_first(table, registry.layout_of(Mailbox), 1)
+    item = state_item(run_state(table))["shards"]["S"]
     assert '"entries":[{"since":0,"shards":1}],"scheme":1' in item
 
 
@@ -124,7 +124,7 @@ def test_the_trash_and_restoring_stay_in_the_shard(table: Table, folded: Any) ->
 
 def test_an_index_reads_one_shard_of_a_folded_address(table: Table, clock: Any) -> None:
     """The primary key of the model is in no shards."""
-    shard_record.begin_with(table, registry.layout_of(Alias), 8)
+    shard_record.record_first(table, registry.layout_of(Alias), 8)
     Alias.objects.create(address=SPELLINGS[0], at=NOON)
     found = Alias.objects.filter(address=SPELLINGS[1]).order_by("at").using_index("by_address")
     with assert_requests(["Query"]):

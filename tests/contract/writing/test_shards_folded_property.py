@@ -88,7 +88,7 @@ class Life:
 
         def work() -> None:
             try:
-                shard_record.grow(self.table, LAYOUT, shards, shard_record.earliest())
+                shard_record.grow(self.table, LAYOUT, shards, shard_record.earliest_start())
             except InvalidValue:
                 return  # it is that number already, or an entry begins then, or there are too many
 
@@ -113,7 +113,7 @@ def test_an_address_has_one_object_in_every_spelling(
     recorded = StoredShards("address", "at", (Entry(0, 3),))
     with frozen_time(BEGINNING) as time:
         if folds:
-            shard_record.begin_with(table, LAYOUT, 3)
+            shard_record.record_first(table, LAYOUT, 3)
         else:
             knowledge.change(table, lambda state: knowledge.replace(state, shards={"Mailbox": recorded}))
         life = Life(table, skews, time, folds=folds)
@@ -121,7 +121,9 @@ def test_an_address_has_one_object_in_every_spelling(
             getattr(life, name)(*arguments)
         knowledge.forget()
         last = knowledge.schedule(LAYOUT).entries[-1]
-        shard_record.grow(table, LAYOUT, 5 if last.shards != 5 else 7, shard_record.earliest() + timedelta(hours=1))
+        shard_record.grow(
+            table, LAYOUT, 5 if last.shards != 5 else 7, shard_record.earliest_start() + timedelta(hours=1)
+        )
         time.move(timedelta(hours=2))
         for process in range(3):
             life.repair(process)

@@ -102,7 +102,7 @@ class Life:
 
         def work() -> None:
             try:
-                shard_record.grow(self.table, LAYOUT, shards, shard_record.earliest())
+                shard_record.grow(self.table, LAYOUT, shards, shard_record.earliest_start())
             except InvalidValue:
                 return  # it is that number already, or an entry begins then, or there are too many
 

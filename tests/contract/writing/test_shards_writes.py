@@ -71,7 +71,7 @@ def test_one_shard_has_no_number(table: Table, clock: Any) -> None:
 
 def test_several_shards_are_numbered(table: Table, clock: Any) -> None:
     """The same number on the table and on each index."""
-    shard_record.begin_with(table, LAYOUT, 8)
+    shard_record.record_first(table, LAYOUT, 8)
     Visit.objects.create(visit_id="a", at=NOON)
     item = everything(table)["visit!2", "visitId#a"]
     assert (item["gs1pk"], item["gs2pk"]) == ({"S": "visit!2"}, {"S": "visit#/!2"})

@@ -60,7 +60,7 @@ def unsaid(target: Any) -> Any:
 
 def along(shelf: Any) -> list[str]:
     """What a deletion of a shelf takes along."""
-    return [children.model.__name__ for children in references.cascading(shelf)]
+    return [children.model.__name__ for children in references.cascading_children(shelf)]
 
 
 def reported(*pair: Any) -> list[CheckMessage]:

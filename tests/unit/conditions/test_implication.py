@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamo_single.orm.conditions.implication import gives_value, implies
-from dynamo_single.orm.conditions.lowering import absent
+from dynamo_single.orm.conditions.lowering import missing_condition
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, Nothing, Or, Stored, join, simplify
 
@@ -35,7 +35,7 @@ COMPARED = st.one_of(
     st.builds(lambda n, v: Stored(n, "between", v), NAMES, st.tuples(TEXTS, TEXTS).filter(_between)),
     st.builds(lambda n, v: Stored(n, "begins_with", (v,)), NAMES, TEXTS),
     st.builds(lambda n, o: Stored(n, o), NAMES, st.sampled_from(["exists", "missing"])),
-    st.builds(absent, NAMES),
+    st.builds(missing_condition, NAMES),
 )
 CONDITIONS: st.SearchStrategy[Condition] = st.recursive(
     COMPARED,
@@ -80,7 +80,7 @@ def test_a_condition_follows_from_itself_and_more(one: Condition, other: Conditi
         (stored("a", "between", 5, 9), stored("a", ">=", 5)),
         (stored("a", ">", 5), stored("a", ">=", 5)),
         (stored("a", "begins_with", "ab"), stored("a", ">", "")),
-        (stored("a", "<", 5), Not(absent("a"))),
+        (stored("a", "<", 5), Not(missing_condition("a"))),
         (Or((stored("a", "=", "x"), stored("a", "=", "y"))), stored("a", "in", "x", "y", "z")),
         (And((stored("a", "=", "x"), stored("b", "=", 1))), Or((stored("b", ">", 0), stored("a", "=", "z")))),
         (Nothing(), stored("a", "=", "x")),

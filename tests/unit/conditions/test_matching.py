@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.conditions.matching import matches, normal
+from dynamo_single.orm.conditions.matching import matches, normalized_value
 from dynamo_single.orm.conditions.terms import And, Compare, Condition, Not, Nothing, Or, Stored, simplify
 from tests.unit.factories import PERSON, compare
 
@@ -156,5 +156,5 @@ def test_a_present_number_is_below_at_or_above(item: Any, number: int) -> None:
 
 def test_normal_form_can_be_hashed() -> None:
     """Equal values of any type have one normal form."""
-    assert len({normal(value) for value in ITEM.values()}) == len(ITEM)
-    assert normal({"L": [{"N": "1"}]}) == normal({"L": [{"N": "1.0"}]})
+    assert len({normalized_value(value) for value in ITEM.values()}) == len(ITEM)
+    assert normalized_value({"L": [{"N": "1"}]}) == normalized_value({"L": [{"N": "1.0"}]})

@@ -6,7 +6,7 @@ import pytest
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.conditions.terms import EVERYTHING, And, Compare, Condition, Not, Nothing, Or, Stored, StoredPair
-from dynamo_single.orm.conditions.wording import condition_of, plain, renamed
+from dynamo_single.orm.conditions.wording import condition_of, plain_condition, rename_in_plain
 
 CONDITIONS = [
     EVERYTHING,
@@ -20,18 +20,20 @@ CONDITIONS = [
 @pytest.mark.parametrize("condition", CONDITIONS, ids=str)
 def test_what_is_read_back_is_equal(condition: Condition) -> None:
     """Of every kind of condition in stored names."""
-    assert condition_of(plain(condition)) == condition
+    assert condition_of(plain_condition(condition)) == condition
 
 
 @pytest.mark.parametrize("condition", CONDITIONS, ids=str)
 def test_renaming_there_and_back_changes_nothing(condition: Condition) -> None:
     """A name that the condition does not have yet."""
-    assert renamed(renamed(plain(condition), "a", "new"), "new", "a") == plain(condition)
+    assert rename_in_plain(rename_in_plain(plain_condition(condition), "a", "new"), "new", "a") == plain_condition(
+        condition
+    )
 
 
 def test_a_renamed_condition_is_about_the_new_name() -> None:
     """Wherever it stands."""
-    assert renamed(plain(CONDITIONS[-1]), "a", "z") == (
+    assert rename_in_plain(plain_condition(CONDITIONS[-1]), "a", "z") == (
         "and",
         ("not", ("=", "z", {"S": "x"})),
         ("or", ("missing", "b"), ("pair", "<", "z", ("b", "c"))),
@@ -41,4 +43,4 @@ def test_a_renamed_condition_is_about_the_new_name() -> None:
 def test_a_condition_in_a_models_names_is_refused() -> None:
     """It would mean another attribute once that is renamed."""
     with pytest.raises(ConfigurationError, match="not in stored names"):
-        plain(Compare("name", "exact", "x"))
+        plain_condition(Compare("name", "exact", "x"))

@@ -221,7 +221,7 @@ def test_shards_are_those_of_the_model(number: int, moment: datetime.datetime, *
     snapshot = SNAPSHOTS[Visit._meta.label]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(knowledge, "schedule", lambda layout: schedule)
-        patch.setattr(knowledge, "recorded", lambda table, item_type: schedule)
+        patch.setattr(knowledge, "recorded_schedule", lambda table, item_type: schedule)
         assert snapshot.primary_key(values) == computed_key(Visit, values)
         assert snapshot.index_attributes(values) == key_attributes(Visit, values)
 
@@ -248,5 +248,5 @@ def test_a_model_that_gets_shards_leaves_its_items_as_they_are() -> None:
         **attributes_item(Visit, {**dict.fromkeys(registry.attributes_of(Visit)), **values}),
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(knowledge, "recorded", lambda table, item_type: Schedule())
+        patch.setattr(knowledge, "recorded_schedule", lambda table, item_type: Schedule())
         assert move_items(before, after).change(item, {}) == ()

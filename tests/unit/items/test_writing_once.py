@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.conditions.matching import normalized_value
 from dynamo_single.orm.items.encode import attributes_item, is_same
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.schema import registry
@@ -85,7 +85,7 @@ def test_difference_is_what_would_be_stored_otherwise(mine: Any, read: Any, alik
     attributes, before = registry.attributes_of(Sample), attributes_item(Sample, held)
 
     def meant(name: str, value: Any) -> Any:
-        return None if value is None else normal(attributes[name].to_attribute_value(value))
+        return None if value is None else normalized_value(attributes[name].to_attribute_value(value))
 
     otherwise = {name for name, value in values.items() if meant(name, value) != meant(name, held[name])}
     assert form.difference(values, held, before, named=False).keys() == otherwise

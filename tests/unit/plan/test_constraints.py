@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import force_setattr
 
 from dynamo_single.orm.conditions.terms import And, Compare
-from dynamo_single.orm.plan.constraints import gather
+from dynamo_single.orm.plan.constraints import constraints_of
 from dynamo_single.orm.schema.layout import AttributeInfo
 from tests.unit.factories import Space
 
@@ -25,14 +25,14 @@ def test_conditions_on_one_attribute_leave_the_values_that_meet_all(
     terms: tuple[Compare, ...], expected: tuple[str, ...]
 ) -> None:
     """Several conditions are worked out to the values that remain, in the order in which they were first given."""
-    found = gather(And(terms), LAYOUT)
+    found = constraints_of(And(terms), LAYOUT)
     assert found is not None
     assert found.allowed["a"] == expected
 
 
 def test_contradicting_equalities_leave_nothing() -> None:
     """No item can have two values in one place."""
-    assert gather(And((Compare("a", "exact", "x"), Compare("a", "exact", "y"))), LAYOUT) is None
+    assert constraints_of(And((Compare("a", "exact", "x"), Compare("a", "exact", "y"))), LAYOUT) is None
 
 
 def test_thousands_of_values_are_worked_out_in_one_pass() -> None:
@@ -48,7 +48,7 @@ def test_thousands_of_values_are_worked_out_in_one_pass() -> None:
     layout = Space().model("x.B", {"a": "text"}, ("B#{a}", "M"))
     force_setattr(layout, "attributes", attributes)
     values = tuple(f"v{number}" for number in range(3_000))
-    gather(And((Compare("a", "in", values),)), layout)
+    constraints_of(And((Compare("a", "in", values),)), layout)
     assert written <= 4 * len(values)
 
 
@@ -61,6 +61,6 @@ def test_only_text_can_be_stored_empty(kind: str, is_text: bool) -> None:
 @pytest.mark.parametrize(("text", "excluded"), [(True, False), (False, True)])
 def test_what_lies_below_a_value_may_be_empty_only_for_text(text: bool, excluded: bool) -> None:
     """``due < x`` is never met by a missing date, so an index of optional dates answers it."""
-    found = gather(Compare("a", "lt", "x"), LAYOUT)
+    found = constraints_of(Compare("a", "lt", "x"), LAYOUT)
     assert found is not None
     assert found.excludes_empty("a", text=text) is excluded

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from dynamo_single import models
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.terms import And, Compare, Condition
-from dynamo_single.orm.plan.candidates import Candidate, weigh
-from dynamo_single.orm.plan.choice import can_hold, is_shared
-from dynamo_single.orm.plan.constraints import gather
-from dynamo_single.orm.plan.neighbours import KEY, PARTITION, KeyRange, Shape, Sharing, decide, neighbours
-from dynamo_single.orm.plan.ordering import Unfit
+from dynamo_single.orm.plan.candidates import Candidate, evaluate_key
+from dynamo_single.orm.plan.choice import can_contain_others, is_shared
+from dynamo_single.orm.plan.constraints import constraints_of
+from dynamo_single.orm.plan.neighbours import KEY, PARTITION, KeyRange, Shape, Sharing, find_neighbours, neighbours
+from dynamo_single.orm.plan.ordering import UnsuitableKey
 from dynamo_single.orm.plan.plan import KeyCondition, Query
 from dynamo_single.orm.plan.planner import plan
 from dynamo_single.orm.schema import registry
@@ -132,10 +132,10 @@ def candidates(layout: ModelLayout, key: AccessKey, where: Condition) -> Iterato
         assert is_shared(layout, key, reading) == expected, (key, reading)
         return expected
 
-    constraints = gather(where, layout)
+    constraints = constraints_of(where, layout)
     if constraints is not None:
-        with suppress(Unfit):
-            yield weigh(key, Query(layout, where), constraints, shares)
+        with suppress(UnsuitableKey):
+            yield evaluate_key(key, Query(layout, where), constraints, shares)
 
 
 SPACES = spaces()
@@ -150,8 +150,8 @@ def compare_decisions(layout: ModelLayout, where: Condition) -> None:
             found, ranges = neighbours(layout, key), tuple(readings(candidate))
             foreign = [oracle.is_foreign(layout, key, each.condition, each.prefix) for each in ranges]
             opposite = [oracle.holds_opposite(layout, key, each.condition, each.prefix) for each in ranges]
-            assert can_hold(found.foreign, candidate) == any(foreign), candidate
-            assert can_hold(found.opposite, candidate) == any(opposite), candidate
+            assert can_contain_others(found.foreign, candidate) == any(foreign), candidate
+            assert can_contain_others(found.opposite, candidate) == any(opposite), candidate
             for each, expected in zip(ranges, foreign, strict=True):
                 assert found.foreign[each.shape].applies((each,)) == expected, each
 
@@ -230,7 +230,7 @@ SHELF.model(
 def test_what_is_decided_without_values(key: AccessKey, shape: Shape, always: bool, depends: list[str]) -> None:
     """A neighbour meets every range of a shape, none, or those with certain values."""
     found = neighbours(BOOK, key).foreign[shape]
-    assert (found.always, [other.name for other in found.depends]) == (always, depends)
+    assert (found.is_always, [other.name for other in found.dependent_keys]) == (always, depends)
 
 
 def test_values_decide_where_they_must() -> None:
@@ -249,7 +249,7 @@ def test_a_whole_key_of_the_demo_is_nobody_elses() -> None:
     """A company by its key needs no look at any value, though its people lie in the same partition."""
     layout = registry.layout_of(Company)
     assert neighbours(layout, layout.primary).foreign[KEY] == Sharing()
-    assert neighbours(layout, layout.primary).foreign[PARTITION].always
+    assert neighbours(layout, layout.primary).foreign[PARTITION].is_always
 
 
 def test_models_that_come_and_go_are_noticed() -> None:
@@ -271,7 +271,7 @@ def _ab() -> dict[str, Any]:
 
 def test_many_threads_decide_alike() -> None:
     """The first queries of a process may come at the same time."""
-    decide.cache_clear()
+    find_neighbours.cache_clear()
     layouts = [registry.layout_of(model) for model in registry.all_models()]
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda layout: neighbours(layout, layout.primary), layouts * 8))

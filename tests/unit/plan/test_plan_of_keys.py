@@ -18,8 +18,8 @@ from dynamo_single.orm.items.encode import computed_key
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Plan, Query
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.identities import some_value_of
-from dynamo_single.orm.schema.keys.codecs import some_value
+from dynamo_single.orm.schema.identities import example_value_of
+from dynamo_single.orm.schema.keys.codecs import example_value
 from dynamo_single.orm.where import lookups
 from tests.deep import examples
 from tests.unit.factories import in_tens
@@ -30,7 +30,7 @@ MODELS = [
     for model in apps.get_models(include_auto_created=True)
     if hasattr(model, "_options")
     and registry.layout_of(model).primary.sharding is None
-    and not lookups.identifying(model).intersection(registry.layout_of(model).identity)
+    and not lookups.identity_texts(model).intersection(registry.layout_of(model).identity)
     and all(
         registry.layout_of(model).attributes[name].kind in ("text", "number", "uuid")
         for name in registry.layout_of(model).identity
@@ -57,13 +57,13 @@ def identities(draw: st.DrawFn, layout: Any) -> dict[str, Any]:
     apart = {part.name for key in (layout.primary.partition, layout.primary.sort) for part in key.parts if part.path}
     attributes = registry.attributes_of(registry.model_of(layout))
     return {
-        name: some_value_of(attributes[name])
+        name: example_value_of(attributes[name])
         if name in apart
         else draw(texts)
         if kind == "text"
         else draw(numbers)
         if kind == "number"
-        else some_value(kind)
+        else example_value(kind)
         for name, kind in kinds.items()
     }
 

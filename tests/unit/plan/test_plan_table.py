@@ -16,7 +16,7 @@ from django.db.models import F, Q
 
 from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.conditions.terms import EVERYTHING
-from dynamo_single.orm.conditions.wording import word
+from dynamo_single.orm.conditions.wording import condition_text
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from project.directory.models import Company, Office, Person
 from tests.catalog import boards, models
@@ -68,7 +68,7 @@ def written(plan: Plan) -> str:
     if plan.merge == "sort_key":
         lines.append("  merged by the sort key")
     if plan.filter != EVERYTHING:
-        lines.append(f"  filter {word(plan.filter)}")
+        lines.append(f"  filter {condition_text(plan.filter)}")
     return "\n".join(lines)
 
 

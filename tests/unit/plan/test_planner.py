@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from dynamo_single.orm.conditions.terms import And, Compare, Not, Nothing, Or
-from dynamo_single.orm.conditions.wording import word
+from dynamo_single.orm.conditions.wording import condition_text
 from dynamo_single.orm.plan.plan import KeyCondition
 from dynamo_single.orm.plan.planner import plan
 from tests.unit.factories import ACCOUNT, COMPANY, EVENT, ORDER_LINE, PERSON, ask, moment
@@ -41,7 +41,7 @@ def test_a_whole_primary_key_is_one_get(layout: Any, where: Any, key: tuple[str,
         where = And((Compare("identity", "in", where["identity__in"]),))
     found = plan(ask(layout, where))
     assert (found.kind, found.keys, found.key) == ("get", (key,), layout.primary)
-    assert word(found.filter) == left
+    assert condition_text(found.filter) == left
 
 
 BATCHES = [
@@ -68,7 +68,7 @@ def test_several_whole_primary_keys_are_a_batch(layout: Any, where: Any, keys: l
         where = And((Compare("identity", "in", where["identity__in"]),))
     found = plan(ask(layout, where))
     assert (found.kind, list(found.keys)) == ("batch_get", keys)
-    assert word(found.filter) in (ALIVE, "everything")
+    assert condition_text(found.filter) in (ALIVE, "everything")
 
 
 JANUARY, FEBRUARY = moment("2024-01-01"), moment("2024-02-01")
@@ -207,7 +207,7 @@ def test_one_query(layout: Any, where: Any, key: str, condition: tuple[str, ...]
     assert found.key is not None
     assert (found.kind, found.key.name) == ("query", key)
     assert found.conditions == (KeyCondition(partition, operator, operands),)  # type: ignore[arg-type]  # from a table
-    assert word(found.filter) == left
+    assert condition_text(found.filter) == left
 
 
 NOTHING = [
@@ -246,7 +246,7 @@ def test_several_partitions() -> None:
         KeyCondition("COMPANY#1", "begins_with", ("PEOPLE#",)),
         KeyCondition("COMPANY#2", "begins_with", ("PEOPLE#",)),
     )
-    assert word(found.filter) == f"name='M', {ALIVE}"
+    assert condition_text(found.filter) == f"name='M', {ALIVE}"
 
 
 def test_identities_on_another_key_become_a_filter() -> None:
@@ -254,4 +254,4 @@ def test_identities_on_another_key_become_a_filter() -> None:
     identities = ({"company_id": "1", "person_id": "9"}, {"company_id": "2", "person_id": "9"})
     found = plan(ask(PERSON, And((Compare("identity", "in", identities),)), using_index="by_id"))
     assert found.conditions == (KeyCondition("PERSON#9", "=", ("#METADATA",)),)
-    assert "identity__in" in word(found.filter)
+    assert "identity__in" in condition_text(found.filter)

@@ -176,7 +176,7 @@ def united(found: Plan, items: Iterable[Mapping[str, Any]]) -> list[Mapping[str,
     """Read the parts one after the other, each without what its others give, and merge them."""
     read: list[Mapping[str, Any]] = []
     for part in found.parts:
-        read += [item for item in carry_out(part, items) if not any(matches(other, item) for other in part.others)]
+        read += [item for item in carry_out(part, items) if not any(matches(other, item) for other in part.exclusions)]
     return in_order(found, read)
 
 

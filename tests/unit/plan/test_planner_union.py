@@ -133,8 +133,8 @@ def test_a_part_leaves_out_what_an_earlier_one_gives() -> None:
     """Each part knows the conditions of the parts before it, deleted objects left out of the live ones."""
     found = plan(ask(COMPANY, Or((FIRST, NAMED))))
     live = Or((Stored("deletedAt", "missing"), Stored("deletedAt", "=", ({"NULL": True},))))
-    assert found.parts[0].others == ()
-    assert found.parts[1].others == (And((Stored("companyId", "=", ({"S": "1"},)), live)),)
+    assert found.parts[0].exclusions == ()
+    assert found.parts[1].exclusions == (And((Stored("companyId", "=", ({"S": "1"},)), live)),)
 
 
 def test_an_order_that_an_item_may_lack_is_not_merged() -> None:
@@ -148,7 +148,7 @@ def test_backwards_turns_every_part_but_not_what_it_leaves_out() -> None:
     found = plan(ask(COMPANY, Or((FIRST, NAMED))))
     turned = found.backwards()
     assert shape(turned) == shape(found)[::-1]
-    assert [part.others for part in turned.parts] == [part.others for part in found.parts[::-1]]
+    assert [part.exclusions for part in turned.parts] == [part.exclusions for part in found.parts[::-1]]
     assert [part.forward for part in turned.parts] == [False, False]
 
 

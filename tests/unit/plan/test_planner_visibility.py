@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.orm.conditions.wording import word
+from dynamo_single.orm.conditions.wording import condition_text
 from dynamo_single.orm.plan.planner import plan
 from tests.unit.factories import EVENT, PERSON, SESSION, Space, ask, moment
 
@@ -28,7 +28,7 @@ def test_soft_deleted_items(where: Any, visibility: Any, key: str, left: str) ->
     """An index holds live items only, the trash deleted ones only, and the table both."""
     found = plan(ask(PERSON, where, visibility=visibility))
     assert found.key is not None
-    assert (found.key.name, word(found.filter)) == (key, left)
+    assert (found.key.name, condition_text(found.filter)) == (key, left)
 
 
 def test_a_model_without_soft_delete_has_no_deleted_items() -> None:
@@ -42,14 +42,17 @@ def test_a_trash_in_the_same_range_is_filtered_out() -> None:
     layout = Space().model(
         "x.A", {"a": "text"}, ("A#{a}", "M"), {"by_a": ("gs1", "A", "{a}")}, trash=("gs1", "A", "{deleted_at}#{a}")
     )
-    assert word(plan(ask(layout)).filter) == ALIVE
-    assert word(plan(ask(layout, visibility="deleted", using_index="trash")).filter) == "deleted_at__isnull=False"
+    assert condition_text(plan(ask(layout)).filter) == ALIVE
+    assert (
+        condition_text(plan(ask(layout, visibility="deleted", using_index="trash")).filter)
+        == "deleted_at__isnull=False"
+    )
 
 
 def test_expired_items_are_filtered_out() -> None:
     """Items of which the time has passed are never given, though DynamoDB still holds them."""
     found = plan(ask(SESSION, {"session_key": "s"}), now=1700000000)
-    assert word(found.filter) == "(expires_at__isnull=True | expires_at__gt=1700000000)"
+    assert condition_text(found.filter) == "(expires_at__isnull=True | expires_at__gt=1700000000)"
     with pytest.raises(ValueError, match="planning needs the present time"):
         plan(ask(SESSION, {"session_key": "s"}))
 
@@ -59,25 +62,25 @@ def test_other_models_items_are_told_apart_only_where_they_can_be() -> None:
     space = Space()
     first = space.model("x.First", {"a": "text", "b": "text"}, ("P#{a}", "X#{b}"), {"by_b": ("gs1", "B", "{b}")})
     space.model("x.Other", {"a": "text", "b": "text"}, ("P#{a}", "Y#{b}"), {"by_b": ("gs1", "B", "{b}#{a}")})
-    assert word(plan(ask(first, {"a": "1"})).filter) == "everything"
-    assert word(plan(ask(first)).filter) == "item_type='First'"
-    assert word(plan(ask(first, {"b": "1"})).filter) == "everything"
+    assert condition_text(plan(ask(first, {"a": "1"})).filter) == "everything"
+    assert condition_text(plan(ask(first)).filter) == "item_type='First'"
+    assert condition_text(plan(ask(first, {"b": "1"})).filter) == "everything"
     space.model("x.Third", {"c": "text"}, ("P#{c}", "X#META"))
-    assert word(plan(ask(first, {"a": "1"})).filter) == "item_type='First'"
-    assert word(plan(ask(first, {"a": "1", "b": "META"})).filter) == "item_type='First'"
-    assert word(plan(ask(first, {"a": "1", "b": "2"})).filter) == "everything"
+    assert condition_text(plan(ask(first, {"a": "1"})).filter) == "item_type='First'"
+    assert condition_text(plan(ask(first, {"a": "1", "b": "META"})).filter) == "item_type='First'"
+    assert condition_text(plan(ask(first, {"a": "1", "b": "2"})).filter) == "everything"
 
 
 def test_unique_claims_are_told_apart() -> None:
     """A partition that could hold unique claims is never taken for the model's own."""
     layout = Space().model("x.A", {"a": "text", "b": "text"}, ("{a}#{b}", "M"))
-    assert word(plan(ask(layout, {"a": "UNIQUE", "b": "x"})).filter) == "item_type='A'"
-    assert word(plan(ask(layout, {"a": "UNIQUES", "b": "x"})).filter) == "everything"
+    assert condition_text(plan(ask(layout, {"a": "UNIQUE", "b": "x"})).filter) == "item_type='A'"
+    assert condition_text(plan(ask(layout, {"a": "UNIQUES", "b": "x"})).filter) == "everything"
 
 
 def test_only_a_scan_compares_the_discriminator_and_everything_else() -> None:
     """A scan has no key condition, so all that was asked is in its filter."""
     found = plan(ask(PERSON, {"name": "Mike"}, allow_scan=True))
     assert (found.kind, found.key) == ("scan", None)
-    assert word(found.filter) == f"name='Mike', {ALIVE}, item_type='Person'"
-    assert word(plan(ask(PERSON, {}, allow_scan=True, visibility="all")).filter) == "item_type='Person'"
+    assert condition_text(found.filter) == f"name='Mike', {ALIVE}, item_type='Person'"
+    assert condition_text(plan(ask(PERSON, {}, allow_scan=True, visibility="all")).filter) == "item_type='Person'"

@@ -80,7 +80,7 @@ def test_the_parts_of_a_union_have_projections_of_their_own() -> None:
     assert found.projection == base
     assert set(first.projection) | set(second.projection) >= {*base, "gs1pk", "gs1sk"}
     for part in found.parts:
-        compared = {name for other in part.others for name in stored_names(other)}
+        compared = {name for other in part.exclusions for name in stored_names(other)}
         assert compared <= set(part.projection)
 
 

@@ -22,7 +22,7 @@ from dynamo_single.orm.plan import planner, shapes
 from dynamo_single.orm.plan.plan import Plan, Query
 from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.identities import some_value_of
+from dynamo_single.orm.schema.identities import example_value_of
 from tests.deep import examples
 from tests.unit.declaring import declare, forgotten
 from tests.unit.factories import in_tens
@@ -84,7 +84,7 @@ def conditions(draw: st.DrawFn, model: Any) -> Condition:
     names = dict.fromkeys([*(needed if draw(st.integers(0, 9)) else ()), *more])
     terms = []
     for name in draw(st.permutations([*names])):
-        usual = [some_value_of(attributes[name]), *VALUES.get(layout.attributes[name].kind, ODD)]
+        usual = [example_value_of(attributes[name]), *VALUES.get(layout.attributes[name].kind, ODD)]
         value = draw(st.sampled_from(usual if draw(st.integers(0, 19)) else ODD))
         operator = draw(st.sampled_from(["exact"] * 12 + ["gte", "isnull"]))
         terms.append(Compare(name, operator, value))

@@ -113,7 +113,7 @@ def test_what_is_read_along() -> None:
     assert related_reads_of(Person.objects.all()) == RelatedReads()
     assert related_reads_of(
         Person.objects.select_related("company").prefetch_related("company__people")
-    ) == RelatedReads(named=("company",), prefetched=("company__people",))
+    ) == RelatedReads(select_related=("company",), prefetch_related=("company__people",))
     assert related_reads_of(Person.objects.select_related()).references == ("company",)
     assert not related_reads_of(Person.objects.select_related("company").values("name"))
 

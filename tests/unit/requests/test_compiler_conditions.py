@@ -9,7 +9,7 @@ import pytest
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import And, Compare, Condition, Not, Nothing, Or, Stored, simplify
-from dynamo_single.orm.conditions.wording import word
+from dynamo_single.orm.conditions.wording import condition_text
 from dynamo_single.orm.requests.expressions import ExpressionBuilder, compile_condition
 from tests.unit.factories import Space, compare
 
@@ -164,13 +164,16 @@ def test_simplifying(condition: Condition, simpler: Condition) -> None:
 def test_wording() -> None:
     """Conditions are worded as a Django developer writes them."""
     condition = And((A, Or((B, Not(Compare("data", "gt", 5, ("price", 0)))))))
-    assert word(condition) == "name='a', (name='b' | not (data__price__0__gt=5))"
-    assert word(Nothing()) == "nothing"
-    assert word(Compare("tags", "size_exact", 3)) == "tags__size=3"
-    assert word(Compare("data", "size_gte", 3, ("rows",))) == "data__rows__size__gte=3"
-    assert word(Stored("pk", "missing")) == "pk missing"
-    assert word(Stored("v", "=", ({"N": "1"},))) == "v = 1"
-    assert word(Stored("v", "IN", ({"S": "a'b"}, {"BOOL": True}, {"SS": ["x"]}))) == "v IN \"a'b\", True, {'SS': ['x']}"
+    assert condition_text(condition) == "name='a', (name='b' | not (data__price__0__gt=5))"
+    assert condition_text(Nothing()) == "nothing"
+    assert condition_text(Compare("tags", "size_exact", 3)) == "tags__size=3"
+    assert condition_text(Compare("data", "size_gte", 3, ("rows",))) == "data__rows__size__gte=3"
+    assert condition_text(Stored("pk", "missing")) == "pk missing"
+    assert condition_text(Stored("v", "=", ({"N": "1"},))) == "v = 1"
+    assert (
+        condition_text(Stored("v", "IN", ({"S": "a'b"}, {"BOOL": True}, {"SS": ["x"]})))
+        == "v IN \"a'b\", True, {'SS': ['x']}"
+    )
 
 
 def test_lowering_keeps_what_is_stored_already() -> None:

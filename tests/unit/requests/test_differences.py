@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamo_single import models
-from dynamo_single.orm.conditions.matching import matches, normal
+from dynamo_single.orm.conditions.matching import matches, normalized_value
 from dynamo_single.orm.conditions.terms import And, Stored
 from dynamo_single.orm.items.form import form_of
-from dynamo_single.orm.requests.updates import Change, Difference, Place, by_place, evaluate
+from dynamo_single.orm.requests.updates import Change, Difference, Place, difference_of, evaluate
 from dynamo_single.orm.schema.keys.values import to_attribute_value
 from tests.unit.declaring import declare, forgotten
 
@@ -64,19 +64,19 @@ DIFFERENCES: list[tuple[Any, Any, Difference]] = [
 def test_a_difference_names_what_is_otherwise(before: Any, after: Any, expected: Difference) -> None:
     """Each map that a place is in is named once; what has places of its own has to be as it was read."""
     stored = [None if value is None else to_attribute_value(value) for value in (before, after)]
-    assert by_place("data", *stored) == expected
+    assert difference_of("data", *stored) == expected
 
 
 def test_an_empty_name_is_a_place_that_no_expression_has() -> None:
     """Another program may have stored one: the map is written whole, if it is as it was read."""
     before = {"M": {"": ONE}}
     expected = Difference((Change(place(), "set", {"M": {}}),), (place().stored("=", before),))
-    assert by_place("data", before, {"M": {}}) == expected
+    assert difference_of("data", before, {"M": {}}) == expected
 
 
 def test_a_number_that_is_written_otherwise_is_no_difference() -> None:
     """1 and 1.0 are one number to DynamoDB."""
-    assert by_place("data", {"M": {"a": {"N": "1"}}}, {"M": {"a": {"N": "1.0"}, "b": ONE}}).changes == (
+    assert difference_of("data", {"M": {"a": {"N": "1"}}}, {"M": {"a": {"N": "1.0"}, "b": ONE}}).changes == (
         Change(place("b"), "set", ONE),
     )
 
@@ -95,12 +95,14 @@ DOCUMENTS = st.one_of(
 def test_a_difference_makes_the_one_of_the_other(before: Any, after: Any) -> None:
     """What it is made of meets its conditions, and none of its places is in another."""
     item = {} if before is None else {"data": before}
-    difference = by_place("data", before, after)
+    difference = difference_of("data", before, after)
     assert matches(And(difference.conditions), item)
     places = [change.place for change in difference.changes]
     assert not any(one.overlaps(other) for number, one in enumerate(places) for other in places[:number])
     found = evaluate(difference.changes, item).get("data", before)
-    assert (found if found is None else normal(found)) == (after if after is None else normal(after))
+    assert (found if found is None else normalized_value(found)) == (
+        after if after is None else normalized_value(after)
+    )
 
 
 @given(
@@ -110,7 +112,7 @@ def test_a_difference_makes_the_one_of_the_other(before: Any, after: Any) -> Non
 )
 def test_differences_on_disjoint_places_commute(before: Any, mine: Any, theirs: Any) -> None:
     """One meets its conditions after the other, and both come to the same in either order."""
-    differences = [by_place("data", *map(to_attribute_value, (before, after))) for after in (mine, theirs)]
+    differences = [difference_of("data", *map(to_attribute_value, (before, after))) for after in (mine, theirs)]
     if any(one.place.overlaps(other.place) for one in differences[0].changes for other in differences[1].changes):
         return
     results = []
@@ -119,7 +121,7 @@ def test_differences_on_disjoint_places_commute(before: Any, mine: Any, theirs: 
         for difference in order:
             assert matches(And(difference.conditions), item)
             item = {**item, **evaluate(difference.changes, item)}
-        results.append(normal(item["data"]))
+        results.append(normalized_value(item["data"]))
     assert results[0] == results[1]
 
 

@@ -15,7 +15,7 @@ from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.bindings import MAX_FACTS, ModelBinding, Rollout, fact, shared
 from dynamo_single.orm.schema.layout import Twin
-from dynamo_single.orm.schema.references import cascading
+from dynamo_single.orm.schema.references import cascading_children
 from tests.unit.declaring import declare, forgotten
 
 RENAME = Rollout((Twin("name", "title", is_before=True),))
@@ -42,10 +42,10 @@ def shelf(label: str) -> Any:
 @pytest.fixture
 def shop() -> Iterator[Any]:
     """A model with a text; nothing is open before and after the test."""
-    bindings.forget()
+    bindings.forget_rollouts()
     with forgotten():
         yield shelf("Shop")
-    bindings.forget()
+    bindings.forget_rollouts()
 
 
 def test_a_binding_is_made_once(shop: Any) -> None:
@@ -57,7 +57,7 @@ def test_a_binding_is_made_once(shop: Any) -> None:
 
 def test_a_new_generation_has_the_names_in_use(shop: Any) -> None:
     """In the layout and in what is worked out of it."""
-    bindings.roll(shop, RENAME)
+    bindings.begin_rollout(shop, RENAME)
     assert registry.layout_of(shop).attributes["title"].stored == "name"
     assert form_of(shop).stored["title"] == "name"
     assert registry.attributes_of(shop)["title"].attr_name == "title"
@@ -67,7 +67,7 @@ def test_a_new_generation_has_the_names_in_use(shop: Any) -> None:
 def test_a_former_binding_stays_as_it_was(shop: Any) -> None:
     """Facts that are worked out of it later have its names."""
     before = bindings.binding_of(shop)
-    bindings.roll(shop, RENAME)
+    bindings.begin_rollout(shop, RENAME)
     assert bindings.binding_of(shop) is not before
     assert before.layout is registry.declared_layout(shop)
     assert form_of(before).stored["title"] == "title"
@@ -75,9 +75,9 @@ def test_a_former_binding_stays_as_it_was(shop: Any) -> None:
 
 def test_no_generation_begins_without_a_change(shop: Any) -> None:
     """The same rollout is read again and again while it is open."""
-    bindings.roll(shop, RENAME)
+    bindings.begin_rollout(shop, RENAME)
     generation = bindings.current()
-    bindings.roll(shop, Rollout(RENAME.twins))
+    bindings.begin_rollout(shop, Rollout(RENAME.twins))
     assert bindings.current() is generation
 
 
@@ -85,7 +85,7 @@ def test_a_rollout_of_one_model_begins_a_generation_of_all(shop: Any) -> None:
     """A write of another model may write this one's items too."""
     other = shelf("Other")
     before = bindings.binding_of(other)
-    bindings.roll(shop, RENAME)
+    bindings.begin_rollout(shop, RENAME)
     assert bindings.binding_of(other) is not before
     assert bindings.binding_of(other).layout is before.layout
 
@@ -94,7 +94,7 @@ def test_a_proxy_has_the_rollout_of_its_model(shop: Any) -> None:
     """And a label of its own."""
     meta = type("Meta", (), {"proxy": True, "app_label": shop._meta.app_label})
     proxy: Any = type(models.Model)("Stall", (shop,), {"__module__": __name__, "Meta": meta})
-    bindings.roll(proxy, RENAME)
+    bindings.begin_rollout(proxy, RENAME)
     found = bindings.binding_of(proxy)
     assert (found.layout.attributes["title"].stored, found.layout.label) == ("name", proxy._meta.label)
     assert registry.layout_of(shop).attributes["title"].stored == "name"
@@ -102,7 +102,7 @@ def test_a_proxy_has_the_rollout_of_its_model(shop: Any) -> None:
 
 def test_a_later_model_begins_a_generation(shop: Any) -> None:
     """What is open stays open."""
-    bindings.roll(shop, RENAME)
+    bindings.begin_rollout(shop, RENAME)
     before = bindings.current()
     shelf("Later")
     assert bindings.current() is not before
@@ -111,7 +111,7 @@ def test_a_later_model_begins_a_generation(shop: Any) -> None:
 
 def test_threads_get_one_binding(shop: Any) -> None:
     """Whichever made it first, and the facts in it."""
-    bindings.begin()
+    bindings.begin_generation()
     start, found = Barrier(8), []
 
     def ask() -> None:
@@ -130,7 +130,7 @@ def test_threads_get_one_binding(shop: Any) -> None:
 def test_an_overtaken_thread_leaves_the_generation_alone(shop: Any) -> None:
     """It makes its binding of the generation that it began with."""
     before = bindings.current()
-    bindings.roll(shop, RENAME)
+    bindings.begin_rollout(shop, RENAME)
     made = bindings._bind(shop, before)
     assert made.layout is registry.declared_layout(shop)
     assert bindings.binding_of(shop) is not made
@@ -154,16 +154,16 @@ class Known:
 def test_model_is_settled_until_it_is_asked_about(shop: Any, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """By what is known of its own table."""
     table, binding = object(), bindings.binding_of(shop)
-    monkeypatch.setitem(bindings.asked, table, Known(shop, seconds))
-    assert bindings.settled(shop, table) is (binding if seconds > 0 else None)
-    assert bindings.settled(shop, object()) is None
+    monkeypatch.setitem(bindings.known_tables, table, Known(shop, seconds))
+    assert bindings.binding_if_known(shop, table) is (binding if seconds > 0 else None)
+    assert bindings.binding_if_known(shop, object()) is None
 
 
 @pytest.mark.usefixtures("shop")
 def test_facts_of_references_need_no_layout() -> None:
     """A model whose keys cannot work does not keep others from being asked who refers to them."""
     broken = declare("Broken", ("BROKEN#{nobody}", "A"), code=models.UnicodeAttribute())
-    assert cascading(broken) == ()
+    assert cascading_children(broken) == ()
     with pytest.raises(ConfigurationError):
         registry.layout_of(broken)
 

@@ -23,7 +23,7 @@ def test_each_model_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> N
         return inner(holder)
 
     monkeypatch.setattr(references, "references", counting)
-    registry.changed()
+    registry.invalidate()
     found = [references.referrers(model, CASCADE) for model in registry.all_models()]
     assert any(found)
     assert set(looked.values()) == {1}
@@ -34,7 +34,7 @@ def test_what_moves_along_is_looked_for_once() -> None:
     found = references_to(Club)
     assert found
     assert references_to(Club) is found
-    registry.changed()
+    registry.invalidate()
     again = references_to(Club)
     assert again is not found
     assert again == found

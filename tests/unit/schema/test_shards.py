@@ -21,9 +21,9 @@ from dynamo_single.orm.schema.keys.shards import (
     Schedule,
     Sharding,
     Window,
-    parted,
-    place_among,
-    suffix,
+    place_of,
+    shard_suffix,
+    split_partition,
 )
 from tests.catalog.service import ServiceUser, Visit
 from tests.unit.declaring import declare, forgotten
@@ -58,7 +58,7 @@ def at(moment: int) -> datetime:
 @pytest.mark.parametrize(("text", "shards", "expected"), GOLDEN)
 def test_the_hash_and_the_form_of_numbers_stay(text: str, shards: int, expected: str) -> None:
     """Another hash, or another form, would look for stored items elsewhere."""
-    assert suffix(place_among(text, shards)) == expected
+    assert shard_suffix(place_of(text, shards)) == expected
 
 
 def test_keys_of_a_sharded_model_say_so_in_their_fingerprint() -> None:
@@ -71,7 +71,7 @@ def test_keys_of_a_sharded_model_say_so_in_their_fingerprint() -> None:
 @given(place=st.integers(0, MAX_SHARDS), partition=st.sampled_from(["user", "user#1", "email#a", "u!x"]))
 def test_a_partition_tells_its_shard(place: int, partition: str) -> None:
     """Its number is what stands after the last exclamation mark, where there is one."""
-    assert parted(partition + suffix(place)) == (partition, place)
+    assert split_partition(partition + shard_suffix(place)) == (partition, place)
 
 
 @given(schedule=SCHEDULES, text=st.text(max_size=5), moment=st.integers(-10, 120))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import Compare, Nothing, Or
-from dynamo_single.orm.where.dates import END, FIRST, complement, intersection, moments, union
+from dynamo_single.orm.where.dates import END, FIRST, complement, intersection, moments_of_days, union
 from dynamo_single.orm.where.tree import read_where
 from tests.catalog.models import Sample
 
@@ -48,7 +48,7 @@ def test_a_moment_is_on_the_day_that_its_clock_shows(zone: str, moment: datetime
     """A moment is in the spans of some days just if its local date is one of them."""
     at, info = moment.replace(tzinfo=UTC), ZoneInfo(zone)
     first = at.date().toordinal() + offset
-    found = list(moments(union([(first, first + length)]), info))
+    found = list(moments_of_days(union([(first, first + length)]), info))
     inside = any((low is None or low <= at) and (high is None or at < high) for low, high in found)
     assert inside == (first <= at.astimezone(info).date().toordinal() < first + length)
 
@@ -56,11 +56,11 @@ def test_a_moment_is_on_the_day_that_its_clock_shows(zone: str, moment: datetime
 @pytest.mark.parametrize("zone", ZONES)
 def test_all_days_are_all_moments(zone: str) -> None:
     """The calendar's ends are open, and no days have no moments."""
-    assert list(moments(((FIRST, END),), ZoneInfo(zone))) == [(None, None)]
-    assert list(moments((), ZoneInfo(zone))) == []
-    ((low, high),) = moments(((FIRST, FIRST + 1),), ZoneInfo(zone))
+    assert list(moments_of_days(((FIRST, END),), ZoneInfo(zone))) == [(None, None)]
+    assert list(moments_of_days((), ZoneInfo(zone))) == []
+    ((low, high),) = moments_of_days(((FIRST, FIRST + 1),), ZoneInfo(zone))
     assert (low, high and high.year) == (None, 1)
-    ((low, high),) = moments(((END - 1, END),), ZoneInfo(zone))
+    ((low, high),) = moments_of_days(((END - 1, END),), ZoneInfo(zone))
     assert (low and low.year, high) == (9999, None)
 
 

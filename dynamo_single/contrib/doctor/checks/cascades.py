@@ -17,11 +17,11 @@ from dynamo_single.contrib.doctor.findings import Finding, FindingKind, Others, 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.effects.trash_counts import roots_of
 from dynamo_single.orm.items.encode import keys_of_pk
-from dynamo_single.orm.items.expiry import free
+from dynamo_single.orm.items.expiry import free_key_condition
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
-from dynamo_single.orm.schema.references import cascading_parents, leading
+from dynamo_single.orm.schema.references import cascading_parents, referenced_models
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.translated import sentence
@@ -83,7 +83,7 @@ def _removal(subject: Subject, lost: Sequence[_ReferencedObject]) -> Removal | N
     if subject.model.derived_by:
         return None
     found = [each for each in lost if each.kind != "refers to nobody"]
-    gone = {key: free(each.model) for each in found for key in each.keys}
+    gone = {key: free_key_condition(each.model) for each in found for key in each.keys}
     return Removal(subject.model, subject.item, gone, tuple(dict.fromkeys(each.model for each in found)))
 
 
@@ -108,7 +108,7 @@ def _references(binding: ModelBinding) -> tuple[tuple[FindingKind, Any, Any], ..
     """Return a model's references within its table, each with the kind of finding if its target is gone."""
     model = binding.model
     found: dict[Any, tuple[FindingKind, Any, Any]] = {}
-    for target, field in leading(model):
+    for target, field in referenced_models(model):
         if field.remote_field.on_delete is not CASCADE:
             found[field] = ("refers to nobody", target, field)
     for parent, field in cascading_parents(model):

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_noop as _
 
 from dynamo_single.contrib.doctor.findings import Finding, Others, Subject
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.conditions.matching import normalized_value
 from dynamo_single.orm.effects import copies, copy_updates
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.compose import Draft, compose
@@ -92,7 +92,9 @@ def _sources(subject: Subject) -> dict[ItemKey, list[Any]]:
 
 def _is_same(copy: Any, item: Item, source: Item) -> bool:
     one, other = item.get(copy.attr_name), source.get(copy.source.attr_name)
-    return one is other or (one is not None and other is not None and bool(normal(one) == normal(other)))
+    return one is other or (
+        one is not None and other is not None and bool(normalized_value(one) == normalized_value(other))
+    )
 
 
 def _repair(subject: Subject, stale: list[Any], key: ItemKey, source: Item) -> tuple[Action, ...]:
@@ -109,4 +111,4 @@ def _repair(subject: Subject, stale: list[Any], key: ItemKey, source: Item) -> t
     if write is None:
         return ()
     check = Check(key, as_read(source, {copy.source.attr_name for copy in stale}))
-    return (*write.own, check, *(action for action in write.actions if action.key not in (key, subject.key)))
+    return (*write.own_actions, check, *(action for action in write.actions if action.key not in (key, subject.key)))

@@ -115,7 +115,7 @@ def _copies(subject: Subject, values: dict[str, object], waits: frozenset[str]) 
 def _indexes(subject: Subject, waits: frozenset[str]) -> tuple[str, ...]:
     layout = registry.layout_of(subject.model)
     own = (key.index for key in layout.index_keys if key.index)
-    made_of = {key: {layout.attributes[name].stored for name in key.named} for key in layout.index_keys}
+    made_of = {key: {layout.attributes[name].stored for name in key.named_attributes} for key in layout.index_keys}
     waiting = {key.index for key, stored in made_of.items() if not waits.isdisjoint(stored)}
     return tuple(each for each in dict.fromkeys((*table_settings(subject.alias).indexes, *own)) if each not in waiting)
 
@@ -164,5 +164,5 @@ def _source_names(model: type[DynamoModel], index: str | None) -> set[str]:
     """Return the physical names of the attributes that the keys on an index depend on, or of a copy's source."""
     layout = registry.layout_of(model)
     sources = {copy.name: copy.source for copy in registry.copies_of(model)}
-    variables = {name for key in layout.index_keys if key.index == index for name in key.named}
+    variables = {name for key in layout.index_keys if key.index == index for name in key.named_attributes}
     return {layout.attributes[sources.get(name, name)].stored for name in variables - set(layout.identity)}

@@ -16,13 +16,13 @@ from dynamo_single.contrib.doctor.findings import Finding, Others, Subject
 from dynamo_single.exceptions import InvalidValue, SchemaVersionError
 from dynamo_single.orm.effects import unique_claims
 from dynamo_single.orm.items import decode, encode
-from dynamo_single.orm.items.expiry import free
+from dynamo_single.orm.items.expiry import free_key_condition
 from dynamo_single.orm.reading.single import owner_of
 from dynamo_single.orm.requests.actions import Action, Check, Delete, Item, ItemKey, Put, as_read
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.keys.shards import Schedule, shown
+from dynamo_single.orm.schema.keys.shards import Schedule, time_text
 from dynamo_single.table import names
 from dynamo_single.table.request import MAX_ACTIONS
 from dynamo_single.table.translated import sentence
@@ -65,7 +65,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         said = sentence(text, key=f"{found[0][0]} / {found[0][1]}", name=place.attribute)
     elif clock.timestamp() < begins:
         text = _("It is in the shard of its spelling. Repair it from %(time)s on, when every process knows the shards.")
-        said = sentence(text, time=shown(begins))
+        said = sentence(text, time=time_text(begins))
     else:
         said = sentence(_("It is in the shard of its spelling, and belongs to %(key)s."), key=" / ".join(target))
         repair = _move_to(subject, target, _of_address(subject, values), others)
@@ -101,7 +101,7 @@ def _of_address(subject: Subject, values: Mapping[str, Any]) -> list[ItemKey]:
 def _move_to(subject: Subject, target: ItemKey, possible: Iterable[ItemKey], others: Others) -> tuple[Action, ...]:
     """Return the actions that move an item and its claims to its folded key if its address is otherwise free."""
     item: Item = {**subject.item, **item_key(target)}
-    is_free, known = free(subject.model), encode.known_names(subject.model)
+    is_free, known = free_key_condition(subject.model), encode.known_names(subject.model)
     actions = (
         Put(item, is_free),
         # The item must not lose attributes that another process has added since.

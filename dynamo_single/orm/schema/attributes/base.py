@@ -21,7 +21,7 @@ from dynamo_single.exceptions import ConfigurationError, InvalidValue, Unreadabl
 from dynamo_single.orm.schema.attributes.field_names import check_options
 from dynamo_single.orm.schema.attributes.operations import Operation
 from dynamo_single.orm.schema.fields.base import DynamoField
-from dynamo_single.orm.schema.fields.fetching import LeftOut, fetch
+from dynamo_single.orm.schema.fields.fetching import DeferredValue, fetch
 from dynamo_single.orm.schema.keys.secret_values import MASK, Path, is_secret_name
 from dynamo_single.orm.schema.keys.values import expecting, gettext_noop, shown
 from dynamo_single.orm.schema.types import DynamoModel, ModelField, StoredAttribute
@@ -207,7 +207,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     def missing_value(self, instance: Any) -> Any:
         """The value of an instance that has none: it is read now if ``only()`` or ``defer()`` left it out."""
         if instance._stored is not None:
-            fetch(LeftOut(self.name, self.field), instance)
+            fetch(DeferredValue(self.name, self.field), instance)
             if self.name not in instance.__dict__:
                 raise type(instance).DoesNotExist(f"{shown(instance)} is not stored (any more).")
         return instance.__dict__.get(self.name)

@@ -14,14 +14,14 @@ from django.utils.functional import Promise
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported
 from dynamo_single.orm.schema.attributes.base import Attribute, Label
-from dynamo_single.orm.schema.attributes.references import StandIn, StoredAgain
+from dynamo_single.orm.schema.attributes.references import DelegatingAttribute, RepeatedAttribute
 from dynamo_single.orm.schema.attributes.scalars import UnicodeAttribute
 from dynamo_single.orm.schema.keys.codecs import canonical
 from dynamo_single.orm.schema.keys.secret_values import Path
 from dynamo_single.orm.schema.keys.values import words
 
 
-class FollowingAttribute(Attribute[Any, Any]):
+class ComputedAttribute(Attribute[Any, Any]):
     """Mixed into attributes whose value ``current()`` works out of the attribute ``source``, on every write path."""
 
     computed = True
@@ -148,7 +148,7 @@ def latin(text: str) -> str:
 FOLDS: dict[str, Callable[[str], str]] = {"canonical": canonical, "letters": letters, "latin": latin}
 
 
-class CanonicalAttribute(FollowingAttribute, UnicodeAttribute[Literal[True]]):
+class CanonicalAttribute(ComputedAttribute, UnicodeAttribute[Literal[True]]):
     """A text of the same model once more, folded; computed on every write path, never set.
 
     ``source`` names the attribute. ``fold`` is ``"canonical"`` (without case, composition and outer white space),
@@ -241,7 +241,7 @@ def value_at(document: object, steps: Steps) -> Any:
     return found
 
 
-class ExtractedAttribute(FollowingAttribute, StoredAgain[Any]):
+class ExtractedAttribute(ComputedAttribute, RepeatedAttribute[Any]):
     """A value out of a document of the same model once more: ``author = ExtractedAttribute("data__author__lastname")``.
 
     It follows the document on every write path and is never set. It can stand in the keys of indexes and in unique
@@ -277,7 +277,7 @@ class ExtractedAttribute(FollowingAttribute, StoredAgain[Any]):
             )
         if output is None:
             output = UnicodeAttribute()
-        is_plain = isinstance(output, Attribute) and not (isinstance(output, StandIn) or output.computed)
+        is_plain = isinstance(output, Attribute) and not (isinstance(output, DelegatingAttribute) or output.computed)
         if not is_plain or output.document or output.field_options.get("auto_now") or output.settled:
             raise ConfigurationError(
                 f"ExtractedAttribute({path!r}) is stored as one text, number, moment or truth value: output= takes an "

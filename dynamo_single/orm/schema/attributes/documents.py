@@ -164,7 +164,7 @@ class Elements:
             _check(self.member, value, said)
 
 
-def placed_at(shape: Shape | Elements | None, steps: Steps, value: object, said: str) -> object:
+def with_decimal_places(shape: Shape | Elements | None, steps: Steps, value: object, said: str) -> object:
     """Return a value for a place of a document with the places of its decimal numbers."""
     return value if shape is None else _placed(shape.at(steps, said), value)
 
@@ -194,7 +194,7 @@ def _has_secrets(member: Attribute | Shape) -> bool:
 
 
 @contextmanager
-def hiding(is_secret: bool, said: str) -> Iterator[None]:
+def hidden_value_errors(is_secret: bool, said: str) -> Iterator[None]:
     """Raise the ``InvalidValue`` of a secret without the value; ``said`` is what messages call it."""
     try:
         yield
@@ -290,7 +290,7 @@ def _check(member: Attribute | Shape, value: object, said: str) -> None:
     if isinstance(member, Shape):
         member.check({} if value is None else value, said)
         return
-    with hiding(member.is_secret() or is_secret_name(said), said):
+    with hidden_value_errors(member.is_secret() or is_secret_name(said), said):
         _check_member(member, value, said)
 
 
@@ -350,7 +350,7 @@ class DocumentAttribute(Attribute[T, Null]):
     def check_whole(self, value: object) -> None:
         """Hold a map or a list to what is declared of what lies inside."""
         if self.shape is not None and value is not None:
-            with hiding(self.is_secret(), self.name):
+            with hidden_value_errors(self.is_secret(), self.name):
                 self.shape.check(value, self.name)
 
     def shown(self, value: object) -> str:
@@ -367,7 +367,7 @@ class DocumentAttribute(Attribute[T, Null]):
             raise self.refuse(value)
         if self.shape is None:
             return self.decode(self.encode(value))
-        with hiding(self.shape.has_secrets(), self.name):
+        with hidden_value_errors(self.shape.has_secrets(), self.name):
             return self.decode(self.encode(self.shape.placed(value)))
 
     def lookup_value(self, value: object) -> object:

@@ -63,7 +63,7 @@ def _given(to: Any, label: object, related_name: object, null: object, options: 
     return {"to": repr(to) if isinstance(to, str) else to.__name__, **texts}
 
 
-class StandIn(Attribute[T, Null]):
+class DelegatingAttribute(Attribute[T, Null]):
     """Prepares, stores and reads values as its ``target`` does, an attribute of this one's name."""
 
     #: The attribute that it stands in for; a subclass finds it when it is first asked for.
@@ -122,7 +122,7 @@ class StandIn(Attribute[T, Null]):
         return self.target.from_text(text)
 
 
-class StoredAgain(StandIn[T, Null]):
+class RepeatedAttribute(DelegatingAttribute[T, Null]):
     """One whose value lies elsewhere too: it is also rounded and compared as its ``target`` is."""
 
     @property
@@ -143,7 +143,7 @@ class StoredAgain(StandIn[T, Null]):
         return self.target.lookup_value(value)
 
 
-class ReferenceAttribute(StandIn[M, Nullable]):
+class ReferenceAttribute(DelegatingAttribute[M, Nullable]):
     """A reference to another object: ``company = ReferenceAttribute(Company)`` stores ``company_id``, its ``pk``.
 
     To forms, the admin and ``select`` widgets it is a ``ForeignKey``. ``related_name`` as in Django. ``on_delete`` says
@@ -329,7 +329,7 @@ class AuthorAttribute(ReferenceAttribute[Any, Literal[True]]):
 # Both are kept by every way to write and never set.
 
 
-class CopiedAttribute(StoredAgain[Any]):
+class CopiedAttribute(RepeatedAttribute[Any]):
     """An attribute of the object that a reference leads to: ``username = CopiedAttribute("user", "username")``.
 
     It has the source's type and can stand in the keys of indexes. Creating an object, or changing its reference, reads

@@ -39,7 +39,7 @@ from dynamo_single.orm.schema.fields.forms import (
     NumberFormField,
     SetFormField,
     hide_errors,
-    hiding,
+    hide_value_errors,
     shown_once_stored,
     whole_or_float,
 )
@@ -144,7 +144,7 @@ class DynamoField(HidingField):
         """Django's form field, which a form of a stored object only shows if the attribute is immutable."""
         return shown_once_stored(self, super().formfield(**kwargs))
 
-    @hiding
+    @hide_value_errors
     def validate(self, value: object, model_instance: Any) -> None:
         """Django's validation, and then what the attribute can store."""
         super().validate(value, model_instance)
@@ -213,7 +213,7 @@ for _bound in (models.lookups.GreaterThanOrEqual, models.lookups.LessThan):
 class NumberField(DynamoField, models.FloatField):  # type: ignore[type-arg]  # not generic at run time
     """A number, whole or not."""
 
-    @hiding
+    @hide_value_errors
     def to_python(self, value: Any) -> Any:
         """A whole number stays one, of however many digits; Django's would make a ``float`` of it."""
         found = super().to_python(value)
@@ -281,7 +281,7 @@ class DocumentField(DynamoField, models.JSONField):
         """As it is: a lookup by a path compares with a part of the document."""
         return value
 
-    @hiding
+    @hide_value_errors
     def validate(self, value: object, model_instance: Any) -> None:
         """Without JSONField's own, which knows neither decimals nor sets."""
         models.Field.validate(self, value, model_instance)
@@ -294,7 +294,7 @@ class DocumentField(DynamoField, models.JSONField):
             given = {"holds": {"M": dict, "L": list}.get(self.attribute.attr_type), **given}
         return shown_once_stored(self, hide_errors(self, models.Field.formfield(self, **given)))
 
-    @hiding
+    @hide_value_errors
     def to_python(self, value: object) -> object:
         """The document, also from a fixture."""
         return from_fixture(self.attribute, value)
@@ -332,7 +332,7 @@ class SetField(DynamoField):
         """One member a line."""
         return super().formfield(**{"form_class": SetFormField, "member": self.member, **kwargs})
 
-    @hiding
+    @hide_value_errors
     def to_python(self, value: object) -> Any:
         """A ``set``, from any iterable but text."""
         value = from_fixture(self.attribute, value)
@@ -358,7 +358,7 @@ class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[
         """The other object's ``pk`` in its stored form."""
         return self.attribute.prepare(value)
 
-    @hiding
+    @hide_value_errors
     def validate(self, value: object, model_instance: Any) -> None:
         """Django's, which reads the other object; not where a form has just read it."""
         if value is None or not is_known(model_instance, self, value):
@@ -388,7 +388,7 @@ class CopiedField(DynamoField):
         """The source's parts."""
         return self.source.get_transform(lookup_name)
 
-    @hiding
+    @hide_value_errors
     def to_python(self, value: object) -> Any:
         """As the source's."""
         return self.source.to_python(value)

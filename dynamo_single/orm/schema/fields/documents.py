@@ -40,7 +40,7 @@ def size_in_words(value: object) -> str:
     return ngettext("%(count)d byte", "%(count)d bytes", count) % {"count": count}
 
 
-class HeldBytes:
+class StoredBytes:
     """Stored bytes to a template: their number, and where they can be read, if they can."""
 
     def __init__(self, value: object, url: str = "") -> None:
@@ -68,7 +68,7 @@ class BinaryWidget(forms.ClearableFileInput):
         """Django's, with the number of bytes in the place of a file's address."""
         context: dict[str, Any] = super().get_context(name, value, attrs)
         if self.is_initial(value):
-            context["widget"]["value"] = HeldBytes(value, self.url_of(name))
+            context["widget"]["value"] = StoredBytes(value, self.url_of(name))
         return context
 
 

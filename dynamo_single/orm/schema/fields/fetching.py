@@ -63,7 +63,7 @@ class Fetcher(Protocol):
         """Read it for all of these that have it not; what is not there is left out."""
 
 
-def checked(mode: object) -> FetchMode:
+def checked_mode(mode: object) -> FetchMode:
     """A mode that a queryset is given; anything else is ``NotSupported``."""
     if isinstance(mode, FetchMode):
         return mode
@@ -83,12 +83,12 @@ def mode_of(instance: Model) -> FetchMode:
     return mode
 
 
-def to_tell(mode: FetchMode) -> FetchMode | None:
+def mode_to_set(mode: FetchMode) -> FetchMode | None:
     """The mode of a result, if its objects have to be told: they know the default, but not their peers."""
     return mode if mode.track_peers or mode is not default_mode() else None
 
 
-def mark(objects: Sequence[Any], mode: FetchMode | None) -> None:
+def set_modes(objects: Sequence[Any], mode: FetchMode | None) -> None:
     """Let the objects of one result know their mode, and each other if it asks for that."""
     if mode is None:
         return
@@ -160,7 +160,7 @@ class FetchedForward:
     def get_queryset(self, **hints: object) -> Any:
         """What the other object is read by, in the same mode."""
         behind: Any = super()
-        return in_mode_of(hints.get("instance"), behind.get_queryset(**hints))
+        return with_mode_of(hints.get("instance"), behind.get_queryset(**hints))
 
     def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
         """What several of them are read by, in the same mode."""
@@ -194,7 +194,7 @@ class ForwardOneDescriptor(FetchedForward, ForwardOneToOneDescriptor):  # type: 
     """``restaurant.place``."""
 
 
-class LeftOut:
+class DeferredValue:
     """An attribute that ``only()`` or ``defer()`` left out."""
 
     def __init__(self, name: str, field: Any) -> None:
@@ -211,7 +211,7 @@ class LeftOut:
         type(instances[0])._read_rest(missing)
 
 
-def in_mode_of(instance: Any, queryset: Any) -> Any:
+def with_mode_of(instance: Any, queryset: Any) -> Any:
     """A queryset in the mode of the object whose relation it is for; one of SQL has modes since Django 6.1."""
     if instance is None or not hasattr(queryset, "fetch_mode") or mode_of(instance) is queryset._fetch_mode:
         return queryset

@@ -220,7 +220,7 @@ class HiddenError(ValidationError):
     """The error of a secret's value: neither its messages nor their parameters contain the value."""
 
 
-def hiding(method: _Method) -> _Method:
+def hide_value_errors(method: _Method) -> _Method:
     """Decorate a method of a field: if the field is a secret, any error becomes a ``HiddenError`` without causes."""
 
     @wraps(method)
@@ -238,32 +238,32 @@ def hiding(method: _Method) -> _Method:
 class HidingField(models.Field):  # type: ignore[type-arg]  # not generic at run time
     """A field that converts and validates as Django's does; if it is a secret, its errors do not contain the value."""
 
-    @hiding
+    @hide_value_errors
     def to_python(self, value: object) -> Any:
         """Convert a value as Django does."""
         return super().to_python(value)
 
-    @hiding
+    @hide_value_errors
     def get_db_prep_value(self, value: object, connection: Any, prepared: bool = False) -> Any:
         """Convert a value as Django does; no query of this app uses the result."""
         return super().get_db_prep_value(value, connection, prepared)
 
-    @hiding
+    @hide_value_errors
     def get_db_prep_save(self, value: object, connection: Any) -> Any:
         """Convert a value as Django does; no query of this app uses the result."""
         return super().get_db_prep_save(value, connection)
 
-    @hiding
+    @hide_value_errors
     def validate(self, value: object, model_instance: Any) -> None:
         """Validate a value as Django does."""
         super().validate(value, model_instance)
 
-    @hiding
+    @hide_value_errors
     def run_validators(self, value: object) -> None:
         """Run the field's validators."""
         super().run_validators(value)
 
-    @hiding
+    @hide_value_errors
     def clean(self, value: object, model_instance: Any) -> Any:
         """Convert and validate a value as Django does."""
         return super().clean(value, model_instance)
@@ -282,12 +282,12 @@ def hide_errors(field: HidingField, form_field: Any) -> Any:
 
 
 class _HidingFormField(forms.Field):
-    @hiding
+    @hide_value_errors
     def to_python(self, value: Any) -> Any:
         """Convert what was sent."""
         return super().to_python(value)
 
-    @hiding
+    @hide_value_errors
     def clean(self, *args: Any, **kwargs: Any) -> Any:
         """Convert and validate what was sent."""
         return super().clean(*args, **kwargs)

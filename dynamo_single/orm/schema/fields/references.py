@@ -15,7 +15,7 @@ from django.db.models.fields.related_descriptors import ReverseManyToOneDescript
 from django.utils.functional import cached_property
 
 from dynamo_single.exceptions import StaleObject
-from dynamo_single.orm.schema.fields.fetching import in_mode_of
+from dynamo_single.orm.schema.fields.fetching import with_mode_of
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel, all_plain
 from dynamo_single.table.flow import call_method, run
@@ -27,13 +27,13 @@ class ReverseDescriptor(ReverseManyToOneDescriptor):  # type: ignore[type-arg]  
     @cached_property
     def related_manager_cls(self) -> type:
         """Django's manager class, with our writing."""
-        return saving(super().related_manager_cls)
+        return saving_manager_class(super().related_manager_cls)
 
 
-def saving(base: Any) -> type:
+def saving_manager_class(base: Any) -> type:
     """A related manager's class whose ``add``, ``remove`` and ``set`` save the objects that they are given."""
     # Django gives remove() to references that may be null only.
-    mixin = Removing if hasattr(base, "remove") else Adding
+    mixin = NullableReverseManagerMixin if hasattr(base, "remove") else ReverseManagerMixin
     return type(base.__name__, (mixin, base), {"__module__": base.__module__})
 
 
@@ -44,7 +44,7 @@ def _without_slice(queryset: Any) -> tuple[Any, int, int | None]:
     return whole, queryset.query.low_mark, queryset.query.high_mark
 
 
-class Adding:
+class ReverseManagerMixin:
     """What every manager of a reverse reference does; Django's is behind it."""
 
     instance: Any
@@ -60,7 +60,7 @@ class Adding:
 
     def __call__(self, *, manager: str) -> Any:
         behind: Any = super()
-        return saving(type(behind.__call__(manager=manager)))(self.instance)
+        return saving_manager_class(type(behind.__call__(manager=manager)))(self.instance)
 
     def get_prefetch_querysets(self, instances: object, querysets: Any = None) -> Any:
         """For ``prefetch_related()``; of a sliced queryset one Query for each parent, limited to the slice."""
@@ -83,7 +83,7 @@ class Adding:
 
     def _apply_rel_filters(self, queryset: Any) -> Any:
         behind: Any = super()
-        queryset = in_mode_of(self.instance, queryset)
+        queryset = with_mode_of(self.instance, queryset)
         if not queryset.query.is_sliced:
             return behind._apply_rel_filters(queryset)
         whole, start, stop = _without_slice(queryset)
@@ -180,7 +180,7 @@ class Adding:
     acreate.alters_data = aget_or_create.alters_data = aupdate_or_create.alters_data = True  # type: ignore[attr-defined]
 
 
-class Removing(Adding):
+class NullableReverseManagerMixin(ReverseManagerMixin):
     """The same for a reference that may be null."""
 
     def remove(self, *objs: Any, bulk: bool = True) -> None:

@@ -17,7 +17,7 @@ from django.db.models.fields.related_descriptors import ReverseOneToOneDescripto
 from dynamo_single import clock
 from dynamo_single.orm.schema.fields.base import DynamoField, ReferenceField
 from dynamo_single.orm.schema.fields.documents import Canonical
-from dynamo_single.orm.schema.fields.fetching import FETCH_ONE, ForwardOneDescriptor, fetch, in_mode_of, mode_of
+from dynamo_single.orm.schema.fields.fetching import FETCH_ONE, ForwardOneDescriptor, fetch, mode_of, with_mode_of
 
 
 class SlugField(DynamoField, models.SlugField):  # type: ignore[type-arg]  # not generic at run time
@@ -145,7 +145,7 @@ class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]
 
     def _live(self, hints: dict[str, Any]) -> Any:
         """Django's queryset, of live objects; since 6.1 it is made for an object."""
-        queryset = in_mode_of(hints.get("instance"), super().get_queryset(**hints))
+        queryset = with_mode_of(hints.get("instance"), super().get_queryset(**hints))
         if not self.related.field.primary_key and queryset._asked.visibility == "all":
             queryset = queryset.with_visibility("live")
         return queryset

@@ -248,12 +248,12 @@ _PLAIN = {
 }
 
 
-def some_value(kind: str | None) -> object:
+def example_value(kind: str | None) -> object:
     """A value of a kind of key, for planning what does not depend on the value."""
-    return _SOME.get(kind or "", "1")
+    return _EXAMPLES.get(kind or "", "1")
 
 
-_SOME: dict[str, object] = {
+_EXAMPLES: dict[str, object] = {
     "number": 1,
     "boolean": True,
     "date": clock.EPOCH.date(),

@@ -100,7 +100,7 @@ class Schedule(Struct, frozen=True):
     def __str__(self) -> str:
         """In words."""
         first, *later = self.entries
-        counts = [_counted(first), *(f"{_counted(each)} from {shown(each.since)} on" for each in later)]
+        counts = [_counted(first), *(f"{_counted(each)} from {time_text(each.since)} on" for each in later)]
         return ", ".join(counts)
 
     @property
@@ -138,7 +138,7 @@ class Schedule(Struct, frozen=True):
             yield self.entries[0]
 
 
-def shown(moment: int) -> str:
+def time_text(moment: int) -> str:
     """A time in seconds since 1970 as ISO text."""
     return (clock.EPOCH + moment * _SECOND).isoformat().replace("+00:00", "Z")
 
@@ -148,19 +148,19 @@ def _counted(entry: Entry) -> str:
     return f"{count} ({entry.fold})" if entry.fold else count
 
 
-def place_among(text: str, count: int) -> int:
+def place_of(text: str, count: int) -> int:
     """The place of a text among so many shards."""
     if count == 1:
         return 0
     return 1 + int.from_bytes(sha256(text.encode()).digest()[:_HASHED_BYTES], "big") % count
 
 
-def suffix(place: int) -> str:
+def shard_suffix(place: int) -> str:
     """What the partition key has at its end in a place."""
     return f"{MARK}{place - 1}" if place else ""
 
 
-def parted(partition: str) -> tuple[str, int]:
+def split_partition(partition: str) -> tuple[str, int]:
     """The text of a partition key without its shard's number, and its place."""
     found = _NUMBERED.fullmatch(partition)
     return (partition, 0) if found is None else (found[1], int(found[2]) + 1)
@@ -193,7 +193,7 @@ class Sharding(Struct, frozen=True):
     def place(self, schedule: Schedule, value: object, moment: datetime) -> int:
         """Return the place of a new item with this value and time."""
         entry = schedule.entry(seconds(moment))
-        return place_among(self.text(value, entry.fold), entry.shards)
+        return place_of(self.text(value, entry.fold), entry.shards)
 
     def places(
         self,
@@ -214,7 +214,7 @@ class Sharding(Struct, frozen=True):
                 found.update(entry.places)
             else:
                 texts = (text for fold in schedule.folds(entry) for text in self._texts(values, fold))
-                found.update(place_among(text, entry.shards) for text in texts)
+                found.update(place_of(text, entry.shards) for text in texts)
         return tuple(sorted(found))
 
     def _texts(self, values: Sequence[object], fold: str) -> Iterator[str]:

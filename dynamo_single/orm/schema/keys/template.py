@@ -495,7 +495,7 @@ def _fields(source: str) -> Iterator[tuple[str, str | None, str]]:
 
 def _check_variable(source: str, name: str, spec: str) -> None:
     if "[" in name:
-        raise refusal(source, leads_into_a_document(name))
+        raise refusal(source, document_path_error(name))
     if not all(map(str.isidentifier, name.split("."))):
         raise refusal(source, f"{{{name}}} is not the name of an attribute")
     form = split_format(spec)[0]
@@ -507,7 +507,7 @@ def _check_variable(source: str, name: str, spec: str) -> None:
         )
 
 
-def leads_into_a_document(name: str) -> str:
+def document_path_error(name: str) -> str:
     """Why no key can name a value inside a document, and what can."""
     steps = re.findall(r"\w+", name)
     own = next((step for step in reversed(steps[1:]) if step.isidentifier()), "value")

@@ -16,7 +16,7 @@ from dynamo_single.table.request import NewItem, Request, Response, with_names
 from dynamo_single.table.table import Table
 
 
-def in_present_names(table: Table, layout: ModelLayout) -> Table:
+def table_with_current_names(table: Table, layout: ModelLayout) -> Table:
     """Return the table for a query that was planned with a layout: its requests have the names in use at that time.
 
     Without an open rename this is the table itself. Otherwise a GetItem may precede each request, as in
@@ -60,7 +60,7 @@ class _RenamingTable(Table):
 
     async def _names(self) -> dict[Twin, str]:
         """Return the current name of each renamed attribute."""
-        attributes = (await knowledge.renewed(self._layout)).attributes
+        attributes = (await knowledge.current_layout(self._layout)).attributes
         planned = {info.stored: name for name, info in self._layout.attributes.items()}
         return {twin: attributes[planned[twin.used]].stored for twin in self._layout.twins}
 

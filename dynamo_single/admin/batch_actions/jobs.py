@@ -19,8 +19,8 @@ from django.utils.translation import gettext as _
 
 from dynamo_single import clock
 from dynamo_single.admin import trash
+from dynamo_single.admin.batch_actions.deletion_log import complete_log, log_deletions, remaining_rows
 from dynamo_single.admin.batch_actions.models import LIFETIME, MAX_MESSAGES, AdminJob
-from dynamo_single.admin.batch_actions.remaining import complete_log, log_deletions, remaining_rows
 from dynamo_single.admin.errors import REFUSALS, UNAVAILABLE, is_developer, user_message
 from dynamo_single.admin.types import DynamoModelAdmin
 from dynamo_single.exceptions import StillReferenced, UnexpectedItem, UnreadableItem
@@ -193,7 +193,7 @@ def run_batches(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJo
     batch. It raises ``StaleObject`` if another process claims it in the meantime, or if this process took longer than
     its claim.
     """
-    if not job.left or job.is_claimed:
+    if not job.remaining or job.is_claimed:
         return
     lapsed: datetime | None = job.claimed_at
     job.claimed_at, job.stopped = clock.now(), None

@@ -19,12 +19,12 @@ from dynamo_single.exceptions import InvalidValue, ItemTooLarge
 from dynamo_single.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
-    from dynamo_single.admin.batch_actions import run as batch_actions_run
+    from dynamo_single.admin.batch_actions import jobs as batch_actions_run
     from dynamo_single.admin.batch_actions import views
 
 else:
     # They have a model, and this module is imported before models can be imported.
-    batch_actions_run = LazyModule("dynamo_single.admin.batch_actions.run")
+    batch_actions_run = LazyModule("dynamo_single.admin.batch_actions.jobs")
     views = LazyModule("dynamo_single.admin.batch_actions.views")
 
 #: The most objects of an immediate action, and of a job.

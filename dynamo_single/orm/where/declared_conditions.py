@@ -161,7 +161,7 @@ def _place(path: Path) -> tuple[str, tuple[str | int, ...]]:
 # The condition that a model declares for a key on an index, read once: ``Q`` becomes a value without a model.
 
 
-def reading(model: type[DynamoModel], name: str, given: object) -> Callable[[], IndexCondition] | None:
+def condition_reader(model: type[DynamoModel], name: str, given: object) -> Callable[[], IndexCondition] | None:
     """What reads a key's ``condition=``, once: it takes lookups, which take a model that is complete."""
     return None if given is None else cache(partial(read_index_condition, model, name, given))
 
@@ -188,4 +188,4 @@ def read_index_condition(model: type[DynamoModel], name: str, given: object) -> 
                 f"{where} asks for {python.get(stored, stored)!r}. It can ask for the model's own attributes; what is "
                 "in the trash has a key of its own."
             )
-    return lowering.of(with_names(condition, python))
+    return lowering.index_condition(with_names(condition, python))
