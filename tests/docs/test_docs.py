@@ -86,6 +86,16 @@ def test_links_lead_somewhere() -> None:
     assert missing == []
 
 
+def test_files_of_each_change_exist() -> None:
+    """Every path in the section of the page for maintainers is a file or a folder of the repository."""
+    _, _, section = (ROOT / "docs/development.md").read_text().partition("\n## Where a change goes\n")
+    named = [name for name in pages.code(section.partition("\n## ")[0]) if name.endswith(("/", ".py", ".txt"))]
+    assert named
+    assert [
+        name for name in named if not any((folder / name).exists() for folder in (ROOT, ROOT / "dynamo_single"))
+    ] == []
+
+
 def test_pages_are_reached_from_the_index() -> None:
     """No page of docs/ stands alone: the index, or a page that it names, links to it."""
     alone = [page for page in PAGES if page.resolve() not in reached() and "decisions" not in page.parts]
