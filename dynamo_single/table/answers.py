@@ -140,8 +140,8 @@ class ResponseDecoder:
     def __init__(self, item: Any, *, is_raw: bool, batch: bool = False) -> None:
         #: The member that contains the items.
         self.member = "Responses" if batch else "Items"
-        names = ("UnprocessedKeys",) if batch else ("Count", "ScannedCount", "LastEvaluatedKey")
-        self._members = (self.member, *names, "ConsumedCapacity")
+        shape = OPERATIONS["BatchGetItem" if batch else "Query"]
+        self._members = tuple(dict.fromkeys((self.member, *shape.required, *shape.optional)))
         held = (self.member, dict[str, list[item]] if batch else list[item])
         others = [(name, Any, msgspec.UNSET) for name in self._members[1:]]
         self._decode = msgspec.json.Decoder(msgspec.defstruct("Page", [held, *others])).decode
@@ -287,6 +287,8 @@ OPERATIONS: Mapping[str, Record] = MappingProxyType(
 _USUAL = {"DeleteItem": "Attributes", "GetItem": "Item", "PutItem": "Attributes", "UpdateItem": "Attributes"}
 _NOTHING: dict[str, object] = {}
 _PAGED = frozenset({"Query", "Scan"})
+#: The number of members of a last page: its items, and what each page has.
+_MEMBERS_OF_LAST_PAGE = 1 + len(_FOUND.required)
 
 
 def read(
@@ -344,8 +346,8 @@ def _usual_response(operation: str, params: Parameters, body: bytes) -> dict[str
 
 
 def _is_usual_page(operation: str, found: Mapping[str, Any], decoder: ResponseDecoder) -> bool:
-    """Return whether a decoded page has valid counts and is the last one, so that no other member needs a check."""
-    if operation not in _PAGED or "LastEvaluatedKey" in found:
+    """Return whether a decoded page has valid counts and no optional member, so that nothing else needs a check."""
+    if operation not in _PAGED or len(found) > _MEMBERS_OF_LAST_PAGE:
         return False
     count, scanned = found.get("Count"), found.get("ScannedCount")
     if type(count) is not int or type(scanned) is not int or scanned < 0 or count != len(found[decoder.member]):
