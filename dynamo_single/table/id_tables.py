@@ -64,9 +64,11 @@ def id_of_pair(partition: str, sort: str) -> str:
     if sort == _sort_of(identifier) and not _is_pair(identifier) and escape(identifier) == partition:
         return identifier
     found = f"{_beginning(partition)}{_BETWEEN}{sort}"
-    if len(found.encode()) > PARTITION_KEY_LIMIT:
+    # Lone surrogates are reported when the request's body is encoded.
+    size = len(found.encode("utf-8", "surrogatepass"))
+    if size > PARTITION_KEY_LIMIT:
         raise InvalidValue(
-            f"The key {_shown(partition, sort)!r} has {len(found.encode())} bytes as one text, which it is in a table "
+            f"The key {_shown(partition, sort)!r} has {size} bytes as one text, which it is in a table "
             f"whose KEY is 'id'; DynamoDB takes {PARTITION_KEY_LIMIT}."
         )
     return found

@@ -47,7 +47,7 @@ from botocore.utils import normalize_url_path
 from msgspec import Struct
 
 from dynamo_single.conf import TableSettings
-from dynamo_single.exceptions import DynamoSingleError, OutcomeUnknown, RequestFailed
+from dynamo_single.exceptions import DynamoSingleError, InvalidValue, OutcomeUnknown, RequestFailed
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table import answers, errors, flow
 from dynamo_single.table.answers import DAMAGED, OPERATIONS, InvalidResponse, ResponseDecoder
@@ -79,6 +79,18 @@ _ALGORITHM = "AWS4-HMAC-SHA256"
 
 #: msgspec writes bytes as base64, as DynamoDB requires.
 _encode = msgspec.json.Encoder().encode
+
+
+def _unencodable(operation: str, error: UnicodeEncodeError) -> InvalidValue:
+    """Return the error for a string without a UTF-8 form, which must not have a cause: that contains the string.
+
+    The mapping reports most of these strings earlier. The others are in conditions, and in PynamoDB's own calls.
+    """
+    return InvalidValue(
+        f"Cannot send {operation}: a string has a lone surrogate at position {error.start}, which has no UTF-8 form. "
+        "Nothing was sent. Decode the string properly, or use bytes."
+    )
+
 
 _EVENT = "before-send"
 _AWS = ".amazonaws.com"
@@ -270,7 +282,10 @@ class DirectClient:
         request, botocore's connection errors if there is no response, and ``InvalidResponse`` if the last one is
         damaged.
         """
-        body = _encode(params)
+        try:
+            body = _encode(params)
+        except UnicodeEncodeError as error:
+            raise _unencodable(operation, error) from None
         pool = self._pool if flow.mode.depth else self._loop_pools.current()
         attempts: _Attempts | None = None
         outcome: HTTPResponse | Exception
@@ -398,6 +413,11 @@ class _Client:
         # Creating a client reads files, and may request credentials.
         if self._is_direct and operation in OPERATIONS and (client := await flow.in_thread(self._make_direct)):
             return await client.send(operation, params, deadline)
+        if operation in OPERATIONS:
+            try:
+                _encode(params)  # botocore would send a lone surrogate as an escape
+            except UnicodeEncodeError as error:
+                raise _unencodable(operation, error) from None
         return await flow.in_thread(lambda: self._make_botocore().send(operation, params, deadline))
 
     def _make_direct(self) -> DirectClient | None:

@@ -110,6 +110,16 @@ def test_no_message_of_call_tells_secret(safe: Safe, call: str, caplog: pytest.L
     assert [record.getMessage() for record in caplog.records if told(record.getMessage())] == []
 
 
+@pytest.mark.parametrize("name", VALUES)
+def test_condition_with_lone_surrogate_keeps_secret(safe: Safe, name: str) -> None:
+    """The encoding error of the request's body would contain the string."""
+    condition = {"save on a condition": CALLS["save on a condition"], "update": CALLS["update of none"]}
+
+    found = {call: told(said(lambda: ask(safe, name, "swordfish\ud800"))) for call, ask in condition.items()}  # noqa: B023 - called at once
+
+    assert found == {"save on a condition": [], "update": []}
+
+
 @pytest.mark.parametrize("value", WRONG, ids=lambda value: type(value).__name__)
 def test_wrong_reference_is_masked(safe: Safe, value: object) -> None:
     lock = Lock(lock_id="swordfish")
