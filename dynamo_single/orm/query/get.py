@@ -162,7 +162,7 @@ async def _found(queryset: StatefulQuerySet[Any], keys: Sequence[ItemKey]) -> li
 
 def _tell(queryset: StatefulQuerySet[Any], found: Sequence[Any]) -> None:
     mode = queryset._fetch_mode
-    # As ``to_tell()`` has it, which most reads need not call.
+    # The condition of ``mode_to_set()``, without a call.
     if mode.track_peers or mode is not BY_NAME[default_fetch_mode()]:
         set_modes(found, mode)
 

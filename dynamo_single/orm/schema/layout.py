@@ -26,7 +26,7 @@ class IndexCondition(Struct, frozen=True):
     """Which live items an index holds: those that meet a condition on some attributes.
 
     ``text`` has the condition in stored values, and ``"0"``, ``"1"``... in the places of the attributes' names, so that
-    it is the same whatever they are called; ``orm/conditions/indexes`` reads it.
+    it is the same whatever they are called; ``orm/conditions/lowering`` reads it.
     """
 
     text: str
