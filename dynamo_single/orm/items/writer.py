@@ -31,8 +31,8 @@ from dynamo_single.table.request import MAX_ITEM_SIZE, PARTITION_KEY_LIMIT, SORT
 
 #: A value in its stored Python form, its AttributeValue, and the bytes of that with its name.
 Written = tuple[Any, dict[str, Any], int]
-#: The methods that decide how an attribute's value is written.
-_DECIDING: Final = ("prepare", "clean", "encode", "current", "to_attribute_value")
+#: The methods that decide how an attribute's value is written; a moment is cut off by ``floor``.
+_DECIDING: Final = ("prepare", "clean", "floor", "encode", "current", "to_attribute_value")
 
 
 class Unusual(Exception):
@@ -118,7 +118,7 @@ class _Source:
 def _is_own(attribute: Attribute, kind: type[Attribute]) -> bool:
     """Return whether an attribute writes values exactly as one of our classes does."""
     return isinstance(attribute, kind) and all(
-        getattr(type(attribute), name) is getattr(kind, name) for name in _DECIDING
+        getattr(type(attribute), name, None) is getattr(kind, name, None) for name in _DECIDING
     )
 
 

@@ -32,11 +32,12 @@ from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.attributes.scalars import is_plain_text
 from dynamo_single.orm.schema.bindings import ModelBinding, binding_if_known, fact
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.fields.fetching import BY_NAME, set_modes
-from dynamo_single.orm.schema.types import DynamoModel, M, owners_of
+from dynamo_single.orm.schema.types import DynamoModel, M, are_plain, owners_of
 from dynamo_single.orm.where import lookups
 from dynamo_single.table import names
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, NewItem, Request
@@ -215,13 +216,15 @@ def key_writer(binding: ModelBinding) -> Writer | None:
     """What writes the key that the arguments of ``get()`` give, and says which values it is made of.
 
     It returns ``None`` for arguments that are not the whole identity as it is stored. ``None`` for a model if equality
-    with one of the attributes says less than a key does, or the shard is not known.
+    with one of the attributes says less than a key does, a project reads a lookup's value, or the shard is not known.
     """
     model, layout = binding.model, binding.layout
     primary = layout.primary
     if primary.sharding is not None or lookups.identity_texts(model).intersection(layout.identity):
         return None
     attributes = registry.attributes_of(model)
+    if not all(_is_looked_up_as_stored(attributes[name]) for name in layout.identity):
+        return None
     checks = [(name, None if is_plain_text(attributes[name]) else attributes[name].prepare) for name in layout.identity]
     partition, sort = primary.partition.writer(PARTITION_KEY_LIMIT), primary.sort.writer(SORT_KEY_LIMIT)
     given_by = _given_by(model._meta.pk)
@@ -245,6 +248,12 @@ def key_writer(binding: ModelBinding) -> Writer | None:
         return None if pk is None or sk is None else ((pk, sk), values)
 
     return write
+
+
+def _is_looked_up_as_stored(attribute: Attribute) -> bool:
+    """Return whether a lookup's value is what the attribute stores: no method of a project makes another of it."""
+    field = type(attribute.field)
+    return are_plain(type(attribute), ("lookup_value",)) and are_plain(field, ("get_prep_value",))
 
 
 def _given_by(field: Any) -> Callable[[Any], Values | None]:

@@ -20,6 +20,7 @@ from dynamo_single.orm.query import get
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.bindings import binding_if_known
+from dynamo_single.orm.schema.fields.base import TextField
 from dynamo_single.table import Table
 from dynamo_single.table.flow import run
 from dynamo_single.table.request import Request
@@ -190,6 +191,31 @@ def test_listener_hears_of_each_object(memo: Any) -> None:
     finally:
         post_init.disconnect(hear, sender=memo)
     assert heard == ["m1"]
+
+
+class LowerAttribute(models.UnicodeAttribute[Any]):
+    """A text of a project, which is looked up in lower case."""
+
+    def lookup_value(self, value: object) -> object:
+        return str(value).lower()
+
+
+class LowerField(TextField):
+    """A field of a project, which does the same."""
+
+    def get_prep_value(self, value: object) -> object:
+        return str(value).lower()
+
+
+class LowerFieldAttribute(models.UnicodeAttribute[Any]):
+    field_class = LowerField
+
+
+@pytest.mark.parametrize("attribute", [LowerAttribute, LowerFieldAttribute])
+def test_get_takes_the_lookup_value_of_a_project(memo: Any, attribute: Any) -> None:
+    model = declare("Tag", ("TAG#{word}", "#METADATA"), word=attribute())
+    model.objects.create(word="blue")
+    assert model.objects.get(pk="BLUE").word == "blue"
 
 
 def test_proxy_gives_its_own_objects(memo: Any) -> None:

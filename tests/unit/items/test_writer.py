@@ -176,3 +176,17 @@ def test_odd_text_is_left_to_the_form(value: Any) -> None:
             writer.whole({"text": value})
         with pytest.raises(InvalidValue):
             by_hand(model, {"text": value})
+
+
+class MinuteAttribute(models.TimestampAttribute[Any]):
+    """A moment of a project, which is cut off to the minute."""
+
+    def floor(self, value: datetime.datetime) -> datetime.datetime:
+        return super().floor(value).replace(second=0, microsecond=0)
+
+
+def test_moment_of_a_project_is_cut_off_by_it() -> None:
+    moment = datetime.datetime(2025, 5, 1, 12, 30, 45, tzinfo=datetime.UTC)
+    with forgotten():
+        model = declare("Shift", ("SHIFT#{text}", "A"), text=models.UnicodeAttribute(), begins=MinuteAttribute())
+        assert check_alike(model, {"text": "a", "begins": moment})
