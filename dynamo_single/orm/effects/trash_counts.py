@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import InvalidValue, StaleObject
 from dynamo_single.orm.conditions.terms import Condition, Stored, join
 from dynamo_single.orm.effects.base import Effect, SideWrites, Transition
-from dynamo_single.orm.items.encode import key_of_pk
+from dynamo_single.orm.items.encode import Values, key_of_pk
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Item, ItemKey, Update, key_of
@@ -90,6 +90,17 @@ def is_complete(root: Item, found: Sequence[DynamoModel]) -> bool:
     return (trash_count(root) or 0) <= sum(1 for each in found if is_counted(type(each)))
 
 
+def values_with_new_parent(model: type[DynamoModel], changed: Values) -> Values:
+    """Return the ``changed`` values of an item in the trash without the mark of a deletion, if it gets another parent.
+
+    The deletion of the former parent took it along, and its restoration does not find it any longer. Objects of models
+    with children in the trash keep the mark: their restoration finds the children by it.
+    """
+    if cascading_to_trash(model) or not any(field.attname in changed for _, field in cascading_parents(model)):
+        return changed
+    return {**changed, registry.DELETED_WITH: None}
+
+
 class TrashCounts(Effect):
     """Updates the count of an object when items of one model are moved to the trash with it, or leave it."""
 
@@ -155,7 +166,7 @@ class TrashCounts(Effect):
             return False
         if after is None or after.get(names.DELETED_AT) != before[names.DELETED_AT]:
             return True
-        if after.get(names.DELETED_WITH) != before[names.DELETED_WITH]:
+        if after.get(names.DELETED_WITH, before[names.DELETED_WITH]) != before[names.DELETED_WITH]:
             return False  # the object has moved to another identity, and keeps its count
         return any(before.get(name) != after.get(name) for name in self.references)
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from dynamo_single.exceptions import NotSupported, StaleObject
 from dynamo_single.orm.conditions.terms import Stored
-from dynamo_single.orm.effects import send
+from dynamo_single.orm.effects import send, trash_counts
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import Effects, Subject, Transition, WriteConditions
 from dynamo_single.orm.effects.compose import compose_move
@@ -83,6 +83,8 @@ async def new_item(
     if not follows:
         form.refuse_fixed(changed)
         form.refuse_immutable((), changed, held)
+        if names.DELETED_WITH in before:
+            changed = trash_counts.values_with_new_parent(type(obj), changed)
     changed |= form.automatic_values(obj)
     for effect in effects:
         changed |= effect.values_of_each_write(before)

@@ -16,6 +16,7 @@ from dynamo_single.exceptions import MissingReference, SourceChanged, StaleObjec
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, join
 from dynamo_single.orm.effects import send as effects_send
+from dynamo_single.orm.effects import trash_counts
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import (
     NO_CONDITIONS,
@@ -250,7 +251,11 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         without: frozenset[str] = frozenset(),
     ) -> Values:
         form = form_of(self.binding)
-        return form.difference(form.prepared(given, before, only, without), held, before, named=self.named is not None)
+        prepared = form.prepared(given, before, only, without)
+        changed = form.difference(prepared, held, before, named=self.named is not None)
+        if names.DELETED_WITH in before and not self.wanted.raw:
+            changed = trash_counts.values_with_new_parent(type(self.obj), changed)
+        return changed
 
     async def _send(self, draft: Draft) -> None:
         """Send what a draft asks for, with what follows every write; nothing but a check if it asks for nothing."""

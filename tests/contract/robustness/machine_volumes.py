@@ -234,7 +234,9 @@ class VolumeSteps(RuleBasedStateMachine):
             assert is_stale(obj) or (obj.aisle_id, obj.number) != (aisle, number)
         elif record is not None and after is not None:
             del self.world.volumes[record.key]
-            self.world.put(after)
+            # In the trash it no longer belongs to the deletion of the former aisle.
+            is_left = record.batch is not None and record.aisle_id != aisle
+            self.world.put(replace(after, batch=self.batch("own")) if is_left else after)
 
     @rule(aisle=AISLES, title=TITLES)
     def retitle(self, aisle: str, title: str) -> None:
