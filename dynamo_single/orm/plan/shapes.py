@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single import clock
-from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.conditions.terms import EVERYTHING, And, Compare, Condition, Order
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.choice import unexpired_condition
@@ -64,8 +63,8 @@ class PlanShape(Struct, frozen=True, eq=False):
                 if check is not None:
                     check(value)
             texts = [(partition(values), sort(values)) for partition, sort in self.keys]
-        except DynamoSingleError:
-            return None
+        except Exception:
+            return None  # a project's attribute may raise anything; the planner decides
         if any(None in each for each in texts):
             return None
         found, (partition, sort) = self.plan, texts[0]
@@ -140,14 +139,16 @@ def shape_of(
         return None
     if not all(layout.attributes[name].kind for name in names) or _has_condition_on(layout, names):
         return None
-    values = {name: example_value_of(attributes[name]) for name in names}
-    where = And(tuple([Compare(name, "exact", value) for name, value in values.items()]))
     now = None if layout.expires is None else _SOME_TIME
-    query = Query(layout, where, ordering, visibility, using_index, consistent, allow_scan, without, in_pages=in_pages)
     try:
+        values = {name: example_value_of(attributes[name]) for name in names}
+        where = And(tuple([Compare(name, "exact", value) for name, value in values.items()]))
+        query = Query(
+            layout, where, ordering, visibility, using_index, consistent, allow_scan, without, in_pages=in_pages
+        )
         found = planner.plan(query, now=now)
-    except DynamoSingleError:
-        return None
+    except Exception:
+        return None  # an example may be none of the values that a project's attribute takes
     key = found.key
     if key is None or not _is_of_one_range(found) or _depends(layout, key, found, names):
         return None

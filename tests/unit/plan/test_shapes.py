@@ -188,3 +188,32 @@ def test_shapes_of_random_models(data: st.DataObject) -> None:
             query = data.draw(queries(model))
             note(f"{model._options.primary} {model._options.index_keys} {query}")
             check(query)
+
+
+CODES = {"red": "r", "blue": "b"}
+
+
+class ColorAttribute(models.UnicodeAttribute[Any]):
+    """A text of a project, which knows two values only."""
+
+    def encode(self, value: str) -> str:
+        return CODES[value]
+
+
+@pytest.mark.parametrize("color", ["red", "green"])
+def test_attribute_of_a_project_may_refuse_any_example(color: str) -> None:
+    """The planner plans its queries, and its own errors are raised where they are without shapes."""
+    with forgotten():
+        keys = {"by_color": models.IndexKey("gs1", "T#{color}", "{code}"), "all": models.IndexKey("gs2", "T", "{code}")}
+        model = declare(
+            "Paint",
+            ("PAINT#{code}", "M"),
+            keys,
+            code=models.UnicodeAttribute(),
+            color=ColorAttribute(),
+            lid=ColorAttribute(),
+        )
+        layout = registry.layout_of(model)
+        for name, index in [("color", None), ("lid", "all")]:
+            query = Query(layout, Compare(name, "exact", color), using_index=index)
+            assert outcome(shapes.plan, query) == outcome(planner.plan, query)
