@@ -251,9 +251,9 @@ def key_writer(binding: ModelBinding) -> Writer | None:
 
 
 def _is_looked_up_as_stored(attribute: Attribute) -> bool:
-    """Return whether a lookup's value is what the attribute stores: no method of a project makes another of it."""
-    field = type(attribute.field)
-    return are_plain(type(attribute), ("lookup_value",)) and are_plain(field, ("get_prep_value",))
+    """Return whether a lookup's value is what the attribute stores: no method of a project changes or refuses it."""
+    methods = ("lookup_value", "operand", "to_attribute_value", "encode")
+    return are_plain(type(attribute), methods) and are_plain(type(attribute.field), ("get_prep_value",))
 
 
 def _given_by(field: Any) -> Callable[[Any], Values | None]:

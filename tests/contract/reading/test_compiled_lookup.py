@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from dynamo_single import models
+from dynamo_single.exceptions import InvalidValue
 from dynamo_single.models import QuerySet
 from dynamo_single.orm.query import get
 from dynamo_single.orm.rollout import knowledge
@@ -216,6 +217,24 @@ def test_get_takes_the_lookup_value_of_a_project(memo: Any, attribute: Any) -> N
     model = declare("Tag", ("TAG#{word}", "#METADATA"), word=attribute())
     model.objects.create(word="blue")
     assert model.objects.get(pk="BLUE").word == "blue"
+
+
+class CodeAttribute(models.UnicodeAttribute[Any]):
+    """A text of a project, which refuses a value as late as it can."""
+
+    def encode(self, value: str) -> str:
+        if value == "none":
+            raise InvalidValue("There is no such code.")
+        return value
+
+
+@pytest.mark.parametrize("way", ["get", "filter"])
+def test_value_that_a_project_cannot_store_is_refused(memo: Any, way: str) -> None:
+    """As ``create()`` refuses it, for a whole key and for an index."""
+    keys = {"by_kind": models.IndexKey("gs1", "KIND#{kind}", "{code}")}
+    model = declare("Part", ("PART#{code}", "#M"), keys, code=CodeAttribute(), kind=CodeAttribute())
+    with pytest.raises(InvalidValue, match="There is no such code"):
+        model.objects.get(pk="none") if way == "get" else list(model.objects.filter(kind="none"))
 
 
 def test_proxy_gives_its_own_objects(memo: Any) -> None:

@@ -73,10 +73,15 @@ class UnicodeAttribute(Attribute[str, Null]):
         return super().to_text(value)
 
 
+#: The methods beside ``clean`` that may change or refuse a text.
+_DECIDING_TEXT = ("prepare", "encode", "to_attribute_value", "operand")
+
+
 def is_plain_text(attribute: Attribute) -> bool:
     """Return whether an attribute takes each text that a key takes, and stores it as it is."""
     kind = type(attribute)
-    return kind.prepare is Attribute.prepare and getattr(kind, "clean", None) is UnicodeAttribute.clean
+    is_own = any(getattr(kind, name) is not getattr(Attribute, name) for name in _DECIDING_TEXT)
+    return not is_own and getattr(kind, "clean", None) is UnicodeAttribute.clean
 
 
 class EmailAttribute(UnicodeAttribute[Null]):
