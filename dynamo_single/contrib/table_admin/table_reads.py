@@ -32,7 +32,8 @@ PAGE: Final = 100
 #: The most items that one search reads. The next search continues there.
 BUDGET: Final = 2000
 _STEP: Final = 1000
-_SALT: Final = "dynamo_single.contrib.doctor.places"
+# This is no path of a module: with another salt, the addresses that were shown before are invalid.
+_SALT: Final = "dynamo_single.doctor.places"
 
 
 class Place(Struct, frozen=True):
