@@ -280,11 +280,14 @@ class Cascade:
 
     async def send_at_once(self) -> bool:
         """Send all steps as one transaction; return ``False`` without sending anything if they need several."""
-        collected = Block()
-        groups = [*self._groups(await self._composed(self.steps, collected))]
-        if len(groups) > 1:
-            return False
-        await self._send_groups(groups, collected, {}, [*self.steps])
+        left = [*self.steps]
+        while left:
+            begun, collected = bindings.current(), Block()
+            groups = [*self._groups(await self._composed(self.steps, collected))]
+            if len(groups) > 1:
+                return False
+            if await self._send_groups(groups, collected, {}, left, begun):
+                break
         return True
 
     async def _send_parts(self) -> None:
@@ -293,22 +296,30 @@ class Cascade:
         left = [*self.steps]
         while left:
             # The block collects the writes, so that each is composed on top of the earlier ones.
-            collected = Block(callbacks=callbacks)
+            begun, collected = bindings.current(), Block(callbacks=callbacks)
             parts = await self._composed(left, collected)
             groups = [*self._groups(parts)]
             if self.checks_first and len(groups) > 1:
                 await self._ask(parts)
             try:
-                await self._send_groups(groups, collected, added, left)
-                return
+                if await self._send_groups(groups, collected, added, left, begun):
+                    return
             except MissingReference as error:
                 if not _omit_missing_parents(parts, error):
                     raise
 
     async def _send_groups(
-        self, groups: Iterable[Sequence[_StepWrite]], collected: Block, added: Sums, left: list[Step]
-    ) -> None:
+        self,
+        groups: Iterable[Sequence[_StepWrite]],
+        collected: Block,
+        added: Sums,
+        left: list[Step],
+        begun: bindings.Generation,
+    ) -> bool:
+        """Send transactions; return ``False`` if names or keys changed since ``begun``: compose what is left again."""
         for group in groups:
+            if begun is not bindings.current():
+                return False
             held = [part.held(added) for part in group]
             await send.send_block(self._block(held))
             _add_sums(added, held)
@@ -318,6 +329,7 @@ class Cascade:
                 await part.step.record_write(part.write, part.write.stored_after(None))
         for callback in collected.callbacks:
             await callback()
+        return True
 
     async def _composed(self, steps: Sequence[Step], collected: Block) -> list[_StepWrite]:
         parts = []

@@ -13,13 +13,18 @@ from django.db.models.signals import post_delete, pre_delete
 from dynamo_single import transactions
 from dynamo_single.exceptions import ParentInTrash, UniqueViolation
 from dynamo_single.orm.requests import atomic_block
+from dynamo_single.orm.schema import bindings
+from dynamo_single.orm.schema.bindings import Rollout
 from dynamo_single.orm.schema.keys.values import item_size
-from dynamo_single.orm.write.cascade import DELETION
+from dynamo_single.orm.schema.layout import Twin
+from dynamo_single.orm.write.cascade import DELETION, Cascade
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import SentRequest, Table
 from dynamo_single.table.flow import run
+from dynamo_single.table.request import Request
 from dynamo_single.testing import assert_requests, intercept
 from tests.catalog.clubs import Bee, Club, Guest, Hive, Player, Team, Trophy
+from tests.catalog.studios import Artist, Painting
 from tests.contract.clubs import SIZES, club, items
 
 pytestmark = pytest.mark.usefixtures("table")
@@ -413,3 +418,31 @@ def test_another_writers_change_of_a_child_is_kept() -> None:
     assert changed
     made.restore()
     assert Player.objects.get(pk="c000").number == "new"
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_cascade_is_composed_again_by_names_of_now(monkeypatch: pytest.MonkeyPatch, table: Table, copies: int) -> None:
+    """If a rename begins after its writes were composed, and before they are sent."""
+    artist = Artist.objects.create(artist_id="a", name="Ada")
+    for number in range(copies):
+        painting = Painting.objects.create(painting_id=str(number), artist=artist)
+        key = {name: painting._stored[name] for name in ("pk", "sk")}
+        # Another process writes both names already.
+        params = {"UpdateExpression": "SET maker = :m", "ExpressionAttributeValues": {":m": {"S": "a"}}}
+        table.send(Request("UpdateItem", {"Key": key, **params}))
+    grouped = Cascade._groups
+
+    def begun(self: Cascade, parts: Any) -> Any:
+        found = [*grouped(self, parts)]
+        rename = Twin(Painting._meta.get_field("artist").attribute.attr_name, "maker", is_before=True)
+        bindings.begin_rollout(Painting, Rollout((rename,)))
+        return iter(found)
+
+    monkeypatch.setattr(Cascade, "_groups", begun)
+    try:
+        artist.delete()
+    finally:
+        bindings.forget_rollouts()
+    stored = [item for item in items(table).values() if item["itemType"]["S"] == "Painting"]
+    assert len(stored) == copies
+    assert not any("maker" in item for item in stored)
