@@ -20,7 +20,7 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, Stored, join
 from dynamo_single.orm.effects import send, trash_counts
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions, Subject
-from dynamo_single.orm.effects.compose import compose, draft_of
+from dynamo_single.orm.effects.compose import compose, draft_of, taken
 from dynamo_single.orm.effects.counters import Sums
 from dynamo_single.orm.effects.referrers import ReferrerQuery
 from dynamo_single.orm.effects.write import Write
@@ -316,8 +316,14 @@ class Cascade:
         left: list[Step],
         begun: bindings.Generation,
     ) -> bool:
-        """Send transactions; return ``False`` if names or keys changed since ``begun``: compose what is left again."""
+        """Send transactions; return ``False`` if the steps that are ``left`` have to be composed again.
+
+        Between two transactions a migration may begin or end, and the next one would write former names or keys. While
+        a migration is open, this reads the table's state as often as single writes do.
+        """
         for group in groups:
+            for model in {type(part.step.obj) for part in group}:
+                await taken(model)
             if begun is not bindings.current():
                 return False
             held = [part.held(added) for part in group]

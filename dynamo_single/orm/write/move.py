@@ -17,7 +17,7 @@ from dynamo_single.exceptions import AlreadyExists, NotSupported, StaleObject
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import Subject
-from dynamo_single.orm.effects.compose import compose_move
+from dynamo_single.orm.effects.compose import compose_move, taken
 from dynamo_single.orm.effects.referrers import queries_by_key
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
@@ -31,12 +31,13 @@ from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.requests.atomic_block import Block, current
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.bindings import ModelBinding
 from dynamo_single.orm.schema.fields.base import relations_from_sql
 from dynamo_single.orm.schema.keys.values import named
 from dynamo_single.orm.schema.types import DynamoModel, are_plain
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.cascade import Cascade, Step
-from dynamo_single.orm.write.save import DEFAULT_SAVE, record_write, retry_source_changes, save
+from dynamo_single.orm.write.save import DEFAULT_SAVE, record_write, refuse_outdated, retry_source_changes, save
 from dynamo_single.table import names
 from dynamo_single.table.flow import call_sync, run
 from dynamo_single.table.request import MAX_ACTIONS
@@ -155,20 +156,22 @@ async def _plan_move(
     obj: DynamoModel, wanted: _ObjectState, as_it_was: _ObjectState, pending: Block | None
 ) -> _MoveStep:
     model = type(obj)
+    binding = await taken(model)
     _set_state(obj, wanted)
     values, item = await move_references.new_item(obj, effects_of(model), pending)
     # Errors name the old ``pk``, and a block that is discarded leaves the object unchanged.
     _set_state(obj, as_it_was)
     if relations_from_sql(model):
         await call_sync(partial(move_references.refuse_sql_references, obj))
-    return _MoveStep(obj, decode.instance(model, item), values, wanted)
+    return _MoveStep(obj, binding, decode.instance(model, item), values, wanted)
 
 
 class _MoveStep(Step):
-    """The move of the object itself."""
+    """The move of the object itself, as a ``target`` that was made by a ``binding``."""
 
-    def __init__(self, obj: Any, target: Any, values: Values, wanted: _ObjectState) -> None:
+    def __init__(self, obj: Any, binding: ModelBinding, target: Any, values: Values, wanted: _ObjectState) -> None:
         super().__init__(obj)
+        self.binding = binding
         self.target = target
         self.values = values
         self.wanted = wanted
@@ -177,14 +180,16 @@ class _MoveStep(Step):
         """Return the move with a marker on the new item, and without its counts."""
         model = type(self.obj)
         target = decode.instance(model, {**move_references.without_counts(model, self.target._stored), **mark})
-        return _MoveStep(self.obj, target, self.values, self.wanted)
+        return _MoveStep(self.obj, self.binding, target, self.values, self.wanted)
 
     async def compose(self, pending: Block | None) -> Write:
         """Return its write, for a transaction with the others."""
         effects = effects_of(type(self.obj))
-        return await compose_move(
+        write = await compose_move(
             self.obj, effects, self.target, self.values, pending=pending, absent=self.missing_parents
         )
+        refuse_outdated(self.obj, self.binding)
+        return write
 
     async def record_write(self, write: Write, stored: Item) -> None:
         """Set the object's new state."""
