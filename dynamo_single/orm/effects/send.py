@@ -29,6 +29,7 @@ from dynamo_single.orm.items.encode import changed_attributes
 from dynamo_single.orm.requests.actions import Action, Check, Item, Update, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Explain
 from dynamo_single.orm.requests.compiler import compile_action, compile_transaction
+from dynamo_single.orm.schema import bindings
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.request import MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
@@ -44,6 +45,8 @@ async def send_write(obj: DynamoModel, write: Write) -> Item:
     """
     block = write.transition.pending
     if block is not None:
+        model = type(obj)
+        block.rollouts.setdefault(model, bindings.rollout_of(model))
         block.add(write.alias, write.entry(_undo(obj, write.transition.after)))
         return write.stored_after(None)
     try:
@@ -111,6 +114,12 @@ async def send_block(block: Block) -> None:
         raise Conflict(
             f"{late.name} was written early in a block that took too long: how many shards its model has may have been "
             "changed meanwhile. Nothing was written; do the block again."
+        )
+    renamed = next((model for model, known in block.rollouts.items() if bindings.rollout_of(model) != known), None)
+    if renamed is not None:
+        raise Conflict(
+            f"A migration has changed the names or keys of {renamed._meta.label} items since the block wrote "
+            "them. Nothing was written; do the block again."
         )
     explained = [(action, entry.explain) for action, entry in block.actions()]
     # A change that depends on stored values must not be made twice if a response is lost and the request is retried.

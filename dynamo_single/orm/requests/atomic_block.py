@@ -70,6 +70,8 @@ class Block(Struct, eq=False):
     entries: list[Entry] = field(default_factory=list)
     #: What is to be done once the block is sent.
     callbacks: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
+    #: By model, how its items differed from their declaration when its first write was composed.
+    rollouts: dict[Any, object] = field(default_factory=dict)
     #: Nothing joins it any more. Who began within it may still be running: a task that nobody has awaited.
     ended: bool = False
     #: The actions of the first ``_counted`` entries, each item once.

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dynamo_single import models
-from dynamo_single.exceptions import ConfigurationError
+from dynamo_single import models, transactions
+from dynamo_single.exceptions import BulkError, ConfigurationError, Conflict
+from dynamo_single.orm.effects import send
 from dynamo_single.orm.requests.actions import key_of
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema import bindings, registry
@@ -236,6 +237,37 @@ def test_write_is_composed_again_by_the_names_of_now(monkeypatch: pytest.MonkeyP
     finally:
         bindings.forget_rollouts()
     assert (stored["name"], stored["title"]) == ({"S": "Now"}, {"S": "Now"})
+
+
+@pytest.mark.parametrize("way", ["block", "bulk"])
+def test_block_is_refused_after_a_rename_begins(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    """What it has composed has the former names. Done again, it writes those of now."""
+    firms = [Firm(firm_id=code, name="New", stock="F") for code in "ab"]
+    send_block = send.send_block
+
+    async def begun(block: Any) -> None:
+        bindings.begin_rollout(Firm, RENAME)
+        await send_block(block)
+
+    def write() -> None:
+        if way == "bulk":
+            Firm.objects.bulk_create(firms, in_transactions=True)
+            return
+        with transactions.atomic():
+            for firm in firms:
+                firm.save()
+
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(send, "send_block", begun)
+            with pytest.raises((Conflict, BulkError)):
+                write()
+        assert not get_table().send(Request("Scan", {}))["Count"]
+        write()
+        found = get_table().send(Request("Scan", {}))["Items"]
+    finally:
+        bindings.forget_rollouts()
+    assert [item["title"] for item in found] == [{"S": "New"}] * 2
 
 
 def test_foreign_item_without_a_type_gets_it() -> None:
