@@ -41,9 +41,6 @@ class Rollout(Struct, frozen=True):
     keys: tuple[AccessKey, ...] | None = None
 
 
-NO_ROLLOUT: Final = Rollout()
-
-
 class ModelBinding:
     """One model in one generation. ``model`` may be a proxy, which has a layout and a label of its own.
 
