@@ -1,4 +1,4 @@
-"""What follows from a time to live: an item that has expired counts as none, though it is stored still."""
+"""Time to live: an expired item counts as missing, even while DynamoDB still stores it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dynamo_single.table import names
 
 
 def free_key_condition(model: type[DynamoModel]) -> Condition:
-    """The condition that nothing is stored under a key; where items expire, nothing that has not expired yet."""
+    """Return the condition that a key is free: no item has it, or the item has expired if the model's items expire."""
     if registry.layout_of(model).expires is None:
         return ITEM_MISSING
     return Or((ITEM_MISSING, Stored(names.EXPIRES_AT, "<=", ({"N": str(int(clock.timestamp()))},))))

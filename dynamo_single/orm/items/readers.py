@@ -1,8 +1,8 @@
-"""What reads the Python values of attributes out of a stored item: one function for each model and selection, compiled.
+"""Read the Python values of attributes from a stored item, by one compiled function for each model and selection.
 
-A function is compiled as ``dataclasses`` compiles its methods: of what a project gives, its source holds the names as
-literals, and the attributes are handed over. It decodes the forms that are usually stored; for an item with any other
-form it begins again with ``Attribute.from_attribute_value``, which decides, and raises. Nothing here sends a request.
+The functions are compiled as ``dataclasses`` compiles its methods: the source contains a project's names as literals,
+and attributes are passed as arguments. They decode the usual stored forms. If an item has another form, it is read
+again by ``Attribute.from_attribute_value``, which decides and raises. Nothing here sends a request.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ Stored = Item
 
 _PLAIN_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?", re.ASCII)
 
-#: What a stored form may be refused with; ``from_attribute_value`` then says what is wrong.
+#: The errors of an unusual stored form; ``from_attribute_value`` then raises the error that says what is wrong.
 _REFUSALS = (KeyError, ValueError, TypeError, ArithmeticError, RecursionError)
 
-#: The source of a decoded value by the method that decodes it; ``{stored}`` is the inside of the AttributeValue.
+#: The source of a decoded value, by the method that decodes it; ``{stored}`` is the value inside the AttributeValue.
 _SOURCES: dict[Any, str] = {
     Attribute.decode: "{stored}",
     IntegerAttribute.decode: "integer({stored})",
@@ -50,35 +50,36 @@ _SOURCES: dict[Any, str] = {
 
 
 def values_reader(model: Subject, names: frozenset[str] | None = None) -> Callable[[Stored], Values]:
-    """What gives an item's values by attribute; ``names`` are the physical names that were read, if not all.
+    """Return a function from an item to its values by attribute; ``names`` are the physical names that were read.
 
-    What the item lacks has the attribute's default, or ``None``. Raises ``InvalidValue`` for a stored value of another
-    kind.
+    A missing attribute has its default, or ``None``. The function raises ``InvalidValue`` for a stored value of
+    another kind.
     """
     return _upgrading(model, _whole_reader(model) if names is None else _partial_reader(model, names))
 
 
 def row_reader(model: Subject, names: Sequence[str]) -> Callable[[Stored], tuple[object, ...]]:
-    """What gives an item's values of some attributes in their order; as ``values_reader`` otherwise."""
+    """Return a function from an item to the values of some attributes in order; otherwise as ``values_reader``."""
     return _upgrading(model, _row_reader(model, tuple(names)))
 
 
 def value_reader(model: Subject, name: str) -> Callable[[Stored], Any]:
-    """What gives the value of one attribute; as ``values_reader`` otherwise."""
+    """Return a function from an item to the value of one attribute; otherwise as ``values_reader``."""
     read = row_reader(model, (name,))
     return lambda item: read(item)[0]
 
 
 def _upgrading(model: Subject, read: Callable[[Stored], R]) -> Callable[[Stored], R]:
-    """What reads items of earlier schema versions as the present one has them, where a model has versions."""
+    """Return a function that first upgrades an item to the present schema version, if the model has versions."""
     schema = binding_of(model).layout.schema
     return read if schema is None else lambda item: read(schema.current(item))
 
 
 def absent_value(attribute: Attribute) -> object:
-    """The value of an attribute that a stored item lacks, perhaps since it is older than the attribute.
+    """Return the value of an attribute that is missing from an item, such as one older than the attribute.
 
-    The attribute's default, but nothing that is made again with each reading, such as an identifier.
+    This is the default, but not the result of a function such as one that makes an identifier: it would differ each
+    time the item is read.
     """
     default = attribute.field_options["default"]
     made = callable(default) and default not in (dict, list, set)
@@ -117,16 +118,16 @@ def _values_reader(binding: ModelBinding, attributes: Mapping[str, Attribute]) -
 
 
 def _entries(binding: ModelBinding, attributes: Mapping[str, Attribute]) -> str:
-    """The sources of the values of some attributes, as they stand in a dict."""
+    """Return the sources of the values of some attributes, as entries of a dict display."""
     infos = binding.layout.attributes
     sources = (_source(position, each, infos[name].stored) for position, (name, each) in enumerate(attributes.items()))
     return ", ".join(f"{name!r}: {source}" for name, source in zip(attributes, sources, strict=True))
 
 
 def object_reader(binding: ModelBinding, slow: Callable[[Stored], Any]) -> Callable[[Stored], Any]:
-    """What makes the object of a whole item; ``slow`` makes that of an item that is not as usual, or raises.
+    """Return a function from a whole item to its object.
 
-    So it does where somebody is told of each object.
+    ``slow`` makes the object if the item is unusual or the model has receivers of ``pre_init`` or ``post_init``.
     """
     attributes = registry.attributes_of(binding.model)
     lines = (
@@ -158,14 +159,15 @@ def _slow_reader(attribute: Attribute, stored: str) -> Callable[[Stored], object
 
 
 def _source(position: int, attribute: Attribute, stored: str) -> str:
-    """The source of one attribute's value; ``get`` is the item's."""
+    """Return the source of one attribute's value; ``get`` in it is the item's method."""
     return value_source(position, attribute, f"get({stored!r})", f"found[{attribute.attr_type!r}]")
 
 
 def value_source(position: int, attribute: Attribute, value: str, inside: str) -> str:
-    """The source of an attribute's value, by what ``names_of()`` gives.
+    """Return the source of an attribute's value, which uses the names of ``names_of()``.
 
-    ``value`` is the source of the AttributeValue, or ``None``; ``inside`` that of what is in one, which is ``found``.
+    ``value`` is the source of the AttributeValue, or of ``None``. ``inside`` is the source of the value inside
+    ``found``, as the AttributeValue is called in it.
     """
     if is_read_whole(attribute):
         found = f"read_{position}(dict(found))"
@@ -181,12 +183,12 @@ def _has_places(attribute: Attribute) -> bool:
 
 
 def is_read_whole(attribute: Attribute) -> bool:
-    """Whether an attribute reads AttributeValues in a way of its own, and not what is inside of one."""
+    """Return whether an attribute overrides how it reads whole AttributeValues."""
     return type(attribute).from_attribute_value is not Attribute.from_attribute_value
 
 
 def names_of(attributes: Sequence[Attribute]) -> dict[str, Any]:
-    """What the sources of some attributes' values name; each attribute has its position among them."""
+    """Return the objects that the sources of some attributes' values name, with each attribute's position."""
     known: dict[str, Any] = {"Decimal": Decimal, "integer": _integer, "number": _number, "absent": absent_value}
     for position, attribute in enumerate(attributes):
         known |= {
@@ -204,13 +206,13 @@ def _compiled(
     before: Sequence[str] = (),
     more: Mapping[str, object] = MappingProxyType({}),
 ) -> Callable[[Stored], R]:
-    """The function that gives a ``result``; ``slow`` gives the same one of any item, or raises.
+    """Compile a function that returns ``result``; ``slow`` returns the same for any item, or raises.
 
-    ``before`` are lines in front of it, which may name what is in ``more``.
+    ``before`` contains the lines before the result; they may use the names in ``more``.
     """
     known = {**names_of(attributes), **more, "refusals": _REFUSALS, "slow": slow}
     lines = "".join(f"        {line}\n" for line in (*before, f"return {result}"))
-    # The slow way is not taken in the except clause, so that its error has no other one as its context.
+    # The call of slow() is not in the except clause, so that its error has no other error as its context.
     source = f"    get = item.get\n    try:\n{lines}    except refusals:\n        pass\n    return slow(item)\n"
     exec(f"def read(item):\n{source}", known)  # noqa: S102 - literals and positions, as said above
     read: Callable[[Stored], R] = known["read"]
@@ -218,7 +220,7 @@ def _compiled(
 
 
 def _integer(text: str) -> int:
-    # Of a longer text the slow way counts the digits, the sign apart.
+    # For a longer text, the slow reader counts the digits without the sign.
     if len(text) > MAX_DIGITS:
         raise ValueError
     return int(text)

@@ -1,7 +1,7 @@
-"""Objects by their whole primary keys, past Django's query and the choice of a key, where a question is that plain.
+"""Read objects by their whole primary keys without Django's query and the planner, if nothing else is asked.
 
-Whatever is asked or defined besides takes the ordinary way, which also words the errors. What is sent, and what counts
-as found, is the same on both: one plan is made of the keys, and carried out as any other.
+Any other question is planned, and its errors are worded there. Both ways send the same requests and find the same
+objects.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ from dynamo_single.table.table import get_table
 _OURS = ("dynamo_single", "django")
 
 
-#: The primary keys that ``pk``s give, with these and the values that they are made of.
+#: Primary keys, each with the ``pk`` that it was made from and the values that it contains.
 Keys = Mapping[ItemKey, tuple[Any, Values]]
 
 
 def key_of_one(queryset: StatefulQuerySet[DynamoModel], given: Mapping[str, object]) -> ItemKey | None:
-    """The primary key that the arguments of ``get()`` give; ``None`` where the ordinary way is to be taken."""
+    """Return the primary key that the arguments of ``get()`` identify; ``None`` if the question has to be planned."""
     write = key_writer(queryset.model) if _is_plain_query(queryset) else None
     found = None if write is None else write(given)
     return None if found is None else found[0]
 
 
 def keys_of_several(queryset: StatefulQuerySet[DynamoModel], pks: Sequence[object]) -> Keys | None:
-    """The primary keys of objects with these ``pk``, each once; ``None`` where the ordinary way is to be taken."""
+    """Return the distinct primary keys of objects with these ``pk``; ``None`` if the question has to be planned."""
     if not pks or len(pks) > MAX_KEYS or queryset.query.order_by or not _is_plain_query(queryset):
         return None
     write = key_writer(queryset.model)
@@ -74,17 +74,17 @@ def keys_of_several(queryset: StatefulQuerySet[DynamoModel], pks: Sequence[objec
 
 
 async def by_pk(queryset: StatefulQuerySet[DynamoModel], keys: Keys) -> dict[Any, Any]:
-    """The objects under some keys by their ``pk``, in the order of the keys; requests as those of ``objects()``."""
+    """Return the objects with some keys by their ``pk``, in the order of the keys; sends what ``objects()`` sends."""
     return {_pk_of(obj, *keys[key]): obj for key, obj in await _found(queryset, tuple(keys))}
 
 
 def _pk_of(obj: DynamoModel, pk: object, values: Values) -> Any:
-    """An object's ``pk``: the one that it was asked for by, unless its item says something else than its key."""
+    """Return the ``pk`` that an object was asked for by, or its own ``pk`` if its attributes differ from its key."""
     return pk if values.items() <= obj.__dict__.items() else obj.pk
 
 
 async def one(queryset: StatefulQuerySet[M], key: ItemKey) -> list[M]:
-    """The object under a key, if there is one: one GetItem."""
+    """Return the object with a key, in a list that is empty if there is none; sends one GetItem."""
     model: Any = queryset.model
     asked, table = queryset._asked, get_table(model._options.alias)
     binding, compiled = binding_if_known(model, table), None
@@ -99,9 +99,9 @@ async def one(queryset: StatefulQuerySet[M], key: ItemKey) -> list[M]:
 
 
 class Lookup(Struct, frozen=True, eq=False):
-    """How an object is read by its whole key: the request but for the key, and what is made of the answer.
+    """How to read an object by its whole key: the request without the key, and how to make the object.
 
-    ``shares`` says which other keys may be the same one; ``None`` if none of them may, or each.
+    ``shares`` tells which keys other models may also have. It is ``None`` if that does not depend on the key.
     """
 
     params: Mapping[str, object]
@@ -115,13 +115,13 @@ class Lookup(Struct, frozen=True, eq=False):
         return Request("GetItem", {"Key": written, **self.params})
 
     def decides(self, key: ItemKey) -> bool:
-        """Return whether nothing else than an object of the model can have this key, or it does not matter."""
+        """Return whether the item of this key can be read without looking at other models."""
         return self.shares is None or not self.shares.applies((_range_of(key),))
 
 
 @fact
 def lookup(binding: ModelBinding, visibility: Visibility, consistent: bool) -> Lookup | None:
-    """The lookup of a model; ``None`` while an attribute is being renamed, and if objects expire."""
+    """Return the lookup of a model; ``None`` while an attribute is being renamed, and if the model's items expire."""
     layout = binding.layout
     if binding.rollout is not None or layout.expires is not None:
         return None
@@ -137,7 +137,7 @@ def lookup(binding: ModelBinding, visibility: Visibility, consistent: bool) -> L
 
 
 def _matcher(condition: Condition) -> Callable[[NewItem], bool]:
-    """What tells whether an item meets a condition in stored names."""
+    """Return a function that tells whether an item meets a condition in stored names."""
     if condition == EVERYTHING:
         return lambda item: True
     careful = partial(matches, condition)
@@ -169,11 +169,11 @@ def _tell(queryset: StatefulQuerySet[Any], found: Sequence[Any]) -> None:
 
 
 def _is_plain_query(queryset: StatefulQuerySet[DynamoModel]) -> bool:
-    """Whether a queryset asks for objects as they are stored, and nothing of a project's stands between."""
+    """Return whether a queryset asks for whole objects and nothing else, by no method that a project overrides."""
     if queryset._iterable_class is not ObjectIterable or not _has_only_stock_methods(type(queryset)):
         return False
     asked = queryset._asked
-    # Django's property carries a filter out that a related manager put off; it also notes what else is asked.
+    # Django's property applies a filter that a related manager has deferred.
     query = queryset._query if queryset._deferred_filter is None else queryset.query
     # Without soft delete there are no deleted objects, and nothing is sent.
     if asked.visibility == "deleted" and not registry.layout_of(queryset.model).soft_delete:
@@ -203,7 +203,7 @@ def _is_plain_query(queryset: StatefulQuerySet[DynamoModel]) -> bool:
 
 @cache
 def _has_only_stock_methods(queryset_class: type[object]) -> bool:
-    """Whether all that lies between a question and its objects is this app's or Django's own."""
+    """Return whether all methods between a queryset and its objects are this app's or Django's."""
     owners = owners_of(queryset_class, BETWEEN)
     return all(owner is None or owner.__module__.partition(".")[0] in _OURS for owner in owners)
 
@@ -213,10 +213,10 @@ Writer = Callable[[Mapping[str, object]], tuple[ItemKey, Values] | None]
 
 @fact
 def key_writer(binding: ModelBinding) -> Writer | None:
-    """What writes the key that the arguments of ``get()`` give, and says which values it is made of.
+    """Return a function from the arguments of ``get()`` to the key and its values.
 
-    It returns ``None`` for arguments that are not the whole identity as it is stored. ``None`` for a model if equality
-    with one of the attributes says less than a key does, a project reads a lookup's value, or the shard is not known.
+    The function returns ``None`` unless the arguments are the whole identity in its stored form. A model has none if
+    its primary key is sharded, a comparison with the identity is less strict than a key, or a project converts values.
     """
     model, layout = binding.model, binding.layout
     primary = layout.primary
@@ -251,15 +251,15 @@ def key_writer(binding: ModelBinding) -> Writer | None:
 
 
 def _is_looked_up_as_stored(attribute: Attribute) -> bool:
-    """Return whether a lookup's value is what the attribute stores: no method of a project changes or refuses it."""
+    """Return whether a lookup takes the value as stored: no method of a project changes or rejects it."""
     methods = ("lookup_value", "operand", "to_attribute_value", "encode")
     return are_plain(type(attribute), methods) and are_plain(type(attribute.field), ("get_prep_value",))
 
 
 def _given_by(field: Any) -> Callable[[Any], Values | None]:
-    """What gives the values of the identity that a ``pk`` is made of."""
+    """Return a function from a ``pk`` to the values of the identity."""
     if isinstance(field, IdentityField):
-        # What is split is spelled as the object's own pk, or an error.
+        # split() accepts a text only if it is spelled as the object's own pk.
         return lambda pk: field.split(pk) if type(pk) is str else None
     name = field.attname
     return lambda pk: {name: pk}

@@ -1,6 +1,6 @@
-"""A queryset as the value of ``__in``: it is read first, and its values are what the other queryset asks by.
+"""Querysets as values of ``__in``: the inner queryset is read first, and the outer one filters by its values.
 
-SQL has subqueries for that. DynamoDB has none, so what is read is bounded. This module must not know plans.
+DynamoDB has no subqueries, so the number of values is bounded. This module must not know plans.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from django.db.models import Q
 from dynamo_single.exceptions import InvalidValue, TooManyMatches
 from dynamo_single.orm.results.objects import DEFAULT_LIMIT
 
-#: What a value is replaced by: the lookup's name and the queryset go in.
+#: Returns the values of a queryset, given the lookup's name and the queryset.
 SubqueryReader = Callable[[str, Any], list[Any]]
 
 
 def has_subquery(conditions: Iterable[object]) -> bool:
-    """Whether one of the conditions of ``filter()`` has a queryset of ours after ``__in``."""
+    """Return whether a condition of ``filter()`` compares with one of our querysets by ``__in``."""
     for condition in conditions:
         if isinstance(condition, Q):
             if has_subquery(condition.children):
@@ -34,7 +34,7 @@ def _has_queryset(condition: Any) -> bool:
 
 
 def with_subqueries_replaced(condition: Any, read: SubqueryReader) -> Any:
-    """The same condition with a list in the place of each queryset."""
+    """Return the condition with each queryset replaced by a list."""
     if isinstance(condition, Q):
         children = [with_subqueries_replaced(child, read) for child in condition.children]
         return Q.create(children, condition.connector, condition.negated)
@@ -45,7 +45,7 @@ def with_subqueries_replaced(condition: Any, read: SubqueryReader) -> Any:
 
 
 def check(model: Any, name: str, queryset: Any) -> list[Any]:
-    """Refuse a queryset that cannot stand there, as Django does; no values yet."""
+    """Raise ``InvalidValue`` for a queryset that Django rejects too; else return an empty list. Nothing is read."""
     asked, computation = queryset._asked, queryset._computation
     names = computation.output if computation is not None else asked.columns.names if asked.columns else ("pk",)
     if len(names or ("pk",)) != 1:
@@ -65,14 +65,14 @@ def check(model: Any, name: str, queryset: Any) -> list[Any]:
 
 
 async def with_subquery_values(condition: Q) -> Q:
-    """The same condition with what each queryset gives in its place."""
+    """Return the condition with each queryset replaced by its values."""
     found = iter([await subquery_values(name, queryset) for name, queryset in _querysets(condition)])
     result: Q = with_subqueries_replaced(condition, lambda name, queryset: next(found))
     return result
 
 
 def _querysets(condition: Any) -> Iterator[tuple[str, object]]:
-    """The querysets of a condition, in the order of ``with_subqueries_replaced()``."""
+    """Yield the querysets of a condition with their lookups, in the order of ``with_subqueries_replaced()``."""
     if isinstance(condition, Q):
         for child in condition.children:
             yield from _querysets(child)
@@ -81,16 +81,16 @@ def _querysets(condition: Any) -> Iterator[tuple[str, object]]:
 
 
 async def subquery_values(name: str, queryset: Any) -> list[Any]:
-    """What a queryset gives, ``pk`` if it gives objects: the requests of the queryset itself.
+    """Return the values of a queryset, or the ``pk`` of each object; sends the requests of that queryset.
 
-    At most 1,000 values, or as many as its ``allow_in_memory(limit=...)`` says; ``TooManyMatches`` beyond that.
+    Raises ``TooManyMatches`` for more than 1,000 values, or more than its ``allow_in_memory(limit=...)``.
     """
     limit = queryset._asked.in_memory or DEFAULT_LIMIT
     source = queryset
     if queryset._asked.columns is None and queryset._computation is None:
         source = source.values_list("pk", flat=True)
     if not source.query.is_sliced:
-        # Its order is nobody's business, and Meta.ordering may be one that no key serves.
+        # The order does not matter here, and no key may support Meta.ordering.
         source = source.order_by()[: limit + 1]
     found = [_single_value(row) for row in await source._read()]
     if len(found) > limit:
