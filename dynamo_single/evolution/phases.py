@@ -1,0 +1,108 @@
+"""The phases of each kind of change: which parts code writes and reads, what passes do, and which code is refused.
+
+A *phase* is one revision of the table's state. The command moves a change by one phase (a *bump*), waits until no
+process goes by the phase before, and runs the passes of the new phase. A change is reverted by the same phases in the
+other direction.
+
+A *part* of an item is one of these facets: *absent* (no code writes it), *written* (all code writes it, none reads it)
+or *public* (all code may read it). A bump never moves a part from absent to public or back. ``tests/protocol`` checks
+every history of these tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from msgspec import Struct, field
+
+Facet = Literal["written", "public"]
+#: Which code may not use the model: none, the code of before the migration, that of after it, or both.
+Refused = Literal["nobody", "before", "after", "everybody"]
+#: What a pass does with each item: see the operations' ``tasks()``.
+Pass = Literal["fill", "copy", "copy back", "drop old", "drop new", "drop", "convert", "convert back", "count"]
+
+WRITTEN: Final[Facet] = "written"
+PUBLIC: Final[Facet] = "public"
+
+
+class Phase(Struct, frozen=True):
+    """One revision of a change.
+
+    ``parts`` has the facet of each part that is not absent. ``passes`` run after the wait when the change comes from
+    the phase before, and ``back`` when it is reverted from the phase after.
+    """
+
+    parts: Mapping[str, Facet] = field(default_factory=dict)
+    passes: tuple[Pass, ...] = ()
+    back: tuple[Pass, ...] = ()
+    refused: Refused = "nobody"
+
+
+Phases = tuple[Phase, ...]
+
+#: No item is written otherwise: a new model, a renamed class, an attribute without values.
+DECLARE: Final[Phases] = (Phase(), Phase())
+#: ``ChangeItems`` without ``repeat``: one pass, and nothing follows from it for code.
+CHANGE_ONCE: Final[Phases] = (Phase(back=("convert back",)), Phase(passes=("fill",)))
+ADD_KEY: Final[Phases] = (
+    Phase(back=("drop new",)),
+    Phase({"new key": WRITTEN}, passes=("fill",)),
+    Phase({"new key": PUBLIC}),
+)
+#: One index has one key of an item, so that the old and the new one are never written together.
+ALTER_KEY: Final[Phases] = (
+    Phase({"old key": PUBLIC}),
+    Phase({"old key": WRITTEN}, back=("copy back",)),
+    Phase({"new key": WRITTEN}, passes=("fill",)),
+    Phase({"new key": PUBLIC}),
+)
+REMOVE_KEY: Final[Phases] = (
+    Phase({"old key": PUBLIC}),
+    Phase({"old key": WRITTEN}, back=("copy back",)),
+    Phase(passes=("drop old",)),
+)
+#: Nothing ever reads the old name "where an item has it", and no writer removes it: the last pass does.
+RENAME: Final[Phases] = (
+    Phase({"old": PUBLIC}, back=("drop new",)),
+    Phase({"old": PUBLIC, "new": WRITTEN}, passes=("copy",)),
+    Phase({"old": WRITTEN, "new": PUBLIC}, back=("copy back",)),
+    Phase({"new": PUBLIC}, passes=("drop old",)),
+)
+#: A value that every item has: a default, a computed or copied value, or what ``ChangeItems(repeat=True)`` makes.
+ADD_VALUE: Final[Phases] = (
+    Phase({}, back=("drop new",)),
+    Phase({"new": WRITTEN}, passes=("fill",), refused="before"),
+    Phase({"new": PUBLIC}, refused="before"),
+)
+REMOVE_VALUE: Final[Phases] = (
+    Phase({"old": PUBLIC}),
+    Phase(passes=("drop old",), refused="before"),
+)
+#: A number that code keeps: counters, and the counts of those that refer by a checked reference.
+ADD_NUMBER: Final[Phases] = (
+    Phase(back=("drop new",)),
+    Phase({"number": WRITTEN}, passes=("count",), refused="before"),
+    Phase({"number": PUBLIC}, refused="before"),
+)
+ADD_UNIQUE: Final[Phases] = (
+    Phase(back=("drop new",)),
+    Phase({"claims": WRITTEN}, passes=("drop", "fill"), refused="before"),
+    Phase({"claims": PUBLIC}, refused="before"),
+)
+REMOVE_UNIQUE: Final[Phases] = (
+    Phase({"claims": PUBLIC}, refused="after"),
+    Phase({"claims": WRITTEN}, back=("drop", "copy back"), refused="after"),
+    Phase(passes=("drop old",)),
+)
+#: A conversion under one name, other primary keys, or a rename that claims or other items follow from.
+PAUSE: Final[Phases] = (
+    Phase({"old": PUBLIC}, refused="after"),
+    Phase(passes=("convert",), back=("convert back",), refused="everybody"),
+    Phase({"new": PUBLIC}, refused="before"),
+)
+
+#: All tables by their names, as ``tests/protocol`` checks them.
+KINDS: Final[Mapping[str, Phases]] = {
+    name: value for name, value in vars().copy().items() if name.isupper() and isinstance(value, tuple)
+}
