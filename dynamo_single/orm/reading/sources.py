@@ -213,8 +213,8 @@ async def merged_partitions(
 ) -> Pages[T]:
     """Yield the items of all key conditions of a plan in the order of the sort key; a page ends at ``stop``.
 
-    Shards are read in parallel: first each its share of what is wanted, and then those that have few items left.
-    ``items_of`` is called in the caller's own thread.
+    Shards are read in parallel: first each its share of what is wanted, and then, while all together have fewer items
+    than are wanted, those that have few left. ``items_of`` is called in the caller's own thread.
     """
     share = first_share(stop, len(plan.conditions)) if stop is not None and plan.is_sharded else stop
     sources: list[PageSource[tuple[str, T]]] = [PageSource(request, share) for request in compile_plan(plan)]
@@ -229,9 +229,13 @@ async def merged_partitions(
         return True
 
     def rank(number: int, source: PageSource[tuple[str, T]]) -> Rank:
-        if not source.items:
+        if source.items:
+            sort = source.items[0][0]
+        elif source.last_key is None:
             return ()
-        sort = source.items[0][0]
+        else:
+            # No item of the next page is before the key where that begins.
+            sort = source.last_key[sort_attribute(plan)]["S"]
         return (sort, number) if plan.forward else (Descending(sort), -number)
 
     await read_all(sources)
@@ -266,14 +270,19 @@ def _share(wanted: int, expected: float) -> int:
 def _shards_to_read(
     shards: Sequence[PageSource[T]], empty: PageSource[T], plan: Plan, stop: int | None, returned: int
 ) -> list[PageSource[T]]:
-    """Return the shard that has no items left, and those that will soon have none; set their limits."""
+    """Return the shard that has no items left, and those that will soon have none; set their limits.
+
+    If the items that were read may be all that is wanted, it is that shard alone.
+    """
     wanted = None if stop is None else stop - returned if stop > returned else stop
+    is_short = wanted is None or sum(len(shard.items) for shard in shards) < wanted
     found = []
     for shard in shards:
         if shard.is_exhausted:
             continue
         share = None if wanted is None else next_share(wanted, shard.returned, returned)
-        if shard is not empty and 2 * len(shard.items) > (shard.page_size if share is None else share):
+        has_few = 2 * len(shard.items) <= (shard.page_size if share is None else share)
+        if shard is not empty and not (is_short and has_few):
             continue
         if plan.filter == EVERYTHING:
             shard.limit = share

@@ -252,6 +252,24 @@ def test_several_partitions_are_merged_over_their_shards(table: Table, clock: An
     assert by_page == [f"v{number:02}" for number in (*range(1, 12, 2), *range(0, 12, 2))]
 
 
+@pytest.mark.parametrize("order", ["at", "-at"])
+def test_slices_cost_what_pages_cost(table: Table, clock: Any, order: str) -> None:
+    """Forty partitions of eight shards each have more first items than are wanted, and few are read on."""
+    shard_record.record_first(table, LAYOUT, 8)
+    Visit.objects.bulk_create(
+        [Visit(visit_id=f"v{n:05}", at=BEGINNING + timedelta(seconds=n), page=f"/{n % 40}") for n in range(800)],
+        update_conflicts=True,
+    )
+    knowledge.schedule(LAYOUT)
+    found = Visit.objects.filter(page__in=[f"/{n}" for n in range(40)]).order_by(order)
+    with capture_requests() as page_requests:
+        page = found.page(size=20)
+    with capture_requests() as sent:
+        assert list(found[:20]) == list(page)
+    assert len(sent) <= len(page_requests)
+    assert read(sent) <= read(page_requests)
+
+
 def test_explain_says_which_shards_are_read(table: Table, clock: Any) -> None:
     """Of those that there are."""
     shard_record.record_first(table, LAYOUT, 2)
