@@ -252,7 +252,7 @@ def _as_seen(seen: Any, numbers: tuple[str, ...]) -> Condition:
 async def _sent(obj: M, action: Put | Update) -> M:
     model = type(obj)
     try:
-        answer = await get_table(model._options.alias).ask(compile_action(action))
+        answer = await get_table(model._options.alias).ask(compile_action(action, returns_item=True))
     except ConditionFailed as error:
         raise StaleObject(
             f"{named(obj)} is not as it was read: somebody else counted, or it is gone. Nothing was written."

@@ -204,14 +204,14 @@ class Store(Struct, frozen=True):
         removed = () if expiry else (stored.VALID_UNTIL, names.EXPIRES_AT)
         update = Update(key, set=expiry, remove=removed, condition=self._is_live(await self.generation(version)))
         try:
-            head = (await self.table.ask(compile_action(update)))["Attributes"]
+            head = (await self.table.ask(compile_action(update, returns_item=True)))["Attributes"]
         except ConditionFailed:
             return False
         time_to_live = {name: value for name, value in expiry.items() if name == names.EXPIRES_AT}
         for part in _parts_of(head):
             change = Update(part, set=time_to_live, remove=removed[1:], condition=ITEM_EXISTS)
             try:
-                await self.table.ask(_returning(compile_action(change), "NONE"))
+                await self.table.ask(compile_action(change))
             except ConditionFailed:
                 break  # the entry was replaced or deleted in the meantime, with its parts
         return True
@@ -220,7 +220,8 @@ class Store(Struct, frozen=True):
         """Add to an integer and return the sum, or ``None`` if there is no entry: one GetItem and one UpdateItem."""
         live = self._is_live(await self.generation(version))
         added = {stored.NUMBER: {"N": str(delta)}}
-        request = compile_action(Update(key, add=added, condition=join((live, stored.countable(delta)))))
+        update = Update(key, add=added, condition=join((live, stored.countable(delta))))
+        request = compile_action(update, returns_item=True)
         try:
             return stored.number_of((await self.table.ask(request))["Attributes"])
         except ConditionFailed as error:

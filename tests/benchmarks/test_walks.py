@@ -18,7 +18,7 @@ BOUNDS = {
     "get(pk=), Memo": (11, 41),
     "filter(title=) to an object, Memo": (32, 162),
     "save() of one attribute, Memo": (13, 52),
-    "soft delete, Memo": (18, 99),
+    "soft delete, Memo": (18, 86),
     "create(), Memo": (17, 54),
 }
 #: The modules of the table that a request enters if DynamoDB answers it at once.

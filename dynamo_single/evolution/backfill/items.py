@@ -53,10 +53,7 @@ class Sender:
     def write(self, actions: Sequence[Action]) -> None:
         """Run all actions or none: a plain request for a single write, otherwise a transaction."""
         if len(actions) == 1 and not isinstance(actions[0], Check):
-            request = compile_action(actions[0])
-            # The caller does not use the new item.
-            params = {name: value for name, value in request.params.items() if name != "ReturnValues"}
-            self.send(Request(request.operation, params))
+            self.send(compile_action(actions[0]))
         else:
             self.send(compile_transaction(actions, self.table.name, str(uuid.uuid4())))
 

@@ -92,7 +92,7 @@ async def recount(table: Table, key: ItemKey, found: CountTarget, pk: object) ->
     for _ in range(MAX_MARKS):
         text, update = mark_update(key, item_type)
         try:
-            item = (await table.ask_patiently(compile_action(update)))["Attributes"]
+            item = (await table.ask_patiently(compile_action(update, returns_item=True)))["Attributes"]
         except ConditionFailed:
             return None
         mark = await new_mark(text, found, pk)

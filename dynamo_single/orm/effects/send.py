@@ -50,7 +50,8 @@ async def send_write(obj: DynamoModel, write: Write) -> Item:
         block.add(write.alias, write.entry(_undo(obj, write.transition.after)))
         return write.stored_after(None)
     try:
-        answer = await send_actions(write.alias, [(action, write.explain) for action in write.actions])
+        explained = [(action, write.explain) for action in write.actions]
+        answer = await send_actions(write.alias, explained, returns_item=bool(write.changes))
     except (AlreadyExists, StaleObject, ConditionNotMet) as error:
         unanswered = getattr(obj._state, _UNANSWERED, None) if write.is_move else None
         found = write.executed_item(error, unanswered=unanswered)
@@ -158,16 +159,17 @@ def _was_carried_out(block: Block, error: DynamoSingleError) -> bool:
 
 
 async def send_actions(
-    alias: str, explained: Sequence[tuple[Action, Explain]], *, token: str | None = None
+    alias: str, explained: Sequence[tuple[Action, Explain]], *, token: str | None = None, returns_item: bool = False
 ) -> dict[str, Any]:
     """Send actions as one request, all or none; a failure raises the error that the action's ``Explain`` returns.
 
-    A single action is a plain request, unless there is a ``token`` or it is a check.
+    A single action is a plain request, unless there is a ``token`` or it is a check. With ``returns_item``, the
+    response to a single update contains the new item.
     """
     table = get_table(alias)
     actions = [action for action, _ in explained]
     if len(actions) == 1 and token is None and not isinstance(actions[0], Check):
-        request = compile_action(actions[0])
+        request = compile_action(actions[0], returns_item=returns_item)
     else:
         # All attempts have one token: DynamoDB executes the transaction once.
         request = compile_transaction(actions, table.name, token or str(uuid.uuid4()))

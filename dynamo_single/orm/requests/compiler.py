@@ -106,15 +106,17 @@ def with_page(request: Request, *, start_key: Mapping[str, object] | None = None
     return replace(request, params={**request.params, **changes})
 
 
-def compile_action(action: Action) -> Request:
-    """Write one action as PutItem, UpdateItem or DeleteItem; an update answers with the whole new item.
+def compile_action(action: Action, *, returns_item: bool = False) -> Request:
+    """Return one action as PutItem, UpdateItem or DeleteItem.
 
-    If the condition fails, the error carries the item as it is stored.
+    With ``returns_item``, the response to an update contains the whole new item. If the condition fails, the error
+    contains the stored item.
     """
     if isinstance(action, Put):
         return Request("PutItem", _put(action))
     if isinstance(action, Update):
-        return Request("UpdateItem", {**_update(action), "ReturnValues": "ALL_NEW"})
+        returned = {"ReturnValues": "ALL_NEW"} if returns_item else {}
+        return Request("UpdateItem", {**_update(action), **returned})
     if isinstance(action, Delete):
         return Request("DeleteItem", _keyed(action))
     raise NotSupported("A check cannot be sent alone: DynamoDB checks conditions with a write or in a transaction.")

@@ -207,6 +207,38 @@ async def saved_directly(binding: ModelBinding, obj: Any) -> bool:
     return await _update(direct, obj, before, read, after, changed, size)
 
 
+async def saved_by_name(binding: ModelBinding, obj: Any, only: frozenset[str]) -> bool:
+    """Write the attributes that ``only`` names, also unchanged ones: one UpdateItem; ``False`` if it must be composed.
+
+    The object's other attributes are not written, even if they changed.
+    """
+    direct, held = direct_writes(binding), obj.__dict__
+    before = obj._stored if type(held.get(STORED)) is bytes else held.get(STORED)
+    if direct is None or type(before) is not dict or direct.form.files:
+        return False
+    form = direct.form
+    try:
+        read = direct.read(before)
+        values = {**read, **{name: held[name] for name in only}}
+        prepared, after, size = direct.writer.whole(values)
+        named = {*only, *(follower for follower, source in form.followers if source in only)}
+        changed = form.difference(
+            {name: prepared[name] for name in form.stored if name in named}, read, before, named=True
+        )
+        repeated = form.repeatable.intersection(only).difference(changed)
+        if not direct.kept.isdisjoint(changed) or not (changed or repeated):
+            return False
+        changed.update(following := direct.following(obj, before))
+        if not direct.put_in(after, following):
+            _, after, size = direct.writer.whole({**values, **following})
+    except Exception:
+        return False  # as above
+    for name, stored in form.stored.items():
+        if name not in changed:
+            _leave_as_read(after, before, stored)
+    return await _update(direct, obj, before, read, after, changed, size, repeated)
+
+
 async def set_directly(binding: ModelBinding, obj: Any, values: Values) -> bool:
     """Set attributes of an object as it was read: one UpdateItem; ``False`` if the write has to be composed."""
     direct, held = direct_writes(binding), obj.__dict__
@@ -233,23 +265,40 @@ def _leave_as_read(after: dict[str, Any], before: Item, stored: str) -> None:
 
 
 async def _update(
-    direct: DirectWrites, obj: Any, before: Item, read: Values, after: dict[str, Any], changed: Values, size: int
+    direct: DirectWrites,
+    obj: Any,
+    before: Item,
+    read: Values,
+    after: dict[str, Any],
+    changed: Values,
+    size: int,
+    repeated: frozenset[str] = frozenset(),
 ) -> bool:
-    """Send an update and record it in the object; ``False`` if nothing was sent because it has to be composed."""
+    """Send an update and record it in the object; ``False`` if nothing was sent because it has to be composed.
+
+    ``repeated`` contains the attributes to write although they are unchanged.
+    """
     form, binding = direct.form, direct.binding
     put = {name: value for name, value in after.items() if before.get(name) != value}
     removed = tuple(name for name in before if name not in after and name in form.known)
     written = frozenset((*put, *removed))
+    again = frozenset([form.stored[name] for name in repeated]) - written if repeated else repeated
+    touched = written | again
     is_usual = (
-        written.isdisjoint(direct.watched)
-        and written.isdisjoint(direct.careful)
+        touched.isdisjoint(direct.watched)
+        and touched.isdisjoint(direct.careful)
         and put.keys().isdisjoint(_KEY)
-        and written
+        and touched
         and size <= MAX_ITEM_SIZE // 2
     )
     if not is_usual or not binding.is_current:
         return False
-    as_read = sorted(form.as_read(written, after).difference(_VERSION))
+    as_read = sorted(form.as_read(written, after).union(again & form.depended_on).difference(_VERSION))
+    for name in sorted(again):
+        if name in after:
+            put[name] = after[name]
+        else:
+            removed += (name,)
     if direct.version_name:
         as_read.insert(0, names.VERSION)
     try:
@@ -259,13 +308,16 @@ async def _update(
     try:
         await get_table(form.alias).ask_patiently(request)
     except ConditionFailed as error:
-        write = await compose(obj, effects_of(binding), Draft(binding, before, read, changed))
+        draft = Draft(binding, before, read, changed, repeated=repeated)
+        write = await compose(obj, effects_of(binding), draft)
         if write is None:
             raise
         after, changed = direct.earlier(write, error, changed)
     # The mark of what an earlier write has left to do stays.
     obj.__dict__[STORED] = {**after, _DUE: before[_DUE]} if _DUE in before else after
     obj.__dict__.update(changed)
+    for effect in effects_of(binding) if repeated and not direct.is_alone else ():
+        await effect.finish_earlier_write(obj, None)
     return True
 
 

@@ -44,7 +44,7 @@ from dynamo_single.orm.schema.bindings import ModelBinding
 from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments
-from dynamo_single.orm.write.direct import saved_directly
+from dynamo_single.orm.write.direct import saved_by_name, saved_directly
 from dynamo_single.table import names
 from dynamo_single.table.flow import call_sync
 from dynamo_single.table.table import get_table, pause_before
@@ -101,8 +101,16 @@ async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> 
     """
     model = type(obj)
     binding = bindings.binding_if_known(model, get_table(model._options.alias)) or await knowledge.binding_for(model)
-    if pending is None and wanted is DEFAULT_SAVE and await saved_directly(binding, obj):
-        return
+    if pending is None:
+        if wanted is DEFAULT_SAVE:
+            if await saved_directly(binding, obj):
+                return
+        elif (
+            (only := wanted.only) is not None
+            and wanted == SaveOptions(only)
+            and await saved_by_name(binding, obj, only)
+        ):
+            return
     form = form_of(binding)
     if form.files and not wanted.raw:
         await call_sync(partial(form.store_files, obj, wanted.only))

@@ -75,7 +75,8 @@ def test_python_and_dynamodb_make_the_same(table: Table, item: dict[str, Any], c
     """The same places have what the change needs, and the same values come out."""
     before = {**KEY, **item}
     table.send(compile_action(Put(before)))
-    request = compile_action(Update(("p", "s"), changes=(change,), condition=required_conditions([change])))
+    update = Update(("p", "s"), changes=(change,), condition=required_conditions([change]))
+    request = compile_action(update, returns_item=True)
     if unmet_change([change], before) is not None:
         with pytest.raises(ConditionFailed):
             table.send(request)

@@ -83,7 +83,9 @@ def written_models(draw: st.DrawFn) -> Any:
     return model, strategies
 
 
-STEPS = st.sampled_from(["set", "set", "set", "touch", "again", "other", "older", "gone", "delete", "restore", "named"])
+STEPS = st.sampled_from(
+    ["set", "set", "set", "touch", "again", "other", "older", "gone", "delete", "restore", "named", "named", "repeated"]
+)
 
 
 def followed(model: Any, steps: list[tuple[str, Mapping[str, Any]]]) -> list[Any]:
@@ -127,7 +129,7 @@ def done(model: Any, obj: Any, step: str, values: Mapping[str, Any]) -> Any:
     elif step == "gone":
         get_table().send(Request("DeleteItem", {"Key": item_key(("PARCEL#one", "#META"))}))
         obj.save()
-    elif step == "named":
+    elif step in ("named", "repeated"):
         obj.save(update_fields=list(values))
     elif step in ("delete", "restore"):
         getattr(obj, step)()

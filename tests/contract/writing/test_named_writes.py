@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from dynamo_single.exceptions import StaleObject
+from dynamo_single.orm.requests.actions import Update, key_of
+from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.table.table import get_table
 from dynamo_single.testing import assert_requests, intercept
 from tests.catalog.boards import Board, Note
+from tests.catalog.safes import Safe
 from tests.catalog.stocks import Ledger, Stock
 from tests.contract.tables import assert_consistent
 
@@ -175,3 +179,13 @@ def test_a_child_that_was_taken_away_and_is_given_back_is_one(board: Any, write:
     write(board, note)
     assert [each.pk for each in board.notes.all()] == [note.pk]
     assert_consistent()
+
+
+def test_named_write_finishes_due_copies() -> None:
+    """Also a write of an attribute that no copy depends on."""
+    safe = Safe.objects.create(safe_id="s", name="Front")
+    due = {"SS": ["Lock.safe_pin"]}
+    get_table().send(compile_action(Update(key_of(safe._stored), set={"copiesDue": due})))
+    safe = Safe.objects.get(pk="s")
+    safe.save(update_fields=["text"])
+    assert "copiesDue" not in Safe.objects.get(pk="s")._stored

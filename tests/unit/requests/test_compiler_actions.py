@@ -77,7 +77,6 @@ ACTIONS = [
                     ":v3": {"SS": ["x"]},
                     ":v4": {"N": "3"},
                 },
-                "ReturnValues": "ALL_NEW",
             },
         ),
     ),
@@ -89,11 +88,16 @@ ACTIONS = [
                 "Key": KEY_VALUES,
                 "UpdateExpression": "REMOVE #a0, #a1",
                 "ExpressionAttributeNames": {"#a0": "gs1pk", "#a1": "gs1sk"},
-                "ReturnValues": "ALL_NEW",
             },
         ),
     ),
 ]
+
+
+def test_update_returns_item_on_request() -> None:
+    """DynamoDB sends nothing back unless the caller uses it."""
+    update = Update(KEY, remove=("gs1pk",))
+    assert compile_action(update, returns_item=True).params["ReturnValues"] == "ALL_NEW"
 
 
 @pytest.mark.parametrize(("action", "request_"), ACTIONS)
