@@ -356,6 +356,30 @@ class Conflict(TableUnavailable):
     """Another transaction was writing the same items, and the retries are used up; nothing was written."""
 
 
+class BeginAgain(TableUnavailable):
+    """The state of the table changed while an operation was running, which begins again under the new state.
+
+    The app catches the error. If it reaches a project's code, begin the operation again.
+    """
+
+
+class Superseded(BeginAgain):
+    """A newer revision replaced the state before a request was sent; nothing was written."""
+
+
+class Expired(BeginAgain):
+    """DynamoDB rejected a request that was sent too long after the state was read; nothing was written.
+
+    If ``is_in_doubt`` is set, an earlier attempt of a transaction has no response: compose it again and send it with
+    the same token. ``is_wrongful`` is set if the request was not too late by the server's own clock.
+    """
+
+    def __init__(self, message: str, *, code: str = "", is_in_doubt: bool = False, is_wrongful: bool = False) -> None:
+        super().__init__(message, code=code)
+        self.is_in_doubt = is_in_doubt
+        self.is_wrongful = is_wrongful
+
+
 class AccessDenied(TableUnavailable):
     """The credentials are missing or wrong, or lack a permission."""
 

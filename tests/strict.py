@@ -2,6 +2,7 @@
 
 The local engines take any signature and nearly any head. This one refuses what AWS refuses, with the codes of AWS, and
 hands the rest to the engine as it is. It works the signature out by botocore's own signer, over the bytes that came.
+Its responses have the ``Date`` of its own clock.
 
 Of AWS: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html for signatures and
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html for refusals.
@@ -18,7 +19,7 @@ import time
 import uuid
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -39,7 +40,8 @@ from tests.listening import listening
 
 #: ``TEST_STRICT=1`` runs all tests with such a server in front of the engine.
 IS_STRICT = bool(os.environ.get("TEST_STRICT"))
-#: Seconds that the date of a request may differ: DynamoDB says "- 5 min." as it refuses an older one.
+#: Seconds that the date of a request may lie ahead, and that it may lie back by default: DynamoDB says "- 5 min." as it
+#: refuses an older one.
 MOST_SKEW = 300
 #: Bytes of a request that are read at a time.
 _CHUNK = 65536
@@ -104,6 +106,12 @@ class Strict:
     host: str = ""
     #: Seconds by which the server's clock is ahead.
     ahead: float = 0.0
+    #: Seconds that the date of a request may lie back.
+    tolerance: float = MOST_SKEW
+    #: Called with each request before it is checked, and with each that was executed before its response is sent. They
+    #: may wait, or raise ``ConnectionError`` to close the connection.
+    arrived: Callable[[Received], object] = lambda request: None
+    executed: Callable[[Received], object] = lambda request: None
     port: int = 0
     taken: list[Received] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
@@ -166,8 +174,9 @@ class Strict:
 
     def _check_date(self, date: str) -> None:
         skew = self.now() - calendar.timegm(time.strptime(date, "%Y%m%dT%H%M%SZ"))
-        if skew > MOST_SKEW:
-            raise Refused("InvalidSignatureException", f"Signature expired: {date} is now earlier than - 5 min.")
+        if skew > self.tolerance:
+            told = f"Signature expired: {date} is now earlier than - {self.tolerance / 60:g} min."
+            raise Refused("InvalidSignatureException", told)
         if skew < -MOST_SKEW:
             raise Refused("InvalidSignatureException", f"Signature not yet current: {date} is later than + 5 min.")
 
@@ -235,19 +244,20 @@ def _serve(state: Strict, connection: socket.socket) -> None:
             while True:
                 try:
                     request = read_request(connection)
+                    state.arrived(request)
                     state.check(request)
                 except Refused as refused:
                     state.refused.append(refused)
                     connection.sendall(refused.answer(state.now()))
                     return
                 state.taken.append(request)
-                _exchange(request, engine, connection)
+                _exchange(state, request, engine, connection)
     except (_Closed, OSError):
         return
 
 
-def _exchange(request: Received, engine: socket.socket, connection: socket.socket) -> None:
-    """Hand a request to the engine, and its answer back."""
+def _exchange(state: Strict, request: Received, engine: socket.socket, connection: socket.socket) -> None:
+    """Hand a request to the engine, and its answer back, with the date of the server's clock."""
     lines = "".join(f"{name}: {value}\r\n" for name, value in request.headers)
     engine.sendall(f"POST / HTTP/1.1\r\n{lines}\r\n".encode() + request.body)
     answer = b""
@@ -258,7 +268,10 @@ def _exchange(request: Received, engine: socket.socket, connection: socket.socke
         answer += data
     head, _, body = answer.partition(b"\r\n\r\n")
     length = int(re.findall(rb"(?i)\r\ncontent-length: *(\d+)", head)[0])
-    connection.sendall(answer)
+    state.executed(request)
+    lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"date:")]
+    lines.append(f"date: {formatdate(state.now(), usegmt=True)}".encode())
+    connection.sendall(b"\r\n".join(lines) + b"\r\n\r\n" + body)
     left = length - len(body)
     while left:
         data = engine.recv(min(left, _CHUNK))

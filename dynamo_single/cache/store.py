@@ -308,4 +308,4 @@ def _delete(key: ItemKey) -> dict[str, object]:
 
 
 def _returning(request: Request, values: str) -> Request:
-    return Request(request.operation, {**request.params, "ReturnValues": values})
+    return request.with_params({**request.params, "ReturnValues": values})

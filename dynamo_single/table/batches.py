@@ -19,6 +19,7 @@ from msgspec import Struct
 from dynamo_single.exceptions import DynamoSingleError, Throttled
 from dynamo_single.table import flow
 from dynamo_single.table.answers import ResponseDecoder
+from dynamo_single.table.lease import Lease
 from dynamo_single.table.redirects import SentRequest, listening
 from dynamo_single.table.request import MAX_BATCH_KEYS, READS, NewItem, Request
 from dynamo_single.table.table import Table
@@ -89,7 +90,7 @@ async def _responses(table: Table, decoder: ResponseDecoder | None, request: Req
         unprocessed = answer.get("UnprocessedKeys")
         if not unprocessed:
             return found
-        request = Request("BatchGetItem", {"RequestItems": unprocessed})
+        request = request.with_params({"RequestItems": unprocessed})
     missing = len(request.params["RequestItems"][table.name]["Keys"])
     raise _left_out(f"{missing} keys of a BatchGetItem unread", "read")
 
@@ -101,7 +102,9 @@ class UnprocessedWrites(Struct, frozen=True):
     error: DynamoSingleError
 
 
-async def write_batch(table: Table, writes: Sequence[Write], *, patient: bool = False) -> UnprocessedWrites | None:
+async def write_batch(
+    table: Table, writes: Sequence[Write], *, patient: bool = False, lease: Lease | None = None
+) -> UnprocessedWrites | None:
     """Send up to 25 writes without conditions as one BatchWriteItem, and retry unprocessed ones after growing pauses.
 
     With ``patient``, also retry if DynamoDB throttles the whole request, beyond the usual attempts. Return the writes
@@ -112,7 +115,7 @@ async def write_batch(table: Table, writes: Sequence[Write], *, patient: bool = 
         if attempt:
             await flow.pause(_pause_before(attempt))
         try:
-            answer = await table.ask(Request("BatchWriteItem", {"RequestItems": {table.name: writes}}))
+            answer = await table.ask(Request("BatchWriteItem", {"RequestItems": {table.name: writes}}, lease))
         except Throttled as error:
             if not patient:
                 return UnprocessedWrites(writes, error)

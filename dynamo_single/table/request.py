@@ -15,6 +15,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from dynamo_single.table.lease import Lease
+
 #: An attribute value while it is built; and as it is read, without changes.
 AttributeValue = dict[str, Any]
 StoredValue = Mapping[str, Any]
@@ -30,10 +32,15 @@ READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems
 
 
 class Request(Struct, frozen=True):
-    """One request as DynamoDB's API takes it, without the table's name."""
+    """One request as DynamoDB's API takes it, without the table's name; it is sent under ``lease`` if there is one."""
 
     operation: str
     params: Parameters = field(default_factory=dict)
+    lease: Lease | None = None
+
+    def with_params(self, params: Parameters) -> Request:
+        """Return a request of the same operation and lease with other parameters."""
+        return Request(self.operation, params, self.lease)
 
 
 def only_reads(operation: str) -> bool:

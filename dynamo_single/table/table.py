@@ -20,9 +20,11 @@ from django.core.signals import setting_changed
 from django.utils.asyncio import async_unsafe
 
 from dynamo_single.conf import TableSettings, table_settings
-from dynamo_single.exceptions import Conflict, TableUnavailable, Throttled
+from dynamo_single.exceptions import Conflict, DynamoSingleError, TableUnavailable, Throttled
 from dynamo_single.table import deadlines, errors, flow, id_tables, redirects, transport
 from dynamo_single.table.answers import ResponseDecoder, plain_response
+from dynamo_single.table.http import dates
+from dynamo_single.table.lease import Lease
 from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.redirects import INTERCEPTORS, LISTENERS
 from dynamo_single.table.request import READS, Parameters, Request, Response
@@ -39,6 +41,8 @@ _UNNAMED = ON_SEVERAL_TABLES | {"ListTables"}
 #: The most attempts of a request that conflicts with a transaction, and the longest pause between them in seconds.
 CONFLICT_ATTEMPTS = 12
 LONGEST_PAUSE = 2.0
+#: After so many rejected dates that should have been accepted, a process dates its requests by the clock.
+MAX_WRONGFUL = 3
 #: The longest pause after a concurrent change, in seconds; it is shorter because a web page may be waiting.
 LONGEST_AMONG_WRITERS = 0.4
 
@@ -54,6 +58,9 @@ class Table:
         self.pynamodb = PynamodbTable(settings, self.call)
         #: How often the contents of the table were replaced, as in tests; anything cached of them is then outdated.
         self.replaced = 0
+        #: Whether leases of this table may have a tolerance: not after ``MAX_WRONGFUL`` wrongful rejections.
+        self.is_fenced = True
+        self._wrongful = 0
 
     @property
     def name(self) -> str:
@@ -84,19 +91,24 @@ class Table:
             yield answer
             if not (start := answer.get("LastEvaluatedKey")):
                 return
-            request = Request(request.operation, {**request.params, "ExclusiveStartKey": start})
+            request = request.with_params({**request.params, "ExclusiveStartKey": start})
 
-    async def ask(self, request: Request, decoder: ResponseDecoder | None = None) -> Response:
+    async def ask(
+        self, request: Request, decoder: ResponseDecoder | None = None, head: dict[str, str] | None = None
+    ) -> Response:
         """Send one request from a coroutine, as ``send()`` does.
 
-        If the task is cancelled, the outcome of a write is unknown. A note of its ``CancelledError`` and a warning in
-        the log report this.
+        If the request has a lease, raise ``BeginAgain`` if the lease is closed, or if DynamoDB rejects the date. If the
+        task is cancelled, the outcome of a write is unknown. A note of its ``CancelledError`` and a warning in the log
+        report this. ``head`` is for ``ask_dated()``.
         """
-        operation, params = request.operation, dict(request.params)
+        operation, params, lease = request.operation, dict(request.params), request.lease
         if operation not in _UNNAMED:
             params["TableName"] = self.settings.table_name
         try:
-            return await self._call(operation, params, decoder)
+            if lease is None:
+                return await self._call(operation, params, decoder, None, head)
+            return await self._call_under(lease, operation, params, decoder, head)
         except transport.FAILURES as error:
             raise transport.error_for(self.settings, operation, params, error) from error
         except CancelledError as error:
@@ -105,6 +117,16 @@ class Table:
                 error.add_note(told)
                 logger.warning("%s", told)
             raise
+
+    async def ask_dated(self, request: Request) -> tuple[Response, float | None]:
+        """Send one request from a coroutine, and return its response with the server's time.
+
+        The time is the header ``Date`` in seconds since 1970: whole seconds, rounded down. It is ``None`` if there is
+        no such header, as with an interceptor.
+        """
+        head: dict[str, str] = {}
+        answer = await self.ask(request, None, head)
+        return answer, dates.served_at(head)
 
     async def ask_patiently(self, request: Request) -> Response:
         """Send one request from a coroutine, as ``send_patiently()`` does."""
@@ -117,24 +139,89 @@ class Table:
                 await pause_after(attempt)
         return await self.ask(request)
 
-    def call(self, operation: str, params: Parameters, decoder: ResponseDecoder | None = None) -> Response:
-        """Send one request, and raise botocore's errors unchanged.
+    def call(
+        self,
+        operation: str,
+        params: Parameters,
+        decoder: ResponseDecoder | None = None,
+        lease: Lease | None = None,
+    ) -> Response:
+        """Send one request, and raise botocore's errors unchanged, but ``BeginAgain`` as ``ask()`` does.
 
         Every request includes ``ReturnConsumedCapacity``, because ``answers.read()`` recognizes DynamoDB's responses by
         it. Raise Django's ``SynchronousOnlyOperation`` in the thread of an event loop, which the request would block.
         """
-        return flow.run(self._call(operation, params, decoder))
+        if lease is None:
+            return flow.run(self._call(operation, params, decoder))
+        return flow.run(self._call_under(lease, operation, dict(params), decoder, None))
 
-    async def _call(self, operation: str, params: Parameters, decoder: ResponseDecoder | None) -> Response:
+    async def _call_under(
+        self,
+        lease: Lease,
+        operation: str,
+        params: Parameters,
+        decoder: ResponseDecoder | None,
+        head: dict[str, str] | None,
+    ) -> Response:
+        """Send one request under a lease. ``params`` is a dict of this request alone."""
+        token, deadline = id(params), lease.deadline
+        lease.enter(token)
+        try:
+            return await self._call(operation, params, decoder, lease, head)
+        except transport.FAILURES as error:
+            expired = None if lease.signed_at is None else dates.expired(operation, params, error, deadline)
+            if expired is None:
+                raise
+            if expired.is_wrongful:
+                self._count_wrongful(lease)
+            raise expired from error
+        except DynamoSingleError:
+            raise
+        except BaseException:  # a cancellation, or a signal's exception: the request may be on its way
+            if operation not in READS:
+                lease.lose()
+            raise
+        finally:
+            lease.leave(token)
+
+    def _count_wrongful(self, lease: Lease) -> None:
+        """Count a date that was rejected too early; after ``MAX_WRONGFUL``, close the lease and report no tolerance."""
+        self._wrongful += 1
+        if self._wrongful < MAX_WRONGFUL or not self.is_fenced:
+            return
+        # Nothing is sent with the current date before other processes can know of it.
+        self.is_fenced = False
+        lease.close()
+        logger.warning(
+            "%s rejected %s dates of signatures that it should have accepted. This process dates its requests by the "
+            "clock from now on; a migration has to wait for this process.",
+            *(self.settings.place, MAX_WRONGFUL),
+        )
+
+    async def _call(
+        self,
+        operation: str,
+        params: Parameters,
+        decoder: ResponseDecoder | None,
+        lease: Lease | None = None,
+        head: dict[str, str] | None = None,
+    ) -> Response:
         if flow.mode.depth and _get_running_loop() is not None:
             _refuse_in_event_loop()
         if operation in _CONSUMING and params.get("ReturnConsumedCapacity") not in {"TOTAL", "INDEXES"}:
             params = {**params, "ReturnConsumedCapacity": "TOTAL"}
         if LISTENERS.get() or INTERCEPTORS.get() or redirects.state.guard is not None:
-            return await self._watched(operation, params, decoder)
-        return await transport.send(self.settings, operation, params, decoder)
+            return await self._watched(operation, params, decoder, lease, head)
+        return await transport.send(self.settings, operation, params, decoder, lease, head)
 
-    async def _watched(self, operation: str, params: Parameters, decoder: ResponseDecoder | None) -> Response:
+    async def _watched(
+        self,
+        operation: str,
+        params: Parameters,
+        decoder: ResponseDecoder | None,
+        lease: Lease | None,
+        head: dict[str, str] | None,
+    ) -> Response:
         """Send a request with listeners, interceptors, or the guard of a test run."""
         started = time.perf_counter()
         response: dict[str, Any] | None = None
@@ -144,7 +231,7 @@ class Table:
                 # Interceptors may send requests themselves, or wait.
                 response = await flow.call_sync(partial(self._tested, operation, params))
             if response is None:
-                response = await transport.send(self.settings, operation, params, decoder)
+                response = await transport.send(self.settings, operation, params, decoder, lease, head)
         except (Exception, CancelledError) as error:  # an interceptor may raise any exception
             failure = transport.code_of(error)
             raise
@@ -170,10 +257,17 @@ class SingleKeyTable(Table):
     Listeners receive the request as it is sent.
     """
 
-    async def _call(self, operation: str, params: Parameters, decoder: ResponseDecoder | None) -> Response:
+    async def _call(
+        self,
+        operation: str,
+        params: Parameters,
+        decoder: ResponseDecoder | None,
+        lease: Lease | None = None,
+        head: dict[str, str] | None = None,
+    ) -> Response:
         sent, translated = id_tables.translated_request(operation, params)
         try:
-            answer = await super()._call(sent, translated, decoder)
+            answer = await super()._call(sent, translated, decoder, lease, head)
         except transport.FAILURES as error:
             transport.translate(error, partial(id_tables.translated_response, operation))
             raise

@@ -17,7 +17,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import starmap
@@ -52,8 +51,9 @@ from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table import answers, errors, flow
 from dynamo_single.table.answers import DAMAGED, OPERATIONS, InvalidResponse, ResponseDecoder
 from dynamo_single.table.deadlines import BUDGET, USUAL, BudgetSpent, Deadline, deadline_of, total_reason
-from dynamo_single.table.http import retries
+from dynamo_single.table.http import dates, retries
 from dynamo_single.table.http.retries import Doubt, Failure, RetryQuota, pause_after
+from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import Parameters
 
 if TYPE_CHECKING:
@@ -68,14 +68,14 @@ else:
 
 
 _TARGETS = {name: f"DynamoDB_20120810.{name}" for name in OPERATIONS}
-#: The error codes for a rejected signature; it may be rejected because the clocks differ.
-_SKEWED = frozenset({"InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed"})
 #: AWS accepts signatures up to five minutes off; below this difference in seconds, the clock is not the reason.
 _SKEW = 240.0
 #: The errors of an attempt without a response, which botocore retries too.
 _UNANSWERED = (NotConnectedError, HTTPClientError)
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
+#: The most timestamps that a signer keeps.
+_MAX_STAMPS = 8
 
 #: msgspec writes bytes as base64, as DynamoDB requires.
 _encode = msgspec.json.Encoder().encode
@@ -137,13 +137,18 @@ _CREDENTIALS = (
 
 
 async def send(
-    settings: TableSettings, operation: str, params: Parameters, decoder: ResponseDecoder | None = None
+    settings: TableSettings,
+    operation: str,
+    params: Parameters,
+    decoder: ResponseDecoder | None = None,
+    lease: Lease | None = None,
+    head: dict[str, str] | None = None,
 ) -> dict[str, object]:
     """Send one request in as many attempts as the settings allow, and return the content of its response.
 
     The request ends after ``TOTAL_TIMEOUT`` or with the current ``deadlines.budget()``. Raise botocore's errors
     (``FAILURES``), or an error of the app if the response is invalid or the budget is used up. botocore never blocks an
-    event loop, since it sends in a thread.
+    event loop, since it sends in a thread. ``head`` receives the header ``date`` of the response.
     """
     spent, begun = BUDGET.get(), monotonic()
     client = _clients.get(settings)
@@ -153,7 +158,9 @@ async def send(
         else:
             deadline = deadline_of(settings, spent)
         sender = client.direct if client.direct is not None and operation in OPERATIONS else client
-        received = await sender.send(operation, params, deadline)
+        received = await sender.send(operation, params, deadline, lease)
+        if head is not None:
+            head["date"] = received.headers.get("date", "")
         # A library that replaces AWS in tests does not return the capacity of every operation.
         capacity = settings.consumed_capacity and not client.is_stand_in
         return answers.read(
@@ -199,8 +206,8 @@ class Signer:
         self._region = region
         self._service = service
         self._day = _Day("none yet", "", "", b"")
-        #: The last second in which a request was signed, and its timestamp.
-        self._second = (0, "")
+        #: The timestamps of some seconds: requests under a lease have the same date for a long time.
+        self._stamps: dict[int, str] = {}
 
     def signed(self, body: bytes, headers: dict[str, str], credentials: Credentials, seconds: float) -> dict[str, str]:
         """Return the headers of a POST request with ``body``: the given ones, and its signature.
@@ -208,11 +215,7 @@ class Signer:
         ``headers`` contains names in lower case and values without outer spaces; all of them are signed. ``seconds`` is
         the time since 1970.
         """
-        second, stamp = self._second
-        if second != int(seconds):
-            second = int(seconds)
-            stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(second))
-            self._second = second, stamp
+        stamp = self._stamps.get(int(seconds)) or self._stamp(int(seconds))
         day = self._day
         if day.secret_key != credentials.secret_key or not stamp.startswith(day.date):
             # One assignment: another thread sees the old day or the new one.
@@ -229,6 +232,12 @@ class Signer:
         scope = f"{credentials.access_key}/{day.scope}"
         signed["authorization"] = f"{_ALGORITHM} Credential={scope}, SignedHeaders={names}, Signature={signature}"
         return signed
+
+    def _stamp(self, second: int) -> str:
+        stamp = time.strftime(dates.TIMESTAMP, time.gmtime(second))
+        # One assignment: another thread sees the old dict or the new one.
+        self._stamps = {second: stamp, **dict(list(self._stamps.items())[: _MAX_STAMPS - 1])}
+        return stamp
 
     def _day_of(self, date: str, secret_key: str) -> _Day:
         key = f"AWS4{secret_key}".encode()
@@ -275,7 +284,9 @@ class DirectClient:
         #: The seconds by which the server's clock is ahead, known after it rejected a signature.
         self._ahead = 0.0
 
-    async def send(self, operation: str, params: Parameters, deadline: Deadline) -> HTTPResponse:
+    async def send(
+        self, operation: str, params: Parameters, deadline: Deadline, lease: Lease | None = None
+    ) -> HTTPResponse:
         """Send a request in at most ``max_attempts`` attempts, and return the response as it was received.
 
         The deadline ends the current attempt and prevents further ones. Raise ``ClientError`` if DynamoDB rejects the
@@ -291,7 +302,7 @@ class DirectClient:
         outcome: HTTPResponse | Exception
         try:
             while True:
-                request = self.request(operation, body, self._unchanging or await self._current())
+                request = self.request(operation, body, self._unchanging or await self._current(), lease)
                 try:
                     outcome = await pool.exchange(request, deadline)
                 except _UNANSWERED as error:
@@ -301,7 +312,7 @@ class DirectClient:
                         if self.quota.left != RetryQuota.CAPACITY:
                             self.quota.earn(attempts.spent if attempts else 0)
                         return outcome
-                attempts = attempts or _Attempts(self, operation, deadline)
+                attempts = attempts or _Attempts(self, operation, deadline, lease)
                 pause = attempts.pause_after(outcome)
                 if pause is None:
                     raise attempts.error_of(outcome)
@@ -331,25 +342,26 @@ class DirectClient:
         self._pool.close()
         self._loop_pools.close()
 
-    def request(self, operation: str, body: bytes, credentials: Credentials | None) -> bytes:
+    def request(
+        self, operation: str, body: bytes, credentials: Credentials | None, lease: Lease | None = None
+    ) -> bytes:
         """Return the bytes of a signed request."""
         if credentials is None:
             raise NoCredentialsError
-        # The server compares the time with its own clock, which tests do not move.
-        now = time.time() + self._ahead
-        headers = self._signer.signed(body, {**self._headers, "x-amz-target": _TARGETS[operation]}, credentials, now)
+        date = None if lease is None else lease.signed_at
+        if date is None:
+            # The server compares the time with its own clock, which tests do not move.
+            date = time.time() + self._ahead
+        headers = self._signer.signed(body, {**self._headers, "x-amz-target": _TARGETS[operation]}, credentials, date)
         lines = "".join(starmap("{}: {}\r\n".format, headers.items()))
         head = f"{self._first_line}{lines}{self._unsigned}content-length: {len(body)}\r\n\r\n"
         return head.encode("latin-1") + body
 
     def sets_the_clock(self, failure: Failure, response: HTTPResponse) -> bool:
         """Return whether the signature was rejected because the clocks differ, and adopt the server's clock."""
-        if failure.code not in _SKEWED:
+        if failure.code not in dates.SKEWED or (date := dates.served_at(response.headers)) is None:
             return False
-        try:
-            ahead = parsedate_to_datetime(response.headers["date"]).timestamp() - time.time()
-        except (KeyError, TypeError, ValueError):
-            return False
+        ahead = date - time.time()
         if abs(ahead - self._ahead) < _SKEW:
             return False
         self._ahead = ahead
@@ -359,14 +371,16 @@ class DirectClient:
 class _Attempts:
     """The failed attempts of one request."""
 
-    __slots__ = ("_deadline", "_number", "_operation", "_sender", "doubt", "spent")
+    __slots__ = ("_deadline", "_number", "_operation", "_sender", "_sets_the_clock", "doubt", "spent")
 
-    def __init__(self, client: DirectClient, operation: str, deadline: Deadline) -> None:
+    def __init__(self, client: DirectClient, operation: str, deadline: Deadline, lease: Lease | None) -> None:
         self._sender, self._operation, self._deadline = client, operation, deadline
         self._number = 0
+        #: A request whose lease is over must not be sent with a later date.
+        self._sets_the_clock = lease is None or lease.signed_at is None
         #: The units of the retry quota that the current attempt costs.
         self.spent = 0
-        self.doubt = Doubt(operation)
+        self.doubt = Doubt(operation, lease)
 
     def pause_after(self, outcome: HTTPResponse | Exception) -> float | None:
         """Return the seconds to wait after a failed attempt; ``None`` if it was the last one."""
@@ -377,7 +391,7 @@ class _Attempts:
             self.doubt.unanswered(outcome)
         else:
             failure = retries.failure_of(outcome) if outcome.is_whole else Failure()
-            if client.sets_the_clock(failure, outcome) and not is_last:
+            if self._sets_the_clock and client.sets_the_clock(failure, outcome) and not is_last:
                 return 0.0
             self.doubt.refused(outcome)
         if not failure.passing or is_last or not (spent := client.quota.spend(failure)):
@@ -409,16 +423,18 @@ class _Client:
         self._botocore: botocore_client.BotocoreClient | None = None
         self._is_direct = settings.transport == "direct" and not is_stand_in
 
-    async def send(self, operation: str, params: Parameters, deadline: Deadline) -> HTTPResponse:
+    async def send(
+        self, operation: str, params: Parameters, deadline: Deadline, lease: Lease | None = None
+    ) -> HTTPResponse:
         # Creating a client reads files, and may request credentials.
         if self._is_direct and operation in OPERATIONS and (client := await flow.in_thread(self._make_direct)):
-            return await client.send(operation, params, deadline)
+            return await client.send(operation, params, deadline, lease)
         if operation in OPERATIONS:
             try:
                 _encode(params)  # botocore would send a lone surrogate as an escape
             except UnicodeEncodeError as error:
                 raise _unencodable(operation, error) from None
-        return await flow.in_thread(lambda: self._make_botocore().send(operation, params, deadline))
+        return await flow.in_thread(lambda: self._make_botocore().send(operation, params, deadline, lease))
 
     def _make_direct(self) -> DirectClient | None:
         with self._lock:

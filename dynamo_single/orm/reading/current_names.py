@@ -49,13 +49,15 @@ class _RenamingTable(Table):
     def __hash__(self) -> int:
         return hash(self._table)
 
-    async def ask(self, request: Request, form: ResponseDecoder | None = None) -> Response:
+    async def ask(
+        self, request: Request, form: ResponseDecoder | None = None, head: dict[str, str] | None = None
+    ) -> Response:
         names = await self._names()
         if all(name == twin.used for twin, name in names.items()):
-            return await self._table.ask(request, form)
+            return await self._table.ask(request, form, head)
         present = {other: name for twin, name in names.items() for other in (twin.used, twin.other)}
         # A compiled reader has the names that the query was planned with.
-        answer = await self._table.ask(Request(request.operation, _with_names(request.params, present)))
+        answer = await self._table.ask(request.with_params(_with_names(request.params, present)), None, head)
         return _as_planned(answer, names)
 
     async def _names(self) -> dict[Twin, str]:

@@ -13,10 +13,12 @@ from contextvars import copy_context
 from http import HTTPStatus
 from queue import Empty
 from threading import Thread, local
+from time import gmtime, strftime
 from traceback import walk_tb
 from typing import Any
 
-from botocore.awsrequest import AWSResponse
+from botocore.auth import AUTH_TYPE_MAPS, SigV4Auth
+from botocore.awsrequest import AWSRequest, AWSResponse
 from botocore.config import Config
 from botocore.exceptions import (
     ConnectTimeoutError,
@@ -31,14 +33,32 @@ from botocore.session import Session
 from dynamo_single.conf import TableSettings
 from dynamo_single.table.answers import DAMAGED, InvalidResponse
 from dynamo_single.table.deadlines import Deadline
-from dynamo_single.table.http import retries
+from dynamo_single.table.http import dates, retries
 from dynamo_single.table.http.connections import HTTPResponse, Place, Places
 from dynamo_single.table.http.credentials import ENVIRONMENT_CREDENTIALS, botocore_client, credentials_of, shown_url
 from dynamo_single.table.http.retries import Doubt
+from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import Parameters
 
 #: The key of the received response in the content that botocore sees.
 _RECEIVED = "dynamo_single"
+#: The name of the signature with a given date in botocore's map, and the key of the date in the context of a request.
+_DATED = "dynamo_single-v4"
+
+
+class _DatedAuth(SigV4Auth):
+    """Signature Version 4 with the date in the context of the request, instead of the current time."""
+
+    def canonical_request(self, request: AWSRequest) -> Any:
+        # add_auth() calls this after it has set the current time, and reads the date from the context later.
+        context: dict[str, Any] = request.context
+        context["timestamp"] = context[_DATED]
+        del request.headers["X-Amz-Date"]
+        request.headers["X-Amz-Date"] = context[_DATED]
+        return super().canonical_request(request)
+
+
+AUTH_TYPE_MAPS[_DATED] = _DatedAuth
 
 
 class _Parser:
@@ -62,12 +82,12 @@ class _ParserFactory(ResponseParserFactory):
 
 
 class _Call:
-    """One running request: its deadline, and whether it may have been executed."""
+    """One running request: its deadline and lease, and whether it may have been executed."""
 
-    def __init__(self, operation: str, deadline: Deadline) -> None:
-        self.deadline = deadline
+    def __init__(self, operation: str, deadline: Deadline, lease: Lease | None) -> None:
+        self.deadline, self.lease = deadline, lease
         self.is_sent = False
-        self.doubt = Doubt(operation)
+        self.doubt = Doubt(operation, lease)
 
 
 class _Current(local):
@@ -103,8 +123,11 @@ class BotocoreClient:
             aws_secret_access_key=pretended,
             config=config,
         )
-        client.meta.events.register_first("before-send.dynamodb", self._before_attempt)
-        client.meta.events.register("needs-retry.dynamodb", self._after_attempt)
+        # The type stubs do not contain handlers that return a value.
+        events: Any = client.meta.events
+        events.register_first("choose-signer.dynamodb", self._choose_signer)
+        events.register_first("before-send.dynamodb", self._before_attempt)
+        events.register("needs-retry.dynamodb", self._after_attempt)
         self._url = shown_url(client.meta.endpoint_url)
         self._credentials = credentials_of(settings, session)
         self._current = _Current()
@@ -115,11 +138,11 @@ class BotocoreClient:
             operation: getattr(client, method) for method, operation in client.meta.method_to_api_mapping.items()
         }
 
-    def send(self, operation: str, params: Parameters, deadline: Deadline) -> HTTPResponse:
+    def send(self, operation: str, params: Parameters, deadline: Deadline, lease: Lease | None = None) -> HTTPResponse:
         """Send a request; return and raise as the direct request path does."""
         # This raises an error for credentials that a header cannot contain, which botocore would send.
         self._credentials.current()
-        call, answer = _Call(operation, deadline), Future[HTTPResponse]()
+        call, answer = _Call(operation, deadline, lease), Future[HTTPResponse]()
         try:
             place = self._places.get(timeout=max(0.0, deadline.left))
         except Empty:
@@ -132,7 +155,9 @@ class BotocoreClient:
             received = answer.result(timeout=max(0.0, deadline.left))
         except TimeoutError:
             kind = ReadTimeoutError if call.is_sent else ConnectTimeoutError
-            raise kind(endpoint_url=f"{self._url} ({deadline.reason})") from None
+            error = kind(endpoint_url=f"{self._url} ({deadline.reason})")
+            call.doubt.unanswered(error)
+            raise error from None
         if not received.is_whole:
             raise InvalidResponse(DAMAGED)
         return received
@@ -152,11 +177,25 @@ class BotocoreClient:
             self._places.put(place)
             answer.set_result(received)
 
+    def _choose_signer(self, *, context: dict[str, object], **_: object) -> str | None:
+        """Date an attempt by its lease, if it has one; it may have been renewed since the last attempt."""
+        call = self._current.call
+        date = None if call is None or call.lease is None else call.lease.signed_at
+        if date is None:
+            return None
+        context[_DATED] = strftime(dates.TIMESTAMP, gmtime(int(date)))
+        return _DATED
+
     def _before_attempt(self, **_: object) -> None:
         """Prevent an attempt after the deadline, when the caller has received an error."""
         if (call := self._current.call) is not None:
-            call.deadline.within(0)
-            call.is_sent = True
+            # The caller reads is_sent after the deadline, so it is set before the deadline is checked.
+            was_sent, call.is_sent = call.is_sent, True
+            try:
+                call.deadline.within(0)
+            except TimeoutError:
+                call.is_sent = was_sent
+                raise
 
     def _after_attempt(
         self,

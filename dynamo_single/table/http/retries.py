@@ -23,6 +23,7 @@ from botocore.exceptions import ClientError, HTTPClientError
 from msgspec import Struct
 
 from dynamo_single.table.answers import ITEM
+from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import only_reads
 
 if TYPE_CHECKING:
@@ -200,13 +201,14 @@ class Doubt:
 
     All attempts run inside this context manager. It replaces an error that leaves the block with the error of the
     recorded attempt, unless the write's own condition failed: its ``retried`` indicates that an earlier attempt
-    may be the reason. Every transaction of the app has a token, so DynamoDB executes it once.
+    may be the reason. Every transaction of the app has a token, so DynamoDB executes it once. The lease of the request
+    learns of each such attempt.
     """
 
-    __slots__ = ("_error", "_operation")
+    __slots__ = ("_error", "_lease", "_operation")
 
-    def __init__(self, operation: str) -> None:
-        self._operation = operation
+    def __init__(self, operation: str, lease: Lease | None = None) -> None:
+        self._operation, self._lease = operation, lease
         self._error: Exception | None = None
 
     def unanswered(self, error: Exception) -> None:
@@ -240,7 +242,11 @@ class Doubt:
             raise doubt from error
 
     def _record(self, error: Exception) -> None:
-        if self._error is None and not only_reads(self._operation):
+        if only_reads(self._operation):
+            return
+        if self._lease is not None:
+            self._lease.lose()
+        if self._error is None:
             self._error = error
 
 

@@ -1,0 +1,65 @@
+"""Dates of the server's responses, and rejections of a signature because of its date.
+
+AWS describes them at https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from dynamo_single.exceptions import Expired
+from dynamo_single.table.request import Parameters
+
+#: The form of the header ``X-Amz-Date``.
+TIMESTAMP = "%Y%m%dT%H%M%SZ"
+#: The error codes for a rejected signature; it may be rejected because the clocks differ.
+SKEWED = frozenset({"InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed", "SignatureDoesNotMatch"})
+#: The beginning of AWS's message for a signature with a wrong key, which has the same codes.
+_WRONG_KEY = "The request signature we calculated does not match"
+
+
+def served_at(headers: Mapping[str, str]) -> float | None:
+    """Return the header ``Date`` of a response in seconds since 1970; ``None`` if it is missing or invalid."""
+    date = next((value for name, value in headers.items() if name.lower() == "date"), "")
+    try:
+        return parsedate_to_datetime(date).timestamp()
+    except (TypeError, ValueError):
+        return None
+
+
+def expired(operation: str, params: Parameters, error: Exception, deadline: float) -> Expired | None:
+    """Return the error of a request whose date was rejected; ``None`` if the failure has another reason.
+
+    ``deadline`` is the lease's when the request began. A write of which an earlier attempt has no response stays
+    ``OutcomeUnknown``, unless it is a transaction with a token, which DynamoDB executes once.
+    """
+    refusal = _refused_date(error)
+    is_in_doubt = False
+    if refusal is None:
+        # The error of the earlier attempt replaces the last one, which is its cause.
+        refusal = _refused_date(error.__cause__)
+        is_in_doubt = operation == "TransactWriteItems" and "ClientRequestToken" in params
+        if refusal is None or not is_in_doubt:
+            return None
+    told: Mapping[str, Any] = refusal.response
+    date = served_at(told.get("ResponseMetadata", {}).get("HTTPHeaders", {}))
+    return Expired(
+        f"DynamoDB rejected {operation} because it was sent too long after the table's state was read."
+        + (" An earlier attempt may have been executed." if is_in_doubt else " Nothing was written.")
+        + f" Begin the operation again. ({told['Error'].get('Message', '')})",
+        code=str(told["Error"].get("Code", "")),
+        is_in_doubt=is_in_doubt,
+        is_wrongful=date is not None and date < int(deadline),
+    )
+
+
+def _refused_date(error: BaseException | None) -> ClientError | None:
+    if not isinstance(error, ClientError):
+        return None
+    told: Mapping[str, Any] = error.response.get("Error", {})
+    is_refused = told.get("Code") in SKEWED and not str(told.get("Message", "")).startswith(_WRONG_KEY)
+    return error if is_refused else None
