@@ -104,6 +104,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
 
     # Private to Django, and not iterable in its stubs.
     _iterable_class: Any
+    _prefetch_done: bool
 
     def __init__(self, model: Any = None, query: Any = None, using: str | None = None, hints: Any = None) -> None:
         super().__init__(model, query, using, hints)
@@ -150,6 +151,9 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             related_reads = related_reads_of(self)
             if related_reads:
                 run(prefetch.fetch_related(self._result_cache, related_reads))
+        if self._prefetch_related_lookups and not self._prefetch_done:
+            run(prefetch.prefetch(self._result_cache or (), self._prefetch_related_lookups))
+            self._prefetch_done = True
         super()._fetch_all()
 
     def _is_native(self) -> bool:

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from dynamo_single.costs import Cost, Costs, counted
 from dynamo_single.orm.plan.plan import Plan
-from dynamo_single.orm.results import prefetch, related
+from dynamo_single.orm.query.state import state_of
+from dynamo_single.orm.results import one_query, prefetch, related
 from dynamo_single.orm.results.state import QueryState, RelatedReads
 from dynamo_single.orm.schema.references import references
 from dynamo_single.orm.schema.types import DynamoModel
@@ -28,15 +29,19 @@ def announce_related(state: QueryState, plan: Plan, together: Collection[str]) -
     if related_reads.references:
         shown = ", ".join(map(repr, related_reads.references))
         yield "then", f"select_related({shown}): one request for each {MAX_BATCH_KEYS} objects of each reference"
-    others = []
+    others, listed = [], {}
     for each in related_reads.prefetch_related:
         if each in together:
             continue
-        cost = related.cost_of(state, plan, each)
-        if cost is None:
+        queryset = related.listing_of(state, each)
+        if queryset is None:
             others.append(repr(getattr(each, "prefetch_to", each)))
         else:
-            yield "then", f"prefetch_related({each!r}): {cost}"
+            listed[str(each)] = state_of(queryset)
+    for adjacent in one_query.adjacent_querysets(listed):
+        shown = ", ".join(map(repr, adjacent))
+        cost = "by itself, a Query" if plan.kind == "get" else "1 + N, a Query for each object"
+        yield "then", f"prefetch_related({shown}): {cost}"
     if others:
         shown = ", ".join(others)
         yield "then", f"prefetch_related({shown}): depends on the objects; explain(execute=True) tells its requests"

@@ -1,7 +1,7 @@
-"""Run Django's synchronous code that evaluates our querysets in an event loop: stop at each queryset, and run again.
+"""Run Django's synchronous code that evaluates our querysets in steps: stop at each queryset, and run again.
 
-Each queryset is awaited between two runs. The code must not change anything before its last queryset is read, and must
-evaluate the same querysets in each run. In a thread such code is simply called.
+Between two runs each queryset is awaited in an event loop, or read together with others. The code must not change
+anything before its last queryset is read, and must evaluate the same querysets in each run.
 """
 
 from __future__ import annotations
@@ -45,11 +45,24 @@ def take_result(queryset: Any) -> bool:
     return True
 
 
-async def rerun(work: Callable[[], T]) -> T:
-    """Return the result of such code; each queryset is read once, by the same requests as in a thread."""
-    if is_run():
+def first_queryset(work: Callable[[], object]) -> Any:
+    """Return the first queryset that such code evaluates, which is not read; ``None`` if it does not evaluate any."""
+    try:
+        _begun(work, [])
+    except _UnreadQuerySet as unread:
+        return unread.queryset
+    return None
+
+
+async def rerun(work: Callable[[], T], first: list[Any] | None = None) -> T:
+    """Return the result of such code; each queryset is read once, by the same requests as in a thread.
+
+    ``first`` contains the results of the first queryset, if it is read already. Without it, a thread simply calls the
+    code.
+    """
+    if first is None and is_run():
         return await call_sync(work)
-    found: list[list[Any]] = []
+    found: list[list[Any]] = [] if first is None else [first]
     while True:
         try:
             return _begun(work, found)

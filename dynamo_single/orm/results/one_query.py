@@ -7,7 +7,7 @@ between the ranges. This module does not depend on querysets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -64,6 +64,14 @@ async def read_partitions(states: Sequence[QueryState]) -> list[list[Any] | None
         _in_order(state, plan, own) if plan and id(state) in shared else None
         for state, plan, own in zip(states, found, kinds, strict=True)
     ]
+
+
+def adjacent_querysets(states: Mapping[str, QueryState]) -> list[list[str]]:
+    """Return the names of querysets of one partition, those together that one Query reads. Sends no requests."""
+    plans = {name: _plan(state) for name, state in states.items()}
+    kinds = {name: _model_ranges(states[name], plan)[0] for name, plan in plans.items() if plan and plan.conditions}
+    groups = [[name for name, kind in kinds.items() if kind in group] for group in _range_groups(kinds.values())]
+    return [*groups, *([name] for name in states if name not in kinds)]
 
 
 def _plan(state: QueryState) -> Plan | None:

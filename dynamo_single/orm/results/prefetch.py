@@ -1,20 +1,20 @@
 """Prefetch related objects for ``prefetch_related()`` and ``select_related()``, level by level.
 
 Django's own code reads each level and assigns its objects (``async_rerun``). In a thread Django's function does all of
-it.
+it. Before that, the relations of one level whose objects are adjacent in the table are read together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.db.models import Model, prefetch_related_objects
+from django.db.models import Model, Prefetch, prefetch_related_objects
 from django.db.models.query import get_prefetcher, normalize_prefetch_lookups, prefetch_one_level
 
-from dynamo_single.orm.results.async_rerun import rerun
+from dynamo_single.orm.results import async_rerun
 from dynamo_single.orm.results.state import RelatedReads
 from dynamo_single.orm.schema.fields.fetching import set_modes
 from dynamo_single.orm.schema.types import DynamoModel, all_plain
@@ -34,13 +34,83 @@ async def read_related(objects: Sequence[object], related_reads: RelatedReads) -
 
 
 async def prefetch(objects: Sequence[Any], lookups: Sequence[Any]) -> None:
-    """Do what ``prefetch_related_objects()`` does, in a coroutine: the same requests in the same order."""
+    """Do what ``prefetch_related_objects()`` does, in a coroutine: the same requests in the same order.
+
+    Relations of several names whose objects are adjacent in the table are read by one Query for each partition.
+    """
     if not objects or not lookups:
         return
+    await _read_together(objects, _tree_of(lookups))
     if is_run():
         await call_sync(partial(prefetch_related_objects, list(objects), *lookups))
         return
     await _Prefetching(objects).run(lookups)
+
+
+#: The names of relations that are read of some objects, each with those that are read of its objects.
+_Tree = dict[str, Any]
+
+
+def _tree_of(lookups: Sequence[Any]) -> _Tree:
+    """Return the relations that lookups name; those that a ``Prefetch`` begins with are left to Django."""
+    others = {each.prefetch_to.partition("__")[0] for each in lookups if not isinstance(each, str)}
+    others |= {each.prefetch_through.partition("__")[0] for each in lookups if not isinstance(each, str)}
+    tree: _Tree = {}
+    for lookup in lookups:
+        first, *below = lookup.split("__") if isinstance(lookup, str) else ("",)
+        if first and first not in others:
+            level = tree.setdefault(first, {})
+            for name in below:
+                level = level.setdefault(name, {})
+    return tree
+
+
+def _has_several(tree: _Tree) -> bool:
+    """Return whether any level has several relations, so that some may be read together."""
+    return len(tree) > 1 or any(map(_has_several, tree.values()))
+
+
+async def _read_together(objects: Sequence[Any], tree: _Tree) -> None:
+    """Read the relations of each level that are adjacent in the table, and assign them; Django reads the others."""
+    if not _has_several(tree) or not objects or not all(isinstance(obj, Model) for obj in objects):
+        return
+    works = {name: work for name in tree if (work := _work_of(objects, name)) is not None}
+    querysets = {name: async_rerun.first_queryset(work) for name, work in works.items()}
+    unread = [each for each in querysets.values() if each is not None]
+    if len(unread) > 1:
+        await unread[0]._read_with(unread[1:])
+    for name, work in works.items():
+        queryset = querysets[name]
+        found = None if queryset is None else queryset._result_cache
+        # Others may have to be read together below it. The lookups of a manager's own are left to Django.
+        leads_on = _has_several(tree[name]) and not getattr(queryset, "_prefetch_related_lookups", ())
+        if found is not None or leads_on:
+            await async_rerun.rerun(work, found)
+    for name, below in tree.items():
+        if _has_several(below) and _is_read(objects, name):
+            await _read_together(_related(objects, name), below)
+
+
+def _work_of(objects: Sequence[Any], name: str) -> Callable[[], object] | None:
+    """Return Django's function that reads a relation of some objects.
+
+    ``None`` if there is nothing to read, if it would call a project's code twice, or if Django will raise an error.
+    """
+    for obj in objects:
+        obj.__dict__.setdefault("_prefetched_objects_cache", {})
+    found: Any = get_prefetcher(objects[0], name, name)
+    prefetcher, _, _, is_fetched = found
+    if prefetcher is None or not _is_native(prefetcher):
+        return None
+    missing = [obj for obj in objects if not is_fetched(obj)]
+    return partial(prefetch_one_level, missing, prefetcher, Prefetch(name), 0) if missing else None
+
+
+def _is_read(objects: Sequence[Any], name: str) -> bool:
+    """Return whether a relation of all objects is read, so that its objects are known without a request."""
+    found: Any = get_prefetcher(objects[0], name, name)
+    prefetcher, _, _, is_fetched = found
+    return prefetcher is not None and all(map(is_fetched, objects))
 
 
 class _Prefetching:
@@ -132,7 +202,7 @@ async def _one_level(objects: list[DynamoModel], prefetcher: Any, lookup: Any, l
     if not _is_native(prefetcher):
         found: tuple[Any, Any] = await call_sync(partial(prefetch_one_level, objects, prefetcher, lookup, level))
         return found
-    return await rerun(partial(prefetch_one_level, objects, prefetcher, lookup, level))
+    return await async_rerun.rerun(partial(prefetch_one_level, objects, prefetcher, lookup, level))
 
 
 def _is_native(prefetcher: Any) -> bool:

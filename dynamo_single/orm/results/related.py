@@ -162,8 +162,9 @@ def _children_plan(plan: Plan, children: Children, pk: object) -> Plan | None:
     return listing if listing.conditions[0].partition == partition else None
 
 
-def cost_of(state: QueryState, plan: Plan, lookup: object) -> str | None:
-    """Return the cost of a prefetch, if the keys alone decide it."""
+def listing_of(state: QueryState, lookup: object) -> Any:
+    """Return the queryset of the children of one object that a prefetch names, if one Query of their partition lists
+    them; ``None`` if the objects decide what is read."""
     children = getattr(state.model, lookup, None) if isinstance(lookup, str) else None
     if not isinstance(children, Children):
         return None
@@ -173,9 +174,7 @@ def cost_of(state: QueryState, plan: Plan, lookup: object) -> str | None:
     except NoAccessPattern:
         return None  # reading will say why
     partition = () if listing is None or listing.key is None else listing.key.partition.variables
-    if listing is None or listing.kind != "query" or children.field.attname not in partition:
-        return None
-    return "by itself, a Query" if plan.kind == "get" else "1 + N, a Query for each object"
+    return queryset if listing and listing.kind == "query" and children.field.attname in partition else None
 
 
 def _is_own(layout: ModelLayout) -> bool:
