@@ -41,7 +41,6 @@ _CHECKS: Final = {
     "migrations.check_applied": checks.Tags.database,
     "migrations.check_commands": checks.Tags.commands,
     "migrations.check_tables": checks.Tags.database,
-    "migrations.check_versions": checks.Tags.models,
     "models.check_models": checks.Tags.models,
     "references.check_references_from_sql": checks.Tags.models,
     "references.check_sql_models": checks.Tags.models,

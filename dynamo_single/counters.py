@@ -187,11 +187,6 @@ def _check(model: type[DynamoModel], numbers: tuple[str, ...]) -> None:
         raise NotSupported(
             f"{label} has a version, which nobody would be held to: save() F({numbers[0]!r}) + ... instead."
         )
-    if layout.schema is not None:
-        raise NotSupported(
-            f"{label} has a schema version, and one request cannot upgrade an item: save() F({numbers[0]!r}) + ... "
-            "instead, or count in an object of a model of its own."
-        )
     _check_alone(model)
 
 

@@ -168,10 +168,7 @@ class UnexpectedItem(DynamoSingleError, DatabaseError):
 
 
 class SchemaVersionError(UnexpectedItem):
-    """The code cannot read the schema version of an item: a newer one, or one without an upgrade.
-
-    Also raised if an upgrade fails. Nothing was written.
-    """
+    """Deprecated: no longer raised. ``FormNotApplied`` is raised while items of earlier schema versions may exist."""
 
 
 class OutdatedKey(DynamoSingleError, DatabaseError):

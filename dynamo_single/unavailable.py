@@ -20,7 +20,6 @@ from dynamo_single.exceptions import (
     FormNotApplied,
     KeyNotFilled,
     OutcomeUnknown,
-    SchemaVersionError,
     TableUnavailable,
     UnexpectedItem,
     UnreadableItem,
@@ -31,7 +30,7 @@ __all__ = ["AWAY", "CHANGING", "RETRY_AFTER", "unavailable_response"]
 logger = logging.getLogger("dynamo_single.unavailable")
 
 #: The errors of models whose schema differs from the table's items: a migration is not applied, or not finished.
-CHANGING = (FormNotApplied, KeyNotFilled, SchemaVersionError)
+CHANGING = (FormNotApplied, KeyNotFilled)
 #: The errors that lead to status 503.
 AWAY = (TableUnavailable, *CHANGING)
 #: The seconds after which a client may try again.

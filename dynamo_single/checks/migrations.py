@@ -21,7 +21,6 @@ from dynamo_single.orm.rollout import compare, knowledge
 from dynamo_single.orm.rollout.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table, get_table
 
@@ -113,7 +112,7 @@ def _unfolded_shards(table: Table, state: TableState) -> Iterator[Warning]:
 
 
 def _unreadable(table: Table, item_type: str, form: StoredForm) -> Iterator[Warning]:
-    """W908: items may have a newer schema version than the code, or one that it cannot upgrade."""
+    """W908: items may have an earlier schema version, which only a migration can upgrade."""
     model = registry.model_of_type(table.settings.alias, item_type)
     if model is not None and knowledge.has_migrations(model._meta.app_label):
         try:
@@ -153,24 +152,6 @@ def check_apps(app_configs: Sequence[AppConfig] | None = None, **kwargs: object)
         )
         for label in sorted(labels)
         if not knowledge.has_migrations(label)
-    ]
-
-
-def check_versions(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W907: a raised schema version in an app without migrations, which could not report items of earlier versions."""
-    return [
-        Warning(
-            f"Meta.schema_version is {model._options.schema_version}, and the app {model._meta.app_label!r} has no "
-            "migrations: nothing says whether items of earlier versions are there, which a filter would leave out.",
-            hint=f"manage.py makemigrations {model._meta.app_label}, and for a table that has items already migrate "
-            "--fake-initial.",
-            obj=model,
-            id="dynamo_single.W907",
-        )
-        for model in registry.all_models()
-        if (model._options.schema_version or FIRST) > FIRST
-        and (app_configs is None or any(each.label == model._meta.app_label for each in app_configs))
-        and not knowledge.has_migrations(model._meta.app_label)
     ]
 
 

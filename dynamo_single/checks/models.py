@@ -27,7 +27,7 @@ from dynamo_single.checks.references import (
 )
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.effects import all_effects, copy_updates, counters
+from dynamo_single.orm.effects import copy_updates, counters
 from dynamo_single.orm.items import unique_rules
 from dynamo_single.orm.model.many_to_many import ManyToMany
 from dynamo_single.orm.model.model import Model
@@ -68,7 +68,7 @@ def check_model(model: type[DynamoModel]) -> list[CheckMessage]:
             *_check_schema(model),
             *_check_typed_maps(model),
             *_check_unique(model),
-            *_check_upgrades(model),
+            *_check_former_options(model),
             *_check_managers(model),
             *_check_shards(model),
             *check_single_key(model),
@@ -91,15 +91,13 @@ def _check_managers(model: type[DynamoModel]) -> Iterator[Error]:
             )
 
 
-def _check_upgrades(model: type[DynamoModel]) -> Iterator[Error]:
-    """E023: upgrades that change an attribute which other items depend on, such as a unique value."""
-    if model._options.upgrades:
-        with suppress(ConfigurationError):
-            registry.layout_of(model)
-            try:
-                all_effects.effects_of(model)
-            except ConfigurationError as error:
-                yield _error(model, "E023", str(error))
+def _check_former_options(model: type[DynamoModel]) -> Iterator[Error]:
+    """E023: ``Meta.schema_version`` or ``Meta.upgrades``, which nothing reads any more."""
+    former = model._options.former
+    if former is not None:
+        text = "declares Meta.schema_version or Meta.upgrades, and items are no longer upgraded when they are read."
+        way_out = former.way_out(model._meta.app_label, model.__name__)
+        yield _error(model, "E023", f"{model._meta.label} {text}", way_out)
 
 
 def _check_shards(model: type[DynamoModel]) -> Iterator[Error]:
@@ -162,6 +160,8 @@ def _check_names(model: type[DynamoModel]) -> Iterator[Error]:
 
 def _check_layout(model: type[DynamoModel]) -> Iterator[Error]:
     """E003: an invalid key; E004: an index that is not in the settings; E005: two keys on one index."""
+    if model._options.former is not None:
+        return  # E023 reports it
     try:
         layout = registry.layout_of(model)
         for key in layout.indexes:

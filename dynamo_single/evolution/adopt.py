@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from dynamo_single.evolution.backfill import Task, type_condition
 from dynamo_single.evolution.backfill.checkpoints import Segment
+from dynamo_single.evolution.backfill.project_functions import version_of
 from dynamo_single.evolution.backfill.run import scan
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.exceptions import InvalidValue, MigrationIncomplete
@@ -20,8 +21,6 @@ from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.requests.compiler import compile_reads
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.upgrades import FIRST
-from dynamo_single.table import names
 from dynamo_single.table.table import Table
 
 #: The most items that one Scan reads, and the most Scans that look for an item of the model.
@@ -73,10 +72,17 @@ def derivation_source(snapshot: Snapshot) -> str | None:
 
 
 def _differences(table: Table, snapshot: Snapshot, item: Item) -> Iterator[str]:
-    version = int(item.get(names.SCHEMA_VERSION, {}).get("N", FIRST))
+    try:
+        version = version_of(item)
+    except InvalidValue as error:
+        yield str(error)
+        return
     if not snapshot.oldest_version <= version <= snapshot.schema_version:
-        yield f"its schema version is {version}, and items have {snapshot.oldest_version} to {snapshot.schema_version}"
-    # Readers upgrade an item of an earlier version, so that its values need not match.
+        yield (
+            f"its schema version is {version}, and items have {snapshot.oldest_version} to {snapshot.schema_version}; "
+            f"give AddModel schema_version={version}"
+        )
+    # A migration upgrades an item of an earlier version, so that its values need not match.
     elif version == snapshot.schema_version and not has_expired(item):
         yield from _current_differences(table, snapshot, item)
 

@@ -36,6 +36,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.shards import Schedule
 from dynamo_single.orm.schema.references import Referrers, name_of_count, references
 from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.schema.upgrades import operation_text
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table, get_table
 
@@ -117,10 +118,6 @@ class Operation(Protocol):
     """The methods of an operation that this module calls."""
 
     model_name: str
-
-    @property
-    def takes_pending(self) -> bool:
-        """Whether the operation can run while the table still has items of earlier schema versions."""
 
     def describe(self) -> str:
         """Return a description of one line."""
@@ -262,7 +259,7 @@ def forwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
     if is_fresh(step):
         _record_form(step, lambda form: form_of(after, step.label, is_new=True), before.item_type, after.item_type)
         return
-    _refuse_pending(step)
+    _refuse_older_items(step)
     ensure_indexes(step.table, operation.indexes(), report=lambda found: migrate_run.current_run().say(f"    {found}"))
     if not step.stays_open:
         _run_tasks(step, "open", step.open_tasks)
@@ -401,15 +398,14 @@ def _report_open_changes(step: Step) -> None:
         migrate_run.current_run().say(f"    {left}")
 
 
-def _refuse_pending(step: Step) -> None:
-    """Raise ``ConfigurationError`` if a task needs current attributes but items may have earlier schema versions."""
-    operation, before, after = step.operation, step.before, step.after
-    works = (*operation.open_tasks(before, after), *operation.finish_tasks(before, after))
-    if before.pending and not operation.takes_pending and works:
+def _refuse_older_items(step: Step) -> None:
+    """Raise ``ConfigurationError`` for work on items of which some may have an earlier schema version."""
+    name, after = step.operation.model_name, step.after
+    if after.oldest_version < after.schema_version and (step.open_tasks or step.finish_tasks):
         raise ConfigurationError(
-            f"{operation.describe()}: items of {step.label_before} may be of schema version {before.oldest_version} "
-            f"still, and do not have what the migration says. Write UpgradeItems({operation.model_name!r}, "
-            f"to={before.schema_version}) before it."
+            f"{step.operation.describe()}: items of {step.label_before} may be of schema versions "
+            f"{after.oldest_version} to {after.schema_version}. Nothing was written. Write "
+            f"{operation_text(name, after.schema_version)} before it."
         )
 
 

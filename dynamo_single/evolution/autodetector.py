@@ -24,14 +24,14 @@ from dynamo_single.evolution.operations.base import ItemsOperation
 from dynamo_single.evolution.operations.keys import AddKey, AlterKey, RemoveKey, RenameKey
 from dynamo_single.evolution.operations.models import AddModel, AlterTrashIndex, MoveKeys, RemoveModel, RenameModel
 from dynamo_single.evolution.operations.unique import AddUnique, RemoveUnique
-from dynamo_single.evolution.operations.versions import RaiseSchemaVersion
-from dynamo_single.evolution.snapshots import Snapshot, changes_from
+from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import SnapshotState
 from dynamo_single.evolution.stored_attributes import StoredAttribute
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.base import relations_from_sql
 from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.schema.upgrades import operation_text
 
 if TYPE_CHECKING:
     from django.db.migrations.operations.base import Operation
@@ -56,7 +56,7 @@ class Comparison:
                 f"{self.model._meta.label} was in the table {self.now.alias!r} and is in {self.after.alias!r} by now. "
                 "No migration moves items to another table: copy them by dumpdata and loaddata, with a model of each."
             )
-        self._raise_version()
+        self._keep_versions()
         unanswered = self._rename_attributes()
         self._remove_rules()
         self._remove_keys()
@@ -75,27 +75,21 @@ class Comparison:
             )
         return self.found
 
-    def _raise_version(self) -> None:
-        """Detect a raised schema version and the attributes that its upgrades change. Items stay as they are."""
-        version, before, label = self.after.schema_version, self.now, self.model._meta.label
-        if version < before.schema_version:
+    def _keep_versions(self) -> None:
+        """Keep the schema versions of the migrations; raise if items of earlier versions may exist."""
+        before = self.now
+        if before.oldest_version < before.schema_version:
             raise ConfigurationError(
-                f"{label}.Meta.schema_version is {version}, and migrations have version {before.schema_version}: items "
-                "of it may be stored, which this code could not read. A version is only ever raised."
+                f"Items of {self.model._meta.label} may be of schema versions {before.oldest_version} to "
+                f"{before.schema_version}. Write a migration first (makemigrations --empty) with "
+                f"{operation_text(self.name, before.schema_version)}."
             )
-        if self.after.oldest_version > before.oldest_version:
-            raise ConfigurationError(
-                f"{label}: items may be of schema version {before.oldest_version}, and no upgrade in Meta.upgrades "
-                f"begins there. Write the function from version {before.oldest_version} on; or, if it was there, put "
-                f"it back until a migration with UpgradeItems({self.name!r}, to={before.schema_version}) is finished."
-            )
-        if version > before.schema_version:
-            changes = changes_from(self.model, before.schema_version)
-            attributes = {name: each for name, each in self.after.attributes.items() if each.stored in changes}
-            changed = {name: each for name, each in attributes.items() if before.attributes.get(name) != each}
-            self._take(RaiseSchemaVersion(model_name=self.name, to=version, changes=list(changes), attributes=changed))
-        # The snapshot's oldest version and pending names come from migrations. Only operations change them.
-        self.after = replace(self.after, oldest_version=self.now.oldest_version, pending=self.now.pending)
+        self.after = replace(
+            self.after,
+            schema_version=before.schema_version,
+            oldest_version=before.oldest_version,
+            pending=before.pending,
+        )
 
     def _take(self, operation: ItemsOperation) -> None:
         self.now = operation.changed(self.now)
@@ -103,8 +97,7 @@ class Comparison:
 
     def _rename_attributes(self) -> frozenset[str]:
         """Detect renamed attributes; return attributes that may have been renamed if the user cannot be asked."""
-        pending = self.now.pending_names
-        gone = [name for name in self.now.attributes if name not in self.after.attributes and name not in pending]
+        gone = [name for name in self.now.attributes if name not in self.after.attributes]
         unanswered: set[str] = set()
         for new, stored in self.after.attributes.items():
             if new in self.now.attributes:
@@ -145,12 +138,6 @@ class Comparison:
     def _add_rules(self) -> None:
         for rule in self.after.unique:
             if rule not in self.now.unique:
-                if not self.now.pending_names.isdisjoint(rule.attributes):
-                    raise ConfigurationError(
-                        f"{self.model._meta.label}: {' and '.join(rule.attributes)} cannot become unique while items "
-                        "of earlier schema versions may be there: finish a migration with "
-                        f"UpgradeItems({self.name!r}, to={self.now.schema_version}) first."
-                    )
                 self._take(AddUnique(model_name=self.name, rule=rule))
 
     def _remove_keys(self) -> None:
@@ -210,8 +197,7 @@ class Comparison:
     def _remove_attributes(self, unanswered: frozenset[str]) -> None:
         for name in self.now.attributes:
             if name not in self.after.attributes:
-                # Items of earlier versions still contain an attribute that an upgrade removes.
-                named = {"drop": False} if name in unanswered or name in self.now.pending_names else {}
+                named = {"drop": False} if name in unanswered else {}
                 self._take(RemoveAttribute(model_name=self.name, name=name, **named))
 
     def _move(self) -> None:

@@ -37,7 +37,6 @@ from dynamo_single.orm.schema.keys.template import (
     sharding_of,
 )
 from dynamo_single.orm.schema.layout import AccessKey, IndexCondition
-from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table import names
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, NewItem
@@ -60,10 +59,10 @@ class Snapshot(MigrationValue):
     trash_index: str | None = None
     #: The table, by its alias in ``settings.DYNAMO_SINGLE``.
     alias: str = "default"
-    #: The schema version that code writes, and the earliest version of any stored item.
+    #: The latest schema version of stored items and the earliest one, which an earlier release distinguished.
     schema_version: int = FIRST
     oldest_version: int = FIRST
-    #: The physical names that upgrades between these two versions may change.
+    #: The physical names that differ between these two versions.
     pending: tuple[str, ...] = ()
 
     @classmethod
@@ -79,9 +78,6 @@ class Snapshot(MigrationValue):
             unique=tuple(map(UniqueRule.of, rules_of(model))),
             trash_index=None if layout.trash is None else layout.trash.index,
             alias=options.alias,
-            schema_version=options.schema_version or FIRST,
-            oldest_version=FIRST if layout.schema is None else layout.schema.oldest,
-            pending=changes_from(model, FIRST),
         )
 
     @property
@@ -106,12 +102,6 @@ class Snapshot(MigrationValue):
             trash = Key(f"{names.TRASH_PREFIX}#{self.item_type}", f"{{{registry.DELETED_AT}}}#{identity}", shards)
             found[registry.TRASH] = struct_replace(self._access_key(registry.TRASH, trash), index=self.trash_index)
         return found
-
-    @property
-    def pending_names(self) -> frozenset[str]:
-        """The Python names of the attributes that upgrades may change, and of their folded copies."""
-        found = {name for name, each in self.attributes.items() if each.stored in self.pending}
-        return frozenset({*found, *(name for name, each in self.attributes.items() if each.source in found)})
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -291,12 +281,6 @@ class Snapshot(MigrationValue):
         for each in made:
             each.canonical = each.name in rule.canonical
         return made
-
-
-def changes_from(model: type[DynamoModel], version: int) -> tuple[str, ...]:
-    """Return the physical names that upgrades from ``version`` may change, without folded copies."""
-    upgrades = model._options.upgrades.items()
-    return tuple(sorted({name for start, each in upgrades if start >= version for name in each.changes}))
 
 
 def _condition(rule: UniqueRule) -> Condition:

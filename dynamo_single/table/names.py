@@ -22,7 +22,7 @@ DELETED_ALONG = "deletedAlong"
 CREATED_BY = "createdBy"
 EXPIRES_AT = "expiresAt"
 VERSION = "version"
-#: The version of the model's declaration that wrote the item; see ``Meta.schema_version``.
+#: The schema version of an item that an earlier release wrote; see ``UpgradeItems``.
 SCHEMA_VERSION = "schemaVersion"
 #: The copies of an item's attributes that have not been updated after a change.
 COPIES_DUE = "copiesDue"

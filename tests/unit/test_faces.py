@@ -19,6 +19,7 @@ FACES = {
     "orm/items/refresh": {"complete", "read_rest"},
     "orm/model/bases": {"delete", "restore"},
     "orm/model/model": {"save_base", "_save_table", "hard_delete", "refresh_from_db"},
+    "orm/model/pynamodb": {"_check_plain_write"},
     "orm/model/validation": {"_errors"},
     "orm/query/async_methods": {"page"},
     "orm/query/base": {"_results", "_fetch_all", "_fetch_with"},

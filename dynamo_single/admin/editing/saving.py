@@ -318,15 +318,12 @@ class UnknownAttributesMixin(FormContextMixin):
 
 
 def unknown_attributes(obj: Any, masks: Masks) -> list[tuple[str, str]]:
-    """Return the names and values, as text, of an object's undeclared attributes; secrets are masked.
-
-    For an item of an earlier schema version, these are the attributes that remain after its upgrade. Sends no request.
-    """
+    """Return the names and values, as text, of undeclared attributes, without a request; secrets are masked."""
     if obj._stored is None:
         return []
     model = type(obj)._meta.concrete_model
     form = form_of(model)
-    item = form.upgraded(obj._stored)
+    item = obj._stored
     found = sorted(name for name in item if name not in form.known and not _is_own(name))
     kind = item.get(names.ITEM_TYPE, {}).get("S", "")
     visible = masks.masked(model, kind, {name: item[name] for name in found[:MAX_ATTRIBUTES]})

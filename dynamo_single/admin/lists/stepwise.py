@@ -25,7 +25,6 @@ from dynamo_single.costs import measure_requests
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import Condition
-from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import prefetch
@@ -102,7 +101,7 @@ def next_rows(changelist: KeyChangeList, wanted: int, before: ScanProgress) -> t
     with measure_requests() as costs:
         while True:
             page = source.page(_CHUNK, cursor or None, max_requests=_MAX_REQUESTS)
-            found += [row for row in page if matches(condition, form_of(type(row)).upgraded(row._stored))]
+            found += [row for row in page if matches(condition, row._stored)]
             cursor, looked = page.next_cursor or "", looked + len(page)
             # A scan of the whole table also reads the items of other models.
             read = before.read + (looked if is_listed else costs.items_read)

@@ -21,7 +21,6 @@ from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Nothing
 from dynamo_single.orm.items import refresh
-from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.schema.registry import all_models
 
@@ -60,7 +59,7 @@ def may_view(site: AdminSite, request: HttpRequest, obj: models.Model) -> bool:
     stored: Any = obj
     if rule.condition is None or stored._stored is None or refresh.is_partial(stored):
         return False
-    return matches(rule.condition, form_of(stored._meta.concrete_model).upgraded(stored._stored))
+    return matches(rule.condition, stored._stored)
 
 
 def may_view_model(site: AdminSite, request: HttpRequest, model: Any) -> bool:

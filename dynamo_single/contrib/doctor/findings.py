@@ -125,18 +125,6 @@ class Subject(Struct, frozen=True):
         return key_of(self.item)
 
     @property
-    def is_older(self) -> bool:
-        """Whether the item has an earlier schema version than its model."""
-        schema = None if self.model is None else registry.layout_of(self.model).schema
-        return schema is not None and schema.is_older(self.item)
-
-    @property
-    def waits(self) -> frozenset[str]:
-        """The physical names that upgrades will change in an item of an earlier schema version."""
-        schema = None if self.model is None else registry.layout_of(self.model).schema
-        return frozenset() if schema is None or schema.is_current(self.item) else schema.changes
-
-    @property
     def is_claim(self) -> bool:
         """Whether the item is a claim."""
         return self.item.get(names.ITEM_TYPE, {}).get("S") == names.CLAIM_ITEM_TYPE

@@ -27,7 +27,7 @@ from dynamo_single.contrib.doctor.checks import (
 )
 from dynamo_single.contrib.doctor.findings import Checks, Finding, Subject, unexpired_items
 from dynamo_single.contrib.doctor.removal import PacedRequests, delete_orphans
-from dynamo_single.exceptions import InvalidValue, ItemTooLarge, NotSupported, SchemaVersionError, StaleObject
+from dynamo_single.exceptions import InvalidValue, ItemTooLarge, NotSupported, StaleObject
 from dynamo_single.orm.effects.recount import recount
 from dynamo_single.orm.effects.send import send_actions
 from dynamo_single.orm.requests import atomic_block
@@ -69,14 +69,13 @@ def verify(
     model: type[DynamoModel] | None = None,
     rate: float | None = None,
     progress: Callable[[int], object] | None = None,
-    older: Callable[[Any], object] | None = None,
 ) -> Iterator[Finding]:
     """Yield the inconsistencies of a table, given as its alias. Reads the whole table and writes nothing.
 
     Sends one strongly consistent Scan, a BatchGetItem for each hundred related items, and one TransactGetItems for each
     suspicious item. ``model`` restricts the check to this model's items and claims, although all items are read.
     ``rate`` is the most read units a second, on average. ``progress`` is called with the number of items read, for each
-    page. ``older`` is called with the model of each item below its schema version.
+    page.
 
     For models with migrations or shards, one GetItem first reads the state of the table. Raises ``FormNotApplied`` if
     the items do not match the model's schema.
@@ -93,9 +92,6 @@ def verify(
         page = answer["Items"]
         subjects = [Subject.of(walk.alias, item) for item in unexpired_items(page).values()]
         chosen = [each for each in subjects if model is None or _is_selected(model, each)]
-        for subject in chosen:
-            if older is not None and subject.is_older:
-                older(subject.model)
         yield from walk.examine(chosen)
         read += len(page)
         if progress is not None:
@@ -126,7 +122,7 @@ def examine(table: Table, *, limit: int, after: Mapping[str, object] | None = No
 #: The outcome of a repair: ``done``, ``right`` if nothing had to be repaired, or ``left`` if the finding remains.
 Outcome = Literal["done", "right", "left"]
 #: Errors that prevent the repair of one item, but not of others.
-REPAIR_ERRORS: Final = (InvalidValue, ItemTooLarge, SchemaVersionError)
+REPAIR_ERRORS: Final = (InvalidValue, ItemTooLarge)
 #: The message of the commands for ``right``.
 CORRECT_TEXT: Final = "It is right: nobody wrote what it counts while it was counted again."
 
@@ -222,7 +218,7 @@ def _run_inquiry(inquiry: Inquiry, table: Table, subject: Subject) -> list[Findi
     except ObjectDoesNotExist:
         # The item was deleted after it was read.
         return []
-    except (InvalidValue, SchemaVersionError) as error:
+    except InvalidValue as error:
         # Another check reports an item that cannot be read. Otherwise an item that depends on it cannot be read.
         if any(finding.kind == "unreadable item" for finding in items.findings(subject, {})):
             return []

@@ -18,7 +18,10 @@ from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.stored_attributes import StoredAttribute
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey, type_condition
+from dynamo_single.table import names
 from dynamo_single.table.request import NewItem
+
+_KEY = (names.PARTITION_KEY, names.SORT_KEY)
 
 Convert = Callable[[Any], Any]
 #: Returns an attribute's value for the other values of an item, by the historical names of the attributes.
@@ -192,9 +195,17 @@ def with_dependents(snapshot: Snapshot, item: Item, changed: set[str]) -> dict[s
 
 
 def rewrite_items(
-    before: Snapshot, after: Snapshot, rewritten: Callable[[Item], dict[str, Any]], reads: Iterable[str]
+    before: Snapshot,
+    after: Snapshot,
+    rewritten: Callable[[Item], dict[str, Any]],
+    reads: Iterable[str],
+    *,
+    whole: bool = False,
 ) -> Task:
-    """Return a task that replaces each item; its keys and claims are those of ``after``."""
+    """Return a task that replaces each item; its keys and claims are those of ``after``.
+
+    The write is conditional on the attributes in ``reads`` (physical names), or on all of a ``whole`` item.
+    """
     rules = after.unique
     follows = {*reads, *index_key_sources(after, indexes_of(after)), *claim_sources(after, rules)}
 
@@ -203,7 +214,8 @@ def rewrite_items(
         if not rewrite_actions(item, wanted, ()):
             return ()
         old, new = _former_claims(before, item), required_claims(after, rules, wanted)
-        return rewrite_actions(item, wanted, follows, claim_actions(old, new, wanted, others))
+        held = follows.union(item).difference(_KEY) if whole else follows
+        return rewrite_actions(item, wanted, held, claim_actions(old, new, wanted, others))
 
     def claims(item: Item) -> Iterable[ItemKey]:
         return _former_claims(before, item) | required_claims(after, rules, rewritten(item)) if rules else ()

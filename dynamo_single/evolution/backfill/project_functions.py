@@ -1,20 +1,27 @@
-"""Run a project's function on items, with the attribute names of the migration."""
+"""Run a project's functions on items, with the attribute names of the migration or with physical names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dynamo_single.evolution.backfill.attributes import call_function, rewrite_items, with_dependents
-from dynamo_single.evolution.backfill.rewrite import with_value
+from dynamo_single.evolution.backfill.rewrite import indexes_of, with_value
 from dynamo_single.evolution.backfill.work import Task
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.conditions.terms import And, Or, Stored
 from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.keys.values import from_attribute_value, to_attribute_value
+from dynamo_single.orm.schema.upgrades import FIRST, operation_text
+from dynamo_single.table import names
 
 #: Accepts an item's values by attribute, and returns the values to change or ``None``.
 Function = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+#: The functions from each schema version to the next. They accept and return values by physical name.
+Upgrades = Mapping[int, Function]
 
 
 def change_items(snapshot: Snapshot, function: Function) -> Task:
@@ -59,3 +66,48 @@ def change_items(snapshot: Snapshot, function: Function) -> Task:
 
     reads = {each.stored for each in snapshot.attributes.values()}
     return rewrite_items(snapshot, snapshot, rewritten, reads=reads)
+
+
+def upgrade_items(snapshot: Snapshot, name: str, functions: Upgrades) -> Task:
+    """Upgrade the items below the snapshot's schema version, with their index keys, folded copies and claims.
+
+    ``name`` is the model's name. The primary key, index keys and the type of an item cannot be changed. The write is
+    conditional on the complete item.
+    """
+    to = snapshot.schema_version
+    pairs = {each for index in indexes_of(snapshot) for each in (names.index_partition(index), names.index_sort(index))}
+    hidden = {names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, names.SCHEMA_VERSION, *pairs}
+    fixed = hidden.union(snapshot.attributes[each].stored for each in snapshot.identity)
+
+    def upgraded(item: Item) -> dict[str, Any]:
+        found: dict[str, Any] = dict(item)
+        version = version_of(item)
+        if version >= to:
+            return found
+        for start in range(version, to):
+            if start not in functions:
+                raise InvalidValue(
+                    f"It is of schema version {start}, and UpgradeItems has no function from there. Add it: "
+                    f"{operation_text(name, to)}."
+                )
+            values = {each: from_attribute_value(stored) for each, stored in found.items() if each not in hidden}
+            given = call_function(functions[start], values) or {}
+            if refused := sorted(fixed.intersection(given)):
+                raise InvalidValue(f"{', '.join(refused)} cannot be changed by a function.")
+            for each, value in given.items():
+                found = with_value(found, each, None if value is None else to_attribute_value(value, path=each))
+        return with_dependents(snapshot, found | {names.SCHEMA_VERSION: {"N": str(to)}}, {*snapshot.attributes})
+
+    task = rewrite_items(
+        snapshot, snapshot, upgraded, (each.stored for each in snapshot.attributes.values()), whole=True
+    )
+    earlier = Stored(names.SCHEMA_VERSION, "<", ({"N": str(to)},))
+    return replace(task, items=And((task.items, Or((Stored(names.SCHEMA_VERSION, "missing"), earlier)))))
+
+
+def version_of(item: Item) -> int:
+    """Return the schema version of an item; raise ``InvalidValue`` if the item stores it as something else."""
+    try:
+        return int(item.get(names.SCHEMA_VERSION, {"N": FIRST})["N"])
+    except (KeyError, ValueError) as error:
+        raise InvalidValue(f"{names.SCHEMA_VERSION} is not a number.") from error

@@ -1,25 +1,22 @@
-"""Rewrite items: conditional updates from one item to another, index keys, schema upgrades and copies.
+"""Rewrite items: conditional updates from one item to another, index keys and copies.
 
 The functions are pure. This module does not depend on the reason for a change. Each task of it updates one kind of
-dependent attribute: the index keys of a snapshot, the attributes that a model's upgrade functions change in items of an
-earlier version, or copies of the current value of another object.
+dependent attribute: the index keys of a snapshot, or copies of the current value of another object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dynamo_single.evolution.backfill.work import Others, Task, below_version
+from dynamo_single.evolution.backfill.work import Others, Task
 from dynamo_single.evolution.snapshots import Snapshot
-from dynamo_single.exceptions import ConfigurationError, InvalidValue, SchemaVersionError
-from dynamo_single.orm.conditions.matching import matches, normalized_value
-from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.conditions.matching import normalized_value
 from dynamo_single.orm.items.encode import key_of_pk
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, as_read, key_of, type_condition
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CopiedAttribute
-from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table import names
 
 Stored = Mapping[str, Any]
@@ -90,55 +87,15 @@ def rewrite_index_keys(after: Snapshot, indexes: Iterable[str]) -> Task:
     """Give every item its keys on some indexes by ``after``, and remove all other keys on them.
 
     Use it for an index that is new, has a changed key, or no longer has a key of the model. Items in the trash get the
-    key of the trash, or none. Items without a value for a template get no key. A live item of an earlier schema version
-    is skipped if upgrades change an attribute of such a key: it gets its keys when it is upgraded.
+    key of the trash, or none. Items without a value for a template get no key.
     """
     chosen = frozenset(indexes)
     reads = index_key_sources(after, chosen)
-    on_them = (key for key, each in after.keys.items() if each.index in chosen)
-    made_of = {name for key in on_them for name in after.access_keys[key].source_attributes}
-    waits, earlier = not after.pending_names.isdisjoint(made_of), below_version(EVERYTHING, after.schema_version)
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
-        if waits and names.DELETED_AT not in item and matches(earlier, item):
-            return ()
         return rewrite_actions(item, with_index_keys(after, chosen, item), reads)
 
     return Task(type_condition(after.item_type), change)
-
-
-_KEY = (names.PARTITION_KEY, names.SORT_KEY)
-
-
-def upgrade_items(after: Snapshot, schema_of: Callable[[Snapshot], Schema] | None = None) -> Task:
-    """Upgrade every item of an earlier version to that of ``after``, with folded copies and index keys.
-
-    The task uses the upgrade functions of the current model, and looks them up for the first item that needs them. The
-    write is conditional on the complete item, and on the absence of attributes that a function looked for.
-    """
-    known = {each.stored for each in after.attributes.values()} | index_key_sources(after, indexes_of(after))
-
-    def change(item: Item, others: Others) -> tuple[Action, ...]:
-        try:
-            found = (schema_of or current_schema)(after).upgraded(item, after.schema_version)
-        except SchemaVersionError as error:
-            raise InvalidValue(str(error)) from error
-        wanted = with_index_keys(after, indexes_of(after), found.item)
-        return rewrite_actions(item, wanted, {*item, *known, *found.missing_names}.difference(_KEY))
-
-    return Task(below_version(type_condition(after.item_type), after.schema_version), change)
-
-
-def current_schema(after: Snapshot) -> Schema:
-    """Return the upgrades of the current model; raise ``ConfigurationError`` if it no longer has the required ones."""
-    model = registry.model_of_type(after.alias, after.item_type)
-    schema = None if model is None else registry.layout_of(model).schema
-    if schema is None or schema.version < after.schema_version or not schema.upgrades:
-        raise ConfigurationError(
-            f"There are items of type {after.item_type} below schema version {after.schema_version}, and no model has "
-            "upgrades that lead there any more. Deploy the code that has them in Meta.upgrades, and finish with it."
-        )
-    return schema
 
 
 def fill_copy(after: Snapshot, name: str) -> Task:

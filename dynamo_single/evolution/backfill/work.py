@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
-from dynamo_single.orm.conditions.terms import And, Condition, Or, Stored
+from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey
-from dynamo_single.table import names
 
 #: ``open`` is the work of ``migrate``, ``finish`` that of ``migrate --finish``, and ``back`` reverts both.
 Phase = Literal["open", "finish", "back"]
@@ -34,12 +33,6 @@ def no_other_items(item: Item) -> Iterable[ItemKey]:
 
 def no_early_writes(items: Sequence[Item], write: Write) -> None:
     """Write nothing, for a change without early writes."""
-
-
-def below_version(items: Condition, version: int) -> Condition:
-    """Return the condition for items of an earlier schema version, or without one."""
-    earlier = Stored(names.SCHEMA_VERSION, "<", ({"N": str(version)},))
-    return And((items, Or((Stored(names.SCHEMA_VERSION, "missing"), earlier))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,6 @@ class RenameAttribute(_AttributeOperation):
     """
 
     category = OperationCategory.ALTERATION
-    takes_pending = False
 
     def __init__(self, model_name: str, old_name: str, new_name: str, stored: str | None = None) -> None:
         self.model_name, self.old_name, self.new_name, self.stored = model_name, old_name, new_name, stored
@@ -243,7 +242,6 @@ class AlterAttribute(_AttributeOperation):
     """
 
     category = OperationCategory.ALTERATION
-    takes_pending = False
 
     def __init__(
         self,

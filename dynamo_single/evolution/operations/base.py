@@ -51,10 +51,7 @@ class ItemsOperation(Operation):
     changes_items: ClassVar[bool] = True
 
     #: Whether the operation depends only on declarations, and does not call a function of the project.
-    only_declares: ClassVar[bool] = True
-
-    #: Whether the operation is correct for items that have not been upgraded yet.
-    takes_pending: ClassVar[bool] = True
+    only_declares: bool = True
 
     model_name: str
 

@@ -28,7 +28,6 @@ class ChangeItems(ItemsOperation):
 
     category = OperationCategory.PYTHON
     only_declares = False
-    takes_pending = False
 
     def __init__(
         self,

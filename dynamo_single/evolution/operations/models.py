@@ -195,7 +195,6 @@ class MoveKeys(ItemsOperation):
     """Change the primary key or the ``itemType``: write each item under its new key and delete it under the old one."""
 
     category = OperationCategory.ALTERATION
-    takes_pending = False
 
     def __init__(self, model_name: str, primary: Key | None = None, item_type: str | None = None) -> None:
         self.model_name, self.primary, self.item_type = model_name, primary, item_type

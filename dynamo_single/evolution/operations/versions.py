@@ -1,4 +1,4 @@
-"""Operations on the schema version of a model: raise it, and upgrade all items to it."""
+"""Operations on schema versions, which items of an earlier release have: raise them, and upgrade all items."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from dataclasses import replace
 from django.db.migrations.operations.base import OperationCategory
 
 from dynamo_single.evolution.backfill import Task
-from dynamo_single.evolution.backfill.rewrite import upgrade_items
+from dynamo_single.evolution.backfill.project_functions import Upgrades, upgrade_items
 from dynamo_single.evolution.operations.base import ItemsOperation, public
+from dynamo_single.evolution.operations.items import ChangeItems
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.stored_attributes import StoredAttribute
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.schema.upgrades import FIRST
 
 
 @public
 class RaiseSchemaVersion(ItemsOperation):
-    """Raise ``Meta.schema_version``. Items are upgraded when they are read; nothing is written now.
+    """Record that items may be of a later schema version. ``makemigrations`` of an earlier release wrote it.
 
-    ``changes`` contains the physical names that the upgrades may change, and ``attributes`` those of the model's
-    attributes among them that are new or stored differently. Queries by these attributes raise ``KeyNotFilled`` until
-    ``UpgradeItems`` is finished. The operation cannot be reverted, because items of the new version may exist.
+    Nothing is written to items. Code raises ``FormNotApplied`` until a later ``UpgradeItems`` is finished.
+    ``attributes`` contains the model's attributes that are new or stored differently since then; ``changes`` contains
+    their physical names. The operation cannot be reverted, because items of the later version may exist.
     """
 
     category = OperationCategory.ALTERATION
@@ -43,16 +45,8 @@ class RaiseSchemaVersion(ItemsOperation):
         attributes = {**before.attributes, **self.attributes}
         return replace(before, schema_version=self.to, attributes=attributes, pending=pending)
 
-    def hint(self) -> str:
-        """Return the hint that ``UpgradeItems`` exists."""
-        return (
-            f"{self.model_name}: stored items stay as they are, and a filter by what the upgrades change is "
-            f"KeyNotFilled. To rewrite all of them, now or ever, write UpgradeItems({self.model_name!r}, to={self.to}) "
-            "into a later migration."
-        )
-
     def describe(self) -> str:
-        return f"Raise schema version of {self.model_name} to {self.to}: items are upgraded when they are read"
+        return f"Raise schema version of {self.model_name} to {self.to}"
 
     @property
     def migration_name_fragment(self) -> str:
@@ -60,17 +54,24 @@ class RaiseSchemaVersion(ItemsOperation):
 
 
 @public
-class UpgradeItems(ItemsOperation):
-    """Upgrade every item of an earlier schema version with the functions in ``Meta.upgrades``.
+class UpgradeItems(ChangeItems):
+    """Upgrade every item of an earlier schema version by functions, as ``ChangeItems`` with ``repeat=True``.
 
-    After ``migrate --finish``, queries may use the attributes that the upgrades change, and those functions can be
-    removed. ``to`` is the schema version of the migrations before this one.
+    ``to`` is the schema version of the migrations before this one. ``upgrades`` contains the function from each earlier
+    version to the next: ``{1: function, 2: function}``. A function accepts an item's values by physical name as they
+    are stored: strings, integers and ``Decimal``, ``bytes``, booleans, lists, maps and sets; of a timestamp the number
+    of its units. It returns the values to change, ``None`` to remove one. It must be pure: it runs again for an item
+    that another process changed in the meantime. Index keys, folded copies and claims are updated.
+
+    Without functions, the operation passes a table without older items, and reports each older item as an error.
     """
 
-    category = OperationCategory.PYTHON
+    reversible = True
 
-    def __init__(self, model_name: str, to: int) -> None:
+    def __init__(self, model_name: str, to: int, upgrades: Upgrades | None = None) -> None:
         self.model_name, self.to = model_name, to
+        self.upgrades = _checked(model_name, to, upgrades or {})
+        self.repeat, self.reverse, self.only_declares = True, None, not self.upgrades
 
     def changed(self, before: Snapshot) -> Snapshot:
         """Return the snapshot without items of earlier versions."""
@@ -83,11 +84,7 @@ class UpgradeItems(ItemsOperation):
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Upgrade the items."""
-        return (upgrade_items(after),)
-
-    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Upgrade the items that old code has written in the meantime."""
-        return self.open_tasks(before, after)
+        return (upgrade_items(after, self.model_name, self.upgrades),)
 
     def describe(self) -> str:
         return f"Upgrade items of {self.model_name} to schema version {self.to}"
@@ -95,3 +92,18 @@ class UpgradeItems(ItemsOperation):
     @property
     def migration_name_fragment(self) -> str:
         return f"upgrade_{self.model_name_lower}_{self.to}"
+
+
+def _checked(name: str, to: int, upgrades: Upgrades) -> Upgrades:
+    """Return the functions; raise ``ConfigurationError`` unless one leads from each version to the next."""
+    starts = sorted(upgrades)
+    if (
+        not all(map(callable, upgrades.values()))
+        or starts != [*range(min(starts, default=to), to)]
+        or min(starts, default=FIRST) < FIRST
+    ):
+        raise ConfigurationError(
+            f"UpgradeItems of {name} to schema version {to} has functions from {', '.join(map(repr, starts))}. Give it "
+            f"one from each version up to {to - 1}: upgrades={{{to - 1}: function}}."
+        )
+    return dict(upgrades)

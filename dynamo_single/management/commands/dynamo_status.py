@@ -9,7 +9,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, connections
 
-from dynamo_single.contrib.doctor.findings import Subject
 from dynamo_single.evolution.apply import is_responsible
 from dynamo_single.evolution.finish import unapplied_migrations
 from dynamo_single.exceptions import UnexpectedItem
@@ -18,7 +17,7 @@ from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.rollout.schedules import known_schedule
 from dynamo_single.table import schema
 from dynamo_single.table.flow import run
-from dynamo_single.table.names import ITEM_TYPE, SCHEMA_VERSION
+from dynamo_single.table.names import ITEM_TYPE
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
@@ -106,20 +105,16 @@ class Command(TableCommand):
         counts: Counter[str] = Counter()
         consumed, requests = 0.0, 0
         params: dict[str, Any] = {
-            "ProjectionExpression": "#type, #version",
-            "ExpressionAttributeNames": {"#type": ITEM_TYPE, "#version": SCHEMA_VERSION},
+            "ProjectionExpression": "#type",
+            "ExpressionAttributeNames": {"#type": ITEM_TYPE},
         }
-        older: Counter[str] = Counter()
         for page in table.pages(Request("Scan", params)):
             requests += 1
             consumed += page.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
             for item in page.get("Items", ()):
-                item_type = item.get(ITEM_TYPE, {}).get("S", "(no type)")
-                counts[item_type] += 1
-                older[item_type] += Subject.of(table.settings.alias, item).is_older
+                counts[item.get(ITEM_TYPE, {}).get("S", "(no type)")] += 1
         for item_type, number in sorted(counts.items()):
-            below = f", {older[item_type]} of them below the model's schema version" if older[item_type] else ""
-            self._line(item_type, f"{number}{below}")
+            self._line(item_type, str(number))
         self._line("All items", str(counts.total()))
         self.stdout.write(
             self.style.NOTICE(f"Counted by a Scan of the whole table: {requests} requests, {consumed:g} read units.")

@@ -43,7 +43,6 @@ class Command(TableCommand):
             raise CommandError("--rate is a number of read units a second, more than 0.")
         shard_record.check_owner(table)
         counts: Counter[str] = Counter()
-        older: Counter[Any] = Counter()
         with measure_requests() as costs:
             model = model_of(options["model"], table)
             found = verify(
@@ -51,7 +50,6 @@ class Command(TableCommand):
                 model=model,
                 rate=options["rate"],
                 progress=self._progress(counts),
-                older=lambda each: older.update([each]),
             )
             held: list[Finding] = []
             for finding in found:
@@ -65,10 +63,6 @@ class Command(TableCommand):
             self._remove(table, held, options["rate"], counts)
         if self.stderr.isatty():
             self.stderr.write("\r", ending="")
-        for each, number in older.items():
-            self.stdout.write(
-                f"{each._meta.label}: {number} items below schema version {each._options.schema_version}."
-            )
         summary = f"{counts['read']} items read by {costs.requests} requests, {counts['found']} findings"
         summary += f", {counts['repaired']} repaired." if options["repair"] else "."
         if counts["found"] > counts["repaired"]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.effects import counters, unique_claims
 from dynamo_single.orm.effects.base import Effect, Effects
 from dynamo_single.orm.effects.copies import Copies
@@ -46,21 +45,7 @@ def effects_of(binding: ModelBinding) -> Effects:
         found.append(TrashCounts(model))
     if registry.copied_from(model):
         found.append(CopyUpdates(model, effects_of))
-    _check_upgrades(model, found)
     return tuple(found)
-
-
-def _check_upgrades(model: type[DynamoModel], effects: list[Effect]) -> None:
-    """Raise for upgrades of attributes that other items depend on: a read cannot change these items."""
-    schema = registry.layout_of(model).schema
-    changes = frozenset[str]() if schema is None else schema.changes
-    for effect in effects:
-        if refused := sorted(changes & effect.watches):
-            raise ConfigurationError(
-                f"{model._meta.label}: Meta.upgrades change {', '.join(refused)}, from which other items follow: "
-                "unique values, copies, counters or derived objects, which reading an item cannot change. Let a "
-                "migration change it (ChangeItems), or upgrade all items (UpgradeItems) before the rule is declared."
-            )
 
 
 @fact

@@ -12,8 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import KeyNotFilled
-from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored, join, names_in
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored, join
 from dynamo_single.orm.effects.base import (
     NO_CONDITIONS,
     CallerConditions,
@@ -26,7 +25,7 @@ from dynamo_single.orm.effects.base import (
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items import form as items_form
-from dynamo_single.orm.items.encode import Values, check_trash_key, version_mark
+from dynamo_single.orm.items.encode import Values, check_trash_key
 from dynamo_single.orm.items.expiry import free_key_condition
 from dynamo_single.orm.items.form import ItemForm, form_of
 from dynamo_single.orm.requests.actions import Delete, Item, ItemKey, Put, Update, key_of
@@ -34,7 +33,6 @@ from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import fits
 from dynamo_single.orm.requests.updates import Change, Place, as_stored, difference_of, required_conditions, whole_write
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.rollout.compare import NOTHING
 from dynamo_single.orm.schema import bindings
 from dynamo_single.orm.schema.bindings import ModelBinding
 from dynamo_single.orm.schema.layout import Twin
@@ -101,25 +99,23 @@ async def compose(
     absent: frozenset[ItemKey] = frozenset(),
 ) -> Write | None:
     """Return the write of a draft; ``None`` if it would not change the item."""
-    await refuse_upgraded_conditions(draft.binding, terms)
     form, before = form_of(draft.binding), draft.before
-    base = form.upgraded(before)
     terms = terms.with_twin_names(form.twins) if form.twins else terms
     form.check_key(obj, draft.read_values, before)
     changed = draft.new_values
     for effect in effects if not draft.raw else ():
         changed = changed | effect.values_of_each_write(before)
-    after = form.after(base, draft.read_values, changed)
+    after = form.after(before, draft.read_values, changed)
     size = form.check_size(obj, after)
     put = {name: value for name, value in after.items() if before.get(name) != value}
-    removed = tuple(name for name in before if name not in after and (name in form.known or name not in base))
+    removed = tuple(name for name in before if name not in after and name in form.known)
     if not (put or removed or draft.changes or draft.repeated):
         return None
     written = frozenset((*put, *removed))
     transition = Transition(Subject(obj), before, after, written, pending, absent, lenient=draft.raw)
     side_writes = await _side_writes(effects, transition)
     repeated = {form.stored[name] for name in draft.repeated} - written if draft.repeated else set()
-    held = form.upgraded_of(before).union(_names_written_again(form, effects, draft, repeated))
+    held = _names_written_again(form, effects, draft, repeated)
     documents = form.documents & written if form.documents and not draft.raw else frozenset()
     documents -= {form.stored[name] for name in draft.overwritten_documents}
     as_read = _as_read(form, transition, side_writes, held)
@@ -237,12 +233,11 @@ async def compose_removal(
 ) -> Write:
     """Return the write that deletes a stored item; ``because`` contains the stored names that must be unchanged."""
     binding = await taken(type(obj))
-    await refuse_upgraded_conditions(binding, terms)
     form, before = form_of(binding), obj._stored
     terms = terms.with_twin_names(form.twins) if form.twins else terms
     transition = Transition(Subject(obj), before, None, form.known, pending, absent)
     side_writes = await _side_writes(effects, transition)
-    as_read = {name for each in side_writes for name in each.as_read}.union(version_mark(type(obj)), because)
+    as_read = {name for each in side_writes for name in each.as_read}.union(because)
     conditions = WriteConditions(terms, as_read=_unchanged(before, as_read))
     delete = Delete(key_of(before), conditions.request_condition())
     return Write(transition, form.alias, (delete,), conditions, side_writes)
@@ -261,32 +256,13 @@ async def compose_move(
     form, before, item = form_of(type(obj)), obj._stored, target._stored
     check_trash_key(form.model, values)
     transition = Transition(Subject(obj), before, item, form.known, pending, absent)
-    depends_on = {*before, *form.known, *form.upgraded_of(before)}.difference(_KEY)
+    depends_on = {*before, *form.known}.difference(_KEY)
     conditions = WriteConditions(as_read=_unchanged(before, depends_on))
     put, delete = Put(item, free_key_condition(type(obj))), Delete(key_of(before), conditions.request_condition())
     side_writes = await _side_writes(effects, transition)
     return Write(
         transition, form.alias, (put, delete), conditions, side_writes, moved_subject=Subject(target), values=values
     )
-
-
-async def refuse_upgraded_conditions(binding: ModelBinding, terms: CallerConditions) -> None:
-    """Raise ``KeyNotFilled`` for conditions on attributes that upgrades change: DynamoDB compares the stored values.
-
-    It asks as ``knowledge.ask()`` about a model with schema versions, if there are conditions.
-    """
-    layout = binding.layout
-    missing = NOTHING if layout.schema is None or not terms else await knowledge.ask(layout)
-    if not missing.attributes:
-        return
-    named = {*names_in(terms.demanded), *names_in(terms.queried)}
-    for name in sorted(missing.attributes):
-        if layout.attributes[name].stored in named:
-            raise KeyNotFilled(
-                f"{layout.label}: the condition of this write asks for {name}, which upgrades change when an item is "
-                "read, and the stored item may be of an earlier schema version. Nothing was written. Let a migration "
-                "upgrade all items (UpgradeItems), and end it by migrate --finish."
-            )
 
 
 async def _side_writes(effects: Effects, transition: Transition) -> tuple[SideWrites, ...]:

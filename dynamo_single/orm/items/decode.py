@@ -87,8 +87,7 @@ def _instance(model: Any, item: Item) -> Any:
 def reader_of(binding: ModelBinding) -> Callable[[Item], Any]:
     """What makes the object of a whole item; raises as ``instance()``."""
     careful = partial(_instance, binding.model)
-    is_plain = binding.layout.schema is None and not binding.model._has_from_db
-    return object_reader(binding, careful) if is_plain else careful
+    return careful if binding.model._has_from_db else object_reader(binding, careful)
 
 
 def page_reader(
@@ -203,17 +202,7 @@ def update_from(obj: Any, fresh: Any, changed: Collection[str]) -> None:
             setattr(obj, name, value)
     infos = registry.layout_of(type(obj)).attributes
     documents = [infos[name].stored for name in changed if name in attributes and attributes[name].document]
-    before, after = in_same_version(type(obj), obj._stored, fresh._stored) if documents else (None, fresh._stored)
-    obj._stored = _kept(before, after, documents)
-
-
-def in_same_version(model: type[DynamoModel], one: Item | None, other: Item) -> tuple[Item | None, Item]:
-    """Two readings of an item that are to be mixed; if their schema versions differ, as the present one has them."""
-    schema = registry.layout_of(model).schema
-    if schema is None or one is None or one.get(names.SCHEMA_VERSION) == other.get(names.SCHEMA_VERSION):
-        return one, other
-    upgraded = ({name: dict(value) for name, value in schema.current(each).items()} for each in (one, other))
-    return next(upgraded), next(upgraded)
+    obj._stored = _kept(obj._stored if documents else None, fresh._stored, documents)
 
 
 def _kept(before: Any, fresh: Any, stored: Collection[str]) -> Any:

@@ -33,6 +33,7 @@ from dynamo_single.orm.schema.keys.template import NoIdentity, Template
 from dynamo_single.orm.schema.keys.values import HAS_TO_HAVE_VALUE, words
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout, Twin
 from dynamo_single.orm.schema.types import DynamoModel, are_plain
+from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table import names
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, NewItem
 
@@ -336,9 +337,10 @@ def known_names(model: Subject) -> set[str]:
 
 
 def version_mark(model: Subject) -> NewItem:
-    """The schema version that the model writes; nothing for a model without versions."""
-    schema = binding_of(model).layout.schema
-    return {} if schema is None else {names.SCHEMA_VERSION: dict(schema.stored)}
+    """The schema version of the model's items, which code of an earlier release compares; usually none."""
+    rollout = binding_of(model).rollout
+    version = FIRST if rollout is None else rollout.version
+    return {} if version == FIRST else {names.SCHEMA_VERSION: {"N": str(version)}}
 
 
 def index_names(model: Subject) -> set[str]:

@@ -45,7 +45,6 @@ from dynamo_single.orm.schema.fields.simple import FileField
 from dynamo_single.orm.schema.keys.values import HAS_TO_HAVE_VALUE, item_size, named, shown, words
 from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table import masking, names
 from dynamo_single.table.request import MAX_ITEM_SIZE, NewItem
 
@@ -161,7 +160,6 @@ class ItemForm(Struct, frozen=True, eq=False):
     checked: tuple[Attribute, ...]
     files: tuple[Any, ...]
     writers: Mapping[str, Callable[[Any], dict[str, Any]]]
-    schema: Schema | None = None
     twins: tuple[Twin, ...] = ()
 
     @property
@@ -304,16 +302,6 @@ class ItemForm(Struct, frozen=True, eq=False):
         obj.__dict__.update(held)
         return found
 
-    def upgraded(self, before: Item) -> Item:
-        """A stored item as the present declaration has it: itself, unless it is of an earlier schema version."""
-        return before if self.schema is None else self.schema.current(before)
-
-    def upgraded_of(self, before: Item) -> set[str]:
-        """The physical names of all that an item of an earlier schema version was upgraded of; none for another one."""
-        if self.schema is None or self.schema.is_current(before):
-            return set()
-        return {*before, *self.known, *self.schema.upgraded(before, self.schema.version).missing_names}.difference(_KEY)
-
     def after(self, before: Item, held: Values, changed: Values) -> NewItem:
         """The item with some attributes changed; the others stay to the letter, missing ones missing.
 
@@ -412,9 +400,7 @@ def form_of(binding: ModelBinding) -> ItemForm:
         ),
         folded=tuple((stored[copy], stored[source]) for copy, source in folded),
         extracted=tuple(Extraction(stored[copy], place) for copy, place in places.items()),
-        always=frozenset(
-            {*((names.DELETED_AT,) if layout.soft_delete else ()), *((names.SCHEMA_VERSION,) if layout.schema else ())}
-        ),
+        always=frozenset({names.DELETED_AT} if layout.soft_delete else ()),
         depended_on=frozenset(
             {
                 names.DELETED_AT,
@@ -431,7 +417,6 @@ def form_of(binding: ModelBinding) -> ItemForm:
         checked=tuple(each for each in attributes.values() if getattr(each, "shape", None) is not None),
         files=tuple(f for f in model._meta.concrete_fields if isinstance(f, FileField)),
         writers={name: writer_of(attribute) for name, attribute in attributes.items()},
-        schema=layout.schema,
         twins=layout.twins,
     )
 

@@ -163,11 +163,6 @@ class _Item:
         self.sources = []
         #: Ends the loop at an item that is not as usual.
         self.usual = ["if item.slot_0.S != item_type: raise Other"]
-        schema = layout.schema
-        if schema is not None:
-            self._renamed["version"] = physical.SCHEMA_VERSION
-            self._types["version"] = _value_type("N")
-            self.usual.append(f"if item.version.N != {str(schema.version)!r}: raise Other")
         for position, attribute in enumerate(attributes):
             place, kind = places[stored_as[position]], attribute.attr_type
             if is_read_whole(attribute) or kind not in _INSIDES:

@@ -25,7 +25,7 @@ from dynamo_single.orm.schema.attributes import (
     IntegerAttribute,
     NumberAttribute,
 )
-from dynamo_single.orm.schema.bindings import ModelBinding, Subject, binding_of, fact
+from dynamo_single.orm.schema.bindings import ModelBinding, Subject, fact
 from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.table import names
 from dynamo_single.table.request import MAX_DIGITS, Item
@@ -55,24 +55,18 @@ def values_reader(model: Subject, names: frozenset[str] | None = None) -> Callab
     A missing attribute has its default, or ``None``. The function raises ``InvalidValue`` for a stored value of
     another kind.
     """
-    return _upgrading(model, _whole_reader(model) if names is None else _partial_reader(model, names))
+    return _whole_reader(model) if names is None else _partial_reader(model, names)
 
 
 def row_reader(model: Subject, names: Sequence[str]) -> Callable[[Stored], tuple[object, ...]]:
     """Return a function from an item to the values of some attributes in order; otherwise as ``values_reader``."""
-    return _upgrading(model, _row_reader(model, tuple(names)))
+    return _row_reader(model, tuple(names))
 
 
 def value_reader(model: Subject, name: str) -> Callable[[Stored], Any]:
     """Return a function from an item to the value of one attribute; otherwise as ``values_reader``."""
     read = row_reader(model, (name,))
     return lambda item: read(item)[0]
-
-
-def _upgrading(model: Subject, read: Callable[[Stored], R]) -> Callable[[Stored], R]:
-    """Return a function that first upgrades an item to the present schema version, if the model has versions."""
-    schema = binding_of(model).layout.schema
-    return read if schema is None else lambda item: read(schema.current(item))
 
 
 def absent_value(attribute: Attribute) -> object:

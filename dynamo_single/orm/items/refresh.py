@@ -128,12 +128,6 @@ def clear_attribute(obj: DynamoModel, name: str) -> None:
     before = obj._stored
     if before is None:
         return
-    schema = registry.layout_of(type(obj)).schema
-    if schema is not None and not schema.is_current(before):
-        raise NotSupported(
-            f"{type(obj)._meta.label}.{name} cannot be taken from an object whose item is of an earlier schema "
-            "version: save() the object before."
-        )
     stored = stored_name(type(obj), name)
     read = before.names if is_partial(obj) else {*known_names(type(obj)), *before}
     kept = {each: value for each, value in before.items() if each != stored}
@@ -271,8 +265,7 @@ def _take(obj: DynamoModel, fresh: DynamoModel, names: Collection[str]) -> None:
             obj.__dict__[name] = fresh.__dict__[name]
         else:
             setattr(obj, name, fresh.__dict__[name])
-    old, new = decode.in_same_version(model, obj._stored, fresh._stored)
-    obj._stored = _mixed(model, old, new, taken)
+    obj._stored = _mixed(model, obj._stored, fresh._stored, taken)
 
 
 def _mixed(model: type[DynamoModel], old: Item | None, fresh: Item, taken: Collection[str]) -> Item:

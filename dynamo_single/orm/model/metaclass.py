@@ -26,7 +26,7 @@ from dynamo_single.orm.schema.attributes import Attribute, IdAttribute, TTLAttri
 from dynamo_single.orm.schema.fields.base import IN_DYNAMODB, IdentityField
 from dynamo_single.orm.schema.keys.template import Key, Template, document_path_error, refusal
 from dynamo_single.orm.schema.types import DynamoModel, Options
-from dynamo_single.orm.schema.upgrades import checked_upgrades
+from dynamo_single.orm.schema.upgrades import FormerOptions
 from dynamo_single.orm.where import declared_conditions
 from dynamo_single.table.table import get_table
 
@@ -60,7 +60,9 @@ def check_installed(app_configs: object = None, **kwargs: object) -> list[checks
 M = TypeVar("M", bound=DynamoModel)
 
 #: The options of ``class Meta`` that are this app's own.
-OWN_OPTIONS = {"id_prefix", "item_type", "purge_after", "schema_version", "table", "trash_index", "upgrades"}
+OWN_OPTIONS = {"id_prefix", "item_type", "purge_after", "table", "trash_index"}
+#: Those of an earlier release, which E023 reports.
+FORMER_OPTIONS = {"schema_version", "upgrades"}
 #: Django's options that this app decides.
 DECIDED = {
     "managed": "the table is set up by manage.py dynamo_setup",
@@ -166,7 +168,7 @@ def _check_options(name: str, declared: object) -> None:
     for key in sorted(_names(declared)):
         if key in DECIDED:
             raise ConfigurationError(f"{name}.Meta.{key} cannot be set: {DECIDED[key]}.")
-        if key not in OWN_OPTIONS and key not in DEFAULT_NAMES:
+        if key not in OWN_OPTIONS | FORMER_OPTIONS and key not in DEFAULT_NAMES:
             raise ConfigurationError(
                 f"{name}.Meta has no option {key!r}. There are Django's and {', '.join(sorted(OWN_OPTIONS))}; name, "
                 "region, capacity and billing of the table are in settings.DYNAMO_SINGLE."
@@ -318,10 +320,7 @@ def _finish(cls: Any, meta: object, *, proxy: bool) -> None:
             primary=cls.Keys.primary,
             index_keys=registry.index_keys(cls.Keys),
             read_condition=declared_conditions.condition_reader,
-            schema_version=getattr(meta, "schema_version", None),
-            upgrades=checked_upgrades(
-                cls.__name__, getattr(meta, "schema_version", None), getattr(meta, "upgrades", None)
-            ),
+            former=FormerOptions.of(meta),
             shards=registry.shards_of(cls.Keys),
         )
         for exception, base in (("DoesNotExist", ObjectMissing), ("MultipleObjectsReturned", SeveralObjects)):

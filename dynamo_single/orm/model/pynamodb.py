@@ -16,6 +16,7 @@ from pynamodb.attributes import DiscriminatorAttribute
 from dynamo_single import clock
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.effects import all_effects
+from dynamo_single.orm.effects.compose import taken
 from dynamo_single.orm.items import decode, encode
 from dynamo_single.orm.items.form import form_of, item_of
 from dynamo_single.orm.items.refresh import complete
@@ -30,6 +31,7 @@ from dynamo_single.orm.schema.references import (
 )
 from dynamo_single.orm.schema.types import DynamoModel, Options
 from dynamo_single.table import names
+from dynamo_single.table.flow import run
 from dynamo_single.table.pynamodb import PynamodbTable, RenamingPynamodbTable
 from dynamo_single.table.request import Item, NewItem
 from dynamo_single.table.table import get_table
@@ -130,18 +132,17 @@ class PynamoDBHooks(_Base):
 
     @classmethod
     def _check_plain_write(cls) -> None:
-        """PynamoDB's writers send one item: what has to change with it would be left behind."""
+        """PynamoDB's writers send one item: what has to change with it would be left behind.
+
+        Asks as ``knowledge.ask()``: PynamoDB's writers do not ask how items are written now.
+        """
         model: Any = cls  # this is a part of it
+        run(taken(model))
         kept = sorted(form_of(model).immutable)
         if kept:
             raise NotSupported(
                 f"PynamoDB's writers put items over others, whatever {', '.join(kept)} of "
                 f"{registry.layout_of(model).label} was created with, and that is immutable. Use save() and delete()."
-            )
-        if registry.layout_of(model).schema is not None:
-            raise NotSupported(
-                f"PynamoDB's writers put items over others, whatever their schema version, and "
-                f"{registry.layout_of(model).label} has Meta.schema_version. Use save() and delete()."
             )
         if counted := [children.field for _, children in checked_references(model)]:
             named = ", ".join(f"{field.model._meta.label}.{field.name}" for field in counted)

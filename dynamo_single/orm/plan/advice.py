@@ -22,10 +22,6 @@ _OLD_ITEMS = (
     "manage.py dynamo_rebuild {label} in any other"
 )
 _FILLING = "Carry out what is open: manage.py migrate, and manage.py migrate --finish once all older code has stopped."
-_UPGRADING = (
-    "An upgrade of the model's schema versions may change it when an item is read: let a migration upgrade all items "
-    "(UpgradeItems). "
-)
 _RANGES = ("lt", "lte", "gt", "gte", "range", "startswith")
 
 
@@ -57,7 +53,7 @@ def key_not_filled(query: Query, filled: Plan) -> KeyNotFilled:
         )
     return KeyNotFilled(
         f"{query.layout.label}: {query_text(query)} is answered by {keys}, and not every item is known to have that "
-        f"key yet, so that objects would be left out. {_way_to_fill(query.layout)}"
+        f"key yet, so that objects would be left out. {_FILLING}"
     )
 
 
@@ -65,13 +61,8 @@ def attribute_not_filled(query: Query, name: str) -> KeyNotFilled:
     """Make the error for a query that asks for what not every item has yet."""
     return KeyNotFilled(
         f"{query.layout.label}: {query_text(query)} asks for {name}, and not every item is known to have it yet. "
-        f"{_way_to_fill(query.layout)}"
+        f"{_FILLING}"
     )
-
-
-def _way_to_fill(layout: ModelLayout) -> str:
-    has_upgrades = layout.schema is not None and bool(layout.schema.upgrades)
-    return f"{_UPGRADING if has_upgrades else ''}{_FILLING}"
 
 
 def query_text(query: Query) -> str:

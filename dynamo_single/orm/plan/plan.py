@@ -249,8 +249,7 @@ def project(plan: Plan, wanted: Collection[str]) -> Plan:
     # Of a place inside a document, the document.
     sorted_by = (sort.attribute.partition("__")[0] for sort in plan.in_memory.ordering) if plan.in_memory else ()
     read = {*wanted, *layout.identity, *state, *ordering, *sorted_by}
-    # An upgrade of an item takes all of it.
-    if layout.schema is not None or plan.kind in ("empty", "held") or layout.attributes.keys() <= {*read, ITEM_TYPE}:
+    if plan.kind in ("empty", "held") or layout.attributes.keys() <= {*read, ITEM_TYPE}:
         return plan
     stored = tuple(info.stored for name, info in layout.attributes.items() if name in read)
     # Whoever makes objects of the items may have heard meanwhile that the other name is the one to read.

@@ -198,7 +198,6 @@ class Accumulators:
     def __init__(self, model: type[DynamoModel], measures: Sequence[Measure]) -> None:
         attributes = registry.attributes_of(model)
         layout = registry.layout_of(model)
-        self._schema = layout.schema
         self._each: list[tuple[Accumulator, Any, Callable[[Any], Any]]] = []
         for measure in measures:
             name = measure.attribute
@@ -208,10 +207,9 @@ class Accumulators:
 
     def add(self, item: Item) -> None:
         """Add an item."""
-        found = item if self._schema is None else self._schema.current(item)
         for tally, condition, value in self._each:
-            if condition == EVERYTHING or matches(condition, found):
-                tally.add(value(found))
+            if condition == EVERYTHING or matches(condition, item):
+                tally.add(value(item))
 
     def results(self) -> list[object]:
         """Return the result of each measure."""

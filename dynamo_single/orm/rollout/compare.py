@@ -19,7 +19,7 @@ from dynamo_single.orm.schema.attributes import Attribute, CounterAttribute
 from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, key_fingerprints
 from dynamo_single.orm.schema.keys.shards import Schedule
 from dynamo_single.orm.schema.layout import ModelLayout
-from dynamo_single.orm.schema.upgrades import FIRST
+from dynamo_single.orm.schema.upgrades import operation_text
 
 # Whether a table's items have the form that a model reads and writes, or else the error that says what differs.
 
@@ -54,14 +54,12 @@ def check(layout: ModelLayout, form: StoredForm) -> None:
     if primary != form.primary:
         what = f"its items have the key {form.primary!r}, and not {primary!r}"
         raise not_applied(layout, what + _moving(form))
-    # Of these each item says by its schema version how it has them.
-    upgraded = upgraded_names(layout, form)
     for name, attribute in registry.attributes_of(model).items():
         stored = layout.attributes[name].stored
         if why := old_names.refusal(attribute, stored, form):
             raise not_applied(layout, why)
         found, written = form.attributes.get(stored), attribute_fingerprint(attribute, layout)
-        if found == written or stored in upgraded or _is_counted_anew(attribute, form):
+        if found == written or _is_counted_anew(attribute, form):
             continue
         if found is None:
             raise not_applied(layout, f"it stores {name} as {stored!r}, which its items do not have")
@@ -75,30 +73,15 @@ def _is_counted_anew(attribute: Attribute, form: StoredForm) -> bool:
 
 
 def check_version(layout: ModelLayout, form: StoredForm) -> None:
-    """Raise if the items may be of a schema version that the code cannot read, or are of a newer one."""
-    version = FIRST if layout.schema is None else layout.schema.version
-    oldest = FIRST if layout.schema is None else layout.schema.oldest
-    if layout.schema is None and form.raised_to > FIRST:
-        raise not_applied(
-            layout,
-            f"its items may be of schema version {form.raised_to}, and it has no Meta.schema_version, so that it would "
-            "write over them unnoticed",
-        )
-    if form.schema_version > version:
-        raise not_applied(layout, f"its items are of schema version {form.schema_version}, and it has {version}")
-    if form.schema_version < oldest:
-        raise not_applied(
-            layout,
-            f"its items may be of schema version {form.schema_version}, and Meta.upgrades begin at {oldest}: put the "
-            "earlier ones back until UpgradeItems is finished",
-        )
-
-
-def upgraded_names(layout: ModelLayout, form: StoredForm | None) -> frozenset[str]:
-    """The physical names that an upgrade may change of items of the form; without one, of items of any version."""
-    if layout.schema is None:
-        return frozenset()
-    return layout.schema.changes if form is None else layout.schema.changes_since(form.schema_version)
+    """Raise if items may be of an earlier schema version, which an earlier release upgraded when it read them."""
+    if form.raised_to <= form.schema_version:
+        return
+    name = layout.label.rpartition(".")[2]
+    raise FormNotApplied(
+        f"The items of {layout.label} may be of schema versions {form.schema_version} to {form.raised_to}, and are no "
+        "longer upgraded when they are read. Nothing was read or written. Upgrade them in a migration with "
+        f"{operation_text(name, form.raised_to)}; run migrate and migrate --finish."
+    )
 
 
 def not_applied(layout: ModelLayout, what: str) -> FormNotApplied:
@@ -125,21 +108,15 @@ NOTHING: Final = Missing()
 
 
 def missing_in(layout: ModelLayout, form: StoredForm | None) -> Missing:
-    """What items of a form may lack; without one, of items of any."""
-    changed = upgraded_names(layout, form)
-    unfilled = changed.union(() if form is None else form.unfilled)
-    if form is None and not unfilled:
+    """What items of a form may lack; nothing is known of items without one."""
+    if form is None:
         return NOTHING
-    attributes = frozenset(name for name, info in layout.attributes.items() if info.stored in unfilled)
-    upgraded = {name for name in attributes if layout.attributes[name].stored in changed}
-    keys = {key.name for key in layout.index_keys if not upgraded.isdisjoint(key.named_attributes)}
-    otherwise = False
-    if form is not None:
-        written = key_fingerprints(layout)
-        keys |= {key.name for key in layout.index_keys if form.keys.get(written[key.name]) != "filled"}
-        rollout = bindings.rollout_of(registry.model_of(layout))
-        otherwise = (rollout is not None and rollout.keys is not None) or old_names.is_open(layout, form)
-    return Missing(frozenset(keys), attributes, otherwise)
+    attributes = frozenset(name for name, info in layout.attributes.items() if info.stored in form.unfilled)
+    written = key_fingerprints(layout)
+    keys = frozenset(key.name for key in layout.index_keys if form.keys.get(written[key.name]) != "filled")
+    rollout = bindings.rollout_of(registry.model_of(layout))
+    otherwise = (rollout is not None and rollout.keys is not None) or old_names.is_open(layout, form)
+    return Missing(keys, attributes, otherwise)
 
 
 def rules_without_claims(form: StoredForm | None, lookups: Sequence[Lookup]) -> frozenset[str]:

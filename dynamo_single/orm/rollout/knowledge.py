@@ -294,14 +294,15 @@ def _follow(layout: ModelLayout, form: StoredForm | None) -> None:
         return
     twins = old_names.twins_of(binding, form)
     if twins != binding.layout.twins:
-        bindings.begin_rollout(model, _rollout(twins, None if binding.rollout is None else binding.rollout.keys))
+        bindings.begin_rollout(model, _rollout(form, twins, None if binding.rollout is None else binding.rollout.keys))
     used = bindings.layout_in_use(layout, twins)
     compare.check(used, form)
-    bindings.begin_rollout(model, _rollout(twins, old_keys.keys_of(used, form)))
+    bindings.begin_rollout(model, _rollout(form, twins, old_keys.keys_of(used, form)))
 
 
-def _rollout(twins: tuple[Twin, ...], keys: old_keys.Keys | None) -> Rollout | None:
-    return Rollout(twins, keys) if twins or keys is not None else None
+def _rollout(form: StoredForm, twins: tuple[Twin, ...], keys: old_keys.Keys | None) -> Rollout | None:
+    found = Rollout(twins, keys, form.schema_version)
+    return None if found == Rollout() else found
 
 
 def _is_asked_about(layout: ModelLayout, table: Table) -> bool:

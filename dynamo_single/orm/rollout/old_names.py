@@ -31,7 +31,7 @@ def refusal(attribute: Attribute, stored: str, form: StoredForm) -> str:
     if stored in form.renames and form.renames[stored].phase == "open":
         return (
             f"its items have {form.renames[stored].old!r} still, and not {stored!r}; code cannot have both, since "
-            "unique values or other items follow from it, or the model has upgrades. Stop the old code, and run "
+            "unique values or other items follow from it. Stop the old code, and run "
             "manage.py migrate --finish"
         )
     new = next((new for new, each in form.renames.items() if each.old == stored and each.phase != "open"), None)
@@ -55,8 +55,6 @@ def _twins(binding: ModelBinding, form: StoredForm) -> Iterator[Twin]:
 def is_served(model: type[DynamoModel], attribute: Attribute) -> bool:
     """Whether code can have both names of an attribute: what other items or claims follow from has one only."""
     field, meta, layout = attribute.field, model._meta, registry.declared_layout(model)
-    if layout.schema is not None:
-        return False  # upgrades are functions of items by their names
     if layout.sharding is not None and attribute.name in (layout.sharding.attribute, layout.sharding.at):
         return False
     constrained = {name for fields in meta.unique_together for name in fields}

@@ -89,7 +89,8 @@ class Rename(Struct, frozen=True, forbid_unknown_fields=True):
 class StoredForm(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The form of one model's items: fingerprints, and for what may be missing in some items its phase.
 
-    ``schema_version`` is the one that every item has at least, ``raised_to`` the latest that migrations know of.
+    ``schema_version`` and ``raised_to`` are of an earlier release: the version that every item has at least, and the
+    latest. Items of versions in between have to be upgraded.
 
     ``attributes`` are by physical name; those ``unfilled`` may lack their default. ``keys`` and ``rules`` are phases by
     fingerprint, of the keys on indexes and of the unique rules. ``templates`` say how the keys are written. ``renames``
@@ -205,7 +206,6 @@ def form_of(layout: ModelLayout, rules: Iterable[str] = ()) -> StoredForm:
     The rules are an effect of writes, which this floor does not know: ``orm/items/unique_rules`` has them.
     """
     keys = key_fingerprints(layout)
-    version = FIRST if layout.schema is None else layout.schema.version
     stored = {name: info.stored for name, info in layout.attributes.items()}
     attributes = registry.attributes_of(registry.model_of(layout))
     return StoredForm(
@@ -215,6 +215,4 @@ def form_of(layout: ModelLayout, rules: Iterable[str] = ()) -> StoredForm:
         keys={keys[key.name]: "filled" for key in layout.index_keys},
         templates={keys[key.name]: KeyTemplates.of(key, stored) for key in layout.index_keys},
         rules=dict.fromkeys(rules, "filled"),
-        schema_version=version,
-        raised_to=version,
     )

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout, Twin
 from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.schema.upgrades import FIRST
 
 R = TypeVar("R")
 Arguments = TypeVarTuple("Arguments")
@@ -34,11 +35,13 @@ class Rollout(Struct, frozen=True):
     """How a model's items differ from its declaration while a migration is open.
 
     ``twins`` are attributes that are being renamed. ``keys`` are the index keys that items are written with; ``None``
-    for the declared ones.
+    for the declared ones. ``version`` is the schema version that every item has since an earlier release: new items get
+    it too, so that code of that release does not upgrade them.
     """
 
     twins: tuple[Twin, ...] = ()
     keys: tuple[AccessKey, ...] | None = None
+    version: int = FIRST
 
 
 class ModelBinding:

@@ -15,7 +15,6 @@ from msgspec.structs import force_setattr
 from dynamo_single.orm.schema.keys.secret_values import Path
 from dynamo_single.orm.schema.keys.shards import split_partition
 from dynamo_single.orm.schema.keys.template import IndexKey, Key, Template
-from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table.request import AttributeValue
 
 if TYPE_CHECKING:
@@ -143,8 +142,6 @@ class ModelLayout(Struct, frozen=True, eq=False):
     trash: AccessKey | None = None
     expires: str | None = None
     neighbours: Callable[[], Iterable[ModelLayout]] = tuple
-    #: The schema versions; ``None`` for a model whose items carry none.
-    schema: Schema | None = None
     #: What is being renamed now: see ``bindings``.
     twins: tuple[Twin, ...] = ()
     #: By what the sharded keys are divided; ``None`` for a model without any.

@@ -28,7 +28,6 @@ from dynamo_single.orm.schema.keys.shards import Sharding, Shards
 from dynamo_single.orm.schema.keys.template import Codec, IndexKey, Key, KeyPart, Template, codec_for, sharding_of
 from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, ModelLayout
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table import names
 
 T = TypeVar("T")
@@ -162,6 +161,13 @@ class _LayoutBuilder:
         self.attributes = attributes_of(model)
 
     def build(self) -> ModelLayout:
+        former = self.model._options.former
+        if former is not None:
+            app, _, name = self.label.partition(".")
+            raise ConfigurationError(
+                f"{self.label} declares Meta.schema_version or Meta.upgrades, and items are no longer upgraded when "
+                f"they are read. {former.way_out(app, name)}"
+            )
         for name, attribute in self.attributes.items():
             self.resolve(name, attribute.field)
         for copy in copies_of(self.model):
@@ -186,39 +192,8 @@ class _LayoutBuilder:
             trash=self.trash(indexes, sharding) if soft_delete else None,
             expires=next((name for name, a in self.attributes.items() if isinstance(a, TTLAttribute)), None),
             neighbours=partial(_layouts_of_table, options.alias),
-            schema=None if options.schema_version is None else self.schema(options.schema_version),
             sharding=sharding,
         )
-
-    def schema(self, version: int) -> Schema:
-        """The schema versions; raises ``ConfigurationError`` for upgrades that change what nothing may."""
-        options = self.model._options
-        indexes = {options.trash_index, *(key.index for key in options.index_keys.values())}
-        pairs = {name for index in indexes if index for name in (names.index_partition(index), names.index_sort(index))}
-        reserved = {names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, names.SCHEMA_VERSION, *pairs}
-        reserved |= {names.DELETED_AT, names.DELETED_WITH, names.EXPIRES_AT}
-        reserved |= {names.COPIES_DUE, names.MOVED_FROM, names.COUNTING, names.DELETED_ALONG}
-        for name, each in self.attributes.items():
-            if each.attr_name == names.SCHEMA_VERSION:
-                raise ConfigurationError(
-                    f"{self.label}: {name} would be stored as {names.SCHEMA_VERSION!r}, where Meta.schema_version is. "
-                    "Give it another attr_name=."
-                )
-            if name in self.model._identity or each.computed or each.field.is_relation:
-                reserved.add(each.attr_name)
-        for start, upgrade in options.upgrades.items():
-            if refused := sorted(reserved & upgrade.changes):
-                raise ConfigurationError(
-                    f"{self.label}: the upgrade from schema version {start} cannot change {', '.join(refused)}: keys, "
-                    "references, times to live and what the app itself computes or marks stay as they are. A "
-                    "migration can change them (ChangeItems, MoveKeys)."
-                )
-        folds = tuple(
-            (copy.attr_name, source.attr_name, partial(identities.computed_value, copy, source))
-            for copy in copies_of(self.model)
-            for source in (self.attributes[copy.source],)
-        )
-        return Schema(self.label, version, options.upgrades, frozenset(pairs), folds)
 
     def resolve(self, name: str, field: Any) -> None:
         """Refuse a reference that leads to no model whose ``pk`` could be stored."""

@@ -21,7 +21,7 @@ from pynamodb.expressions.condition import Condition
 from dynamo_single.orm.schema.keys.shards import Shards
 from dynamo_single.orm.schema.keys.template import IndexKey, Key
 from dynamo_single.orm.schema.layout import IndexCondition
-from dynamo_single.orm.schema.upgrades import Upgrade
+from dynamo_single.orm.schema.upgrades import FormerOptions
 
 if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
@@ -54,8 +54,7 @@ class Options(Struct, frozen=True):
     index_keys: dict[str, IndexKey]
     #: What reads the condition of a key on an index, by the model and the key's name: the schema knows no lookups.
     read_condition: Callable[[Any, str, object], Callable[[], IndexCondition] | None]
-    schema_version: int | None = None
-    upgrades: Mapping[int, Upgrade] = {}
+    former: FormerOptions | None = None
     shards: Shards | None = None
 
 

@@ -58,7 +58,6 @@ from dynamo_single.orm.schema.keys.values import (
     to_attribute_value,
 )
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.table.names import SCHEMA_VERSION
 
 #: The maximum number of operands of a sum that DynamoDB computes.
 MAX_OPERANDS = 2
@@ -458,8 +457,6 @@ def with_current_operands(
     ``found`` too.
     """
     operands = operand_names(changes)
-    if before.get(SCHEMA_VERSION) != found.get(SCHEMA_VERSION):
-        return None
     if version.is_outdated(model, before, found) or all(_is_same(before, found, name) for name in operands):
         return None
     stored = form_of(model).stored

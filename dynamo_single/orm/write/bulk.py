@@ -401,7 +401,7 @@ def _is_independent(model: type[DynamoModel]) -> bool:
     """Return whether items can be overwritten without conditions: nothing depends on them or has to be kept."""
     layout, found = registry.layout_of(model), registry.attributes_of(model).values()
     kept = (_is_set_on_create(each) or (each.computed and not isinstance(each, ComputedAttribute)) for each in found)
-    is_tied = effects_of(model) or checked_references(model) or layout.soft_delete or layout.schema is not None
+    is_tied = effects_of(model) or checked_references(model) or layout.soft_delete
     return not (is_tied or any(kept))
 
 

@@ -159,7 +159,7 @@ class UpdateShape(Struct, frozen=True, eq=False):
 def direct_writes(binding: ModelBinding) -> DirectWrites | None:
     """Return how to write a model directly; ``None`` if an effect takes part in every write, or a migration is open."""
     writer = item_writer(binding)
-    if writer is None or binding.rollout is not None or binding.layout.schema is not None:
+    if writer is None or binding.rollout is not None:
         return None
     effects = tuple(each for each in effects_of(binding) if not isinstance(each, Version))
     return DirectWrites(binding, writer, effects) if all(map(_is_passive, effects)) else None

@@ -76,9 +76,8 @@ async def new_item(
     given = object_values(obj)
     for effect in effects:
         given = {**given, **await effect.values_from_others(Subject(obj), given, before, None, pending, lenient=False)}
-    base = form.upgraded(before)
     held = decode.values_of(type(obj), before)
-    changed = form.difference(form.prepared(given, base), held, base, named=False)
+    changed = form.difference(form.prepared(given, before), held, before, named=False)
     form.check_whole(changed)
     if not follows:
         form.refuse_fixed(changed)
@@ -92,8 +91,8 @@ async def new_item(
     own = key_of(before)
     partition, sort = own if is_key_of(form.model, values, own) else computed_key(form.model, values)
     key = {names.PARTITION_KEY: {"S": partition}, names.SORT_KEY: {"S": sort}}
-    foreign = {name: dict(value) for name, value in base.items() if name not in form.known}
-    item = {**foreign, **form.after({**base, **key}, held, changed)}
+    foreign = {name: dict(value) for name, value in before.items() if name not in form.known}
+    item = {**foreign, **form.after({**before, **key}, held, changed)}
     return values, with_twin_names(item, form.twins) if form.twins else item
 
 

@@ -349,8 +349,8 @@ async def delete_by_key(matches: QuerysetWrite, *, for_good: bool) -> int | None
 def _key_plan(matches: QuerysetWrite) -> tuple[Plan, Condition] | None:
     """The plan that gives the one whole primary key to write, and the condition on its item; ``None`` for any other."""
     layout = registry.layout_of(matches.model)
-    if matches.pending is not None or matches.is_empty or layout.schema is not None or layout.twins:
-        return None  # of an earlier schema version, or of a name that changes hands, an item has to be read first
+    if matches.pending is not None or matches.is_empty or layout.twins:
+        return None  # of a name that changes hands, an item has to be read first
     plan = planner.plan(matches.query, now=clock.instant())
     if plan.kind != "get":
         return None

@@ -27,7 +27,7 @@ from dynamo_single.orm.effects.base import (
     WriteConditions,
     is_repeated,
 )
-from dynamo_single.orm.effects.compose import Draft, compose, refuse_upgraded_conditions
+from dynamo_single.orm.effects.compose import Draft, compose
 from dynamo_single.orm.effects.write import Write, conflicting_item, is_gone
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values
@@ -208,27 +208,21 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         ``shown`` are values that another writer gave to attributes which were not set in the object.
         """
         model, changes, only, raw = type(self.obj), self.wanted.changes, self.wanted.only, self.wanted.raw
-        base = form_of(self.binding).upgraded(before)
         held, given = decode.values_of(self.binding, before), {**object_values(self.obj), **shown}
         left = assignments.attribute_names(model, changes) if changes else frozenset()
         filled = await self._filled(before, given, only)
-        changed = self._changed(base, held, {**given, **filled}, only, left)
+        changed = self._changed(before, held, {**given, **filled}, only, left)
         alone = self.pending is None
-        # DynamoDB would compute with what an item of an earlier schema version holds.
-        if not changes or (
-            base is before and assignments.is_computed_by_dynamodb(model, changes, changed, alone=alone)
-        ):
+        if not changes or assignments.is_computed_by_dynamodb(model, changes, changed, alone=alone):
             draft = Draft(
                 self.binding, before, held, changed, changes, raw=raw, computed_values=filled, extra_values=shown
             )
             return self._as_named(draft, left)
-        computed, condition = assignments.compute(Subject(self.obj), changes, base)
-        if base is not before:
-            condition = EVERYTHING  # the write is held to all of the item
+        computed, condition = assignments.compute(Subject(self.obj), changes, before)
         given |= computed
         only = None if only is None else only | left
         filled = await self._filled(before, given, only)
-        changed = self._changed(base, held, {**given, **filled}, only)
+        changed = self._changed(before, held, {**given, **filled}, only)
         set_to = {**computed, **filled}
         draft = Draft(
             self.binding, before, held, changed, computed=condition, raw=raw, computed_values=set_to, extra_values=shown
@@ -368,7 +362,6 @@ async def _check_conditions(obj: DynamoModel, draft: Draft, terms: CallerConditi
     """Ask whether a stored object meets what is demanded, where there is nothing to write: one transaction."""
     if terms.demanded == EVERYTHING:
         return
-    await refuse_upgraded_conditions(draft.binding, terms)
     before = draft.before
     check = Check(key_of(before), join((ITEM_EXISTS, terms.demanded)))
     transition = Transition(Subject(obj), before, before, frozenset(), pending)

@@ -21,10 +21,9 @@ from dynamo_single.evolution.backfill.attributes import (
     fill_attribute,
 )
 from dynamo_single.evolution.backfill.claims import delete_unused_claims, move_items, release_claims, take_claims
-from dynamo_single.evolution.backfill.project_functions import change_items
-from dynamo_single.evolution.backfill.rewrite import rewrite_index_keys, upgrade_items
+from dynamo_single.evolution.backfill.project_functions import change_items, upgrade_items
+from dynamo_single.evolution.backfill.rewrite import rewrite_index_keys
 from dynamo_single.evolution.snapshots import Snapshot
-from dynamo_single.orm.schema import registry
 from tests.unit.declaring import declare, forgotten
 
 #: What a writer wants to be stored, whatever the code of its day calls it.
@@ -260,17 +259,19 @@ def changed_items() -> Case:
 
 
 def upgraded_items() -> Case:
-    """A schema version that was raised: a text becomes a number, by writes of new code or by the pass.
+    """Items of an earlier schema version: a text becomes a number by the pass.
 
-    Old code knows of versions, and is refused what is upgraded: code that does not would write over it unnoticed.
+    No code of now runs meanwhile: it cannot read items of the earlier version.
     """
-    number = models.Upgrade(lambda item: {"size": int(item["size"])} if "size" in item else {}, changes=["size"])
-    versions = {"schema_version": 2, "upgrades": {1: number}}
-    old = Code(lamp(BY_SIZE, options={"schema_version": 1}))
-    new = Code(lamp(BY_SIZE, size=models.IntegerAttribute(null=True), options=versions), converting("size", int))
-    after = replace(new.snapshot, oldest_version=2, pending=())
-    upgrade = (upgrade_items(after, lambda _: registry.layout_of(new.model).schema),)
-    return Case(old, new, (Phase(upgrade, (old, new)), Phase(upgrade, (new,))))
+
+    def number(item: Mapping[str, Any]) -> dict[str, Any]:
+        return {"size": int(item["size"])} if "size" in item else {}
+
+    old = Code(lamp(BY_SIZE))
+    new = Code(lamp(BY_SIZE, size=models.IntegerAttribute(null=True)), converting("size", int))
+    after = replace(new.snapshot, schema_version=2, oldest_version=2)
+    upgrade = (upgrade_items(after, "Lamp", {1: number}),)
+    return Case(old, new, (Phase((), (old,)), Phase(upgrade, ())))
 
 
 #: By name; the models of each are declared once.

@@ -1,59 +1,74 @@
-"""A schema version that is raised: migrations that know of it, and one that finishes what reads have begun."""
+"""Items of earlier schema versions, which an earlier release upgraded in reads: a migration upgrades all of them."""
 
 from __future__ import annotations
 
-import importlib
-import io
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db.migrations.exceptions import IrreversibleError
+from django.db.migrations.optimizer import MigrationOptimizer
 
-from dynamo_single import models, transactions
+from dynamo_single import migrations as items
+from dynamo_single import models
 from dynamo_single.checks.migrations import check_tables
-from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, SchemaVersionError
+from dynamo_single.checks.models import check_model
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.exceptions import ConfigurationError, FormNotApplied
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import Request, Table
 from dynamo_single.table.flow import run
 from tests.contract.tables import everything
 from tests.histories.app import Beginning, History, history
+from tests.unit.declaring import declare, forgotten, messages
 
-
-def split_name(item: Mapping[str, Any]) -> dict[str, Any]:
-    """From version 1 to 2: one name becomes two."""
+#: What ``makemigrations`` of an earlier release wrote for a model with ``Meta.schema_version = 2``.
+RAISED = """
+    operations = [
+        items.RaiseSchemaVersion(
+            model_name='Shop',
+            to=2,
+            changes=['first', 'last', 'name'],
+            attributes={
+                'first': items.StoredAttribute('UnicodeAttribute', 'first'),
+                'last': items.StoredAttribute('UnicodeAttribute', 'last'),
+            },
+        ),
+        items.RemoveAttribute(model_name='Shop', name='name', drop=False),
+    ]
+"""
+UPGRADED = "    operations = [items.UpgradeItems('Shop', to=2, upgrades={1: split_name})]\n"
+#: The same as an earlier release had it, with the functions in ``Meta.upgrades``.
+FORMER = "    operations = [items.UpgradeItems('Shop', to=2)]\n"
+SPLIT = """
+def split_name(item):
     first, _, last = item["name"].partition(" ")
     return {"first": first, "last": last or first, "name": None}
-
-
-SPLIT = models.Upgrade(split_name, changes=["name", "first", "last"])
-BY_LAST = {"by_last": models.IndexKey("gs1", "SHOP", "{last}#{shop_id}")}
-RAISED: dict[str, Any] = {
-    "first": models.UnicodeAttribute,
-    "last": models.UnicodeAttribute,
-    "options": {"schema_version": 2, "upgrades": {1: SPLIT}},
-}
+"""
+OLD = {"name": "Ada A", "town": "Bern"}
+NEW = {"first": "Ada", "last": "A", "town": "Bern", "schemaVersion": "2"}
 
 
 @Beginning
 def begin(app: History) -> None:
-    """The first migration, and what code has written after it."""
+    """The first migration, what code has written after it, and the migration that raised the version."""
     before = old(app)
     app.make()
     app.migrate()
     for name in ("a", "b", "c"):
         before.objects.create(shop_id=name, name=f"Ada {name.upper()}", town="Bern")
+    write(app, "0002_raised", RAISED)
+    app.migrate()
 
 
 @pytest.fixture
 def app(tmp_path: Path, table: Table) -> Iterator[History]:
-    """The app with a model of one name, and three items that its code has written."""
+    """The app, whose table may have items of two versions."""
     with history(tmp_path) as found:
         begin(found)
-        old(found)
+        new(found)
         yield found
 
 
@@ -63,39 +78,39 @@ def old(app: History, **more: Any) -> Any:
     return app.model(bases=(models.SoftDeleteModel,), **named, **more)
 
 
-def new(app: History, keys: dict[str, Any] | None = None, **options: Any) -> Any:
+def new(app: History, keys: dict[str, Any] | None = None, **more: Any) -> Any:
     """The model with two names in the place of one."""
     named = {name: models.UnicodeAttribute() for name in ("first", "last", "town")}
-    given = {"schema_version": 2, "upgrades": {1: SPLIT}, **options}
-    return app.model(keys=keys, bases=(models.SoftDeleteModel,), options=given, **named)
+    return app.model(keys=keys, bases=(models.SoftDeleteModel,), **{**named, **more})
 
 
-def upgrade(app: History, to: int = 2) -> None:
-    """Write the migration that upgrades all items, as somebody does by hand."""
-    number, last = len(app.files) + 1, app.files[-1]
-    (app.folder / f"{number:04}_upgrade.py").write_text(
+def write(app: History, name: str, operations: str, functions: str = "") -> None:
+    """Write a migration by hand."""
+    (app.folder / f"{name}.py").write_text(
         "from django.db import migrations\n"
-        "from dynamo_single import migrations as items\n\n\n"
+        f"from dynamo_single import migrations as items\n\n{functions}\n\n"
         "class Migration(migrations.Migration):\n"
-        f"    dependencies = [('histories', '{last}')]\n"
-        f"    operations = [items.UpgradeItems('Shop', to={to})]\n"
+        f"    dependencies = [('histories', '{app.files[-1]}')]\n{operations}"
     )
 
 
+def upgrade(app: History, operations: str = UPGRADED, functions: str = SPLIT) -> None:
+    """Write the migration that upgrades all items."""
+    write(app, "0003_upgrade", operations, functions)
+
+
 def upgrade_all(app: History) -> None:
-    """Raise the version, and upgrade all items up to the finish, when old code has stopped."""
-    app.make()
-    app.migrate()
+    """Upgrade all items up to the finish."""
     upgrade(app)
     app.migrate()
     app.finish()
 
 
-def put(table: Table, shop_id: str, name: str) -> None:
-    """Store a shop as a process of the old code does, which knows nothing of versions."""
+def put(table: Table, shop_id: str, name: str, **more: Any) -> None:
+    """Store a shop as a process of the old code does."""
     key = {"pk": {"S": f"SHOP#{shop_id}"}, "sk": {"S": "#METADATA"}, "itemType": {"S": "Shop"}}
     values = {"shop_id": {"S": shop_id}, "name": {"S": name}, "town": {"S": "Bern"}}
-    table.send(Request("PutItem", {"Item": {**key, **values}}))
+    table.send(Request("PutItem", {"Item": {**key, **values, **more}}))
 
 
 def item(table: Table, shop_id: str = "a") -> dict[str, Any]:
@@ -104,382 +119,309 @@ def item(table: Table, shop_id: str = "a") -> dict[str, Any]:
     return {k: next(iter(v.values())) for k, v in found.items() if k not in ("pk", "sk", "itemType", "shop_id")}
 
 
-def version(table: Table) -> int:
-    """What the table says that every item has at least."""
-    return run(knowledge.state_of(table)).forms["Shop"].schema_version
+def versions(table: Table) -> tuple[int, int]:
+    """What the table says: the version that every item has at least, and the latest."""
+    form = run(knowledge.state_of(table)).forms["Shop"]
+    return form.schema_version, form.raised_to
 
 
-OLD = {"name": "Ada A", "town": "Bern"}
-NEW = {"first": "Ada", "last": "A", "town": "Bern", "schemaVersion": "2"}
+def test_a_former_migration_writes_no_items(app: History, table: Table) -> None:
+    assert (item(table), versions(table)) == (OLD, (1, 2))
 
 
-def test_a_raised_version_is_one_operation(app: History) -> None:
-    """With the attributes that its upgrades change, which are neither asked about nor filled."""
-    new(app)
-    app.make()
-    assert app.operations() == [
-        "Raise schema version of Shop to 2: items are upgraded when they are read",
-        "Remove attribute name from Shop; its values stay in the items",
-    ]
-    assert "changes=['first', 'last', 'name']" in app.text()
-    assert app.make() == "No changes detected in app 'histories'\n"
+def test_items_of_earlier_versions_are_refused(app: History) -> None:
+    with pytest.raises(FormNotApplied, match=r'versions 1 to 2.*UpgradeItems\("Shop", to=2, upgrades='):
+        new(app).objects.get(pk="a")
 
 
-def test_the_operation_that_rewrites_all_items_is_named(app: History) -> None:
-    """It is the project's to write; nothing is printed where no version is raised."""
-    new(app)
-    assert "UpgradeItems('Shop', to=2)" in app.make()
-    old = app.make("--empty")
-    assert "UpgradeItems" not in old
+def test_creation_is_refused_beside_earlier_versions(app: History, table: Table) -> None:
+    with pytest.raises(FormNotApplied, match="Nothing was read or written"):
+        new(app).objects.create(shop_id="d", first="Ada", last="D", town="Bern")
+    assert ("SHOP#d", "#METADATA") not in everything(table)
 
 
-def test_it_writes_nothing_to_the_items(app: History, table: Table) -> None:
-    """They are read as upgraded, before the migration and after it."""
-    model = new(app)
-    assert model.objects.get(pk="a").last == "A"
-    app.make()
-    app.migrate()
-    assert item(table) == OLD
-    assert model.objects.get(pk="a").last == "A"
-    assert version(table) == 1
+def test_check_warns_of_earlier_versions(app: History) -> None:
+    assert "dynamo_single.W908" in [each.id for each in check_tables(databases=["default"])]
 
 
-def test_what_upgrades_change_is_asked_for_once_all_items_are_upgraded(app: History, table: Table) -> None:
-    """Until the second look at the table is finished it is refused, as old code may write."""
-    model = new(app)
-    app.make()
-    app.migrate()
-    app.finish()
+def test_makemigrations_names_the_missing_operation(app: History) -> None:
+    with pytest.raises(CommandError, match=r'UpgradeItems\("Shop", to=2, upgrades={1: function, ...}\)'):
+        app.make()
+
+
+def test_upgrade_rewrites_items_with_keys(app: History, table: Table) -> None:
     upgrade(app)
-    with pytest.raises(KeyNotFilled, match="UpgradeItems"):
-        model.objects.filter(pk__in=["a", "b"], last="A").exists()
     assert "3 changed" in app.migrate()
     assert item(table) == NEW
+
+
+def test_items_are_refused_until_the_finish(app: History) -> None:
+    upgrade(app)
+    app.migrate()
+    with pytest.raises(FormNotApplied):
+        new(app).objects.get(pk="a")
+
+
+def test_the_finish_upgrades_what_old_code_wrote(app: History, table: Table) -> None:
+    upgrade(app)
+    app.migrate()
     put(table, "d", "Grace D")
-    with pytest.raises(KeyNotFilled):
-        model.objects.filter(pk__in=["a", "d"], last="D").exists()
     assert "1 changed" in app.finish()
-    assert [each.pk for each in model.objects.filter(pk__in=["a", "d"], last="D")] == ["d"]
-    assert version(table) == 2
+    assert item(table, "d")["last"] == "D"
 
 
-def test_the_functions_may_go_then(app: History) -> None:
-    """Nothing changes, and old items that come again are errors by name."""
-    new(app)
+def test_items_are_read_after_the_finish(app: History, table: Table) -> None:
     upgrade_all(app)
-    model = new(app, upgrades={})
+    found = new(app).objects.filter(pk__in=["a", "b"], last="A")
+    assert [each.first for each in found] == ["Ada"]
+    assert versions(table) == (2, 2)
+
+
+def test_migrations_agree_with_the_model_afterwards(app: History) -> None:
+    upgrade_all(app)
     assert app.make() == "No changes detected in app 'histories'\n"
-    assert [each.last for each in model.objects.filter(pk__in=["a", "b"])] == ["A", "B"]
 
 
-def test_a_function_that_goes_too_early_is_missed(app: History, table: Table) -> None:
-    """By ``makemigrations``, by ``check --database`` and by whoever reads."""
-    new(app)
-    app.make()
-    app.migrate()
-    model = new(app, upgrades={})
-    with pytest.raises(CommandError, match=r"may be of schema version 1, and no upgrade in Meta.upgrades begins there"):
-        app.make()
-    assert [each.id for each in check_tables(databases=["default"])] == ["dynamo_single.W908", "dynamo_single.W905"]
-    with pytest.raises(FormNotApplied, match=r"its items may be of schema version 1, and Meta.upgrades begin at 2"):
-        model.objects.get(pk="a")
-
-
-def test_a_raise_without_a_function_is_missed(app: History) -> None:
-    """``makemigrations`` names the version that it has to begin with."""
-    new(app, upgrades={})
-    with pytest.raises(CommandError, match="Write the function from version 1 on"):
-        app.make()
-
-
-def test_a_version_is_not_lowered(app: History) -> None:
-    """Items of the later one may be there."""
-    new(app)
-    app.make()
-    old(app)
-    with pytest.raises(CommandError, match="A version is only ever raised"):
-        app.make()
-
-
-def test_old_code_is_refused_once_all_items_are_upgraded(app: History) -> None:
-    """A process of the former release, started again."""
-    new(app)
+def test_an_upgrade_again_changes_nothing(app: History) -> None:
     upgrade_all(app)
-    before = old(app, options={"schema_version": 1})
-    with pytest.raises(FormNotApplied, match="its items are of schema version 2, and it has 1"):
-        before.objects.get(pk="a")
+    app.migrate("0002")
+    assert "0 changed" in app.migrate()
 
 
-def test_code_without_versions_is_refused_once_one_was_raised(app: History) -> None:
-    """It would write over items of the new version unnoticed; code of version 1 is refused only these."""
-    new(app)
+def test_a_key_follows_the_upgrade(app: History, table: Table) -> None:
+    upgrade_all(app)
+    model = new(app, {"by_last": models.IndexKey("gs1", "SHOP", "{last}#{shop_id}")})
     app.make()
     app.migrate()
-    before = old(app)
-    with pytest.raises(FormNotApplied, match=r"may be of schema version 2, and it has no Meta.schema_version"):
-        before.objects.get(pk="a")
-    first = old(app, options={"schema_version": 1})
-    assert first.objects.get(pk="a").name == "Ada A"
-
-
-def test_a_key_of_what_upgrades_change(app: History, table: Table) -> None:
-    """It is filled with the items that are upgraded, and refused until then."""
-    model = new(app, BY_LAST)
-    app.make()
-    assert "Add key by_last to Shop on gs1" in app.operations()
-    model.objects.create(shop_id="n", first="New", last="N", town="Bern")
-    app.migrate()
-    app.finish()
-    assert item(table) == OLD
-    with pytest.raises(KeyNotFilled):
-        list(model.objects.order_by("last"))
-    upgrade(app)
-    app.migrate()
-    app.finish()
-    assert [each.pk for each in model.objects.order_by("last")] == ["a", "b", "c", "n"]
-    assert item(table)["gs1sk"] == "A#a"
-
-
-def test_a_later_key_is_written_into_items_that_are_upgraded_already(app: History) -> None:
-    """Those that reads and writes have brought up to date before the key was declared."""
-    model = new(app)
-    app.make()
-    app.migrate()
-    app.finish()
-    model.objects.get(pk="a").save(force_update=True)
-    model = new(app, BY_LAST)
-    app.make()
-    assert "1 changed" in app.migrate()
-    app.finish()
-    upgrade(app)
-    assert "2 changed" in app.migrate()
     app.finish()
     assert [each.pk for each in model.objects.order_by("last")] == ["a", "b", "c"]
 
 
 def test_items_in_the_trash_are_upgraded(app: History, table: Table) -> None:
-    """And stay there."""
-    model = new(app)
-    model.objects.get(pk="b")
-    old(app).objects.get(pk="b").delete()
-    model = new(app)
+    put(table, "d", "Ada D", deletedAt={"N": "1700000000000"})
     upgrade_all(app)
-    assert item(table, "b")["last"] == "B"
-    assert model.all_objects.get(pk="b").is_deleted
+    assert new(app).all_objects.get(pk="d").last == "D"
 
 
-def test_an_item_whose_upgrade_fails_is_named(app: History, table: Table) -> None:
-    """The others are upgraded, and the command ends with an error."""
-    new(app)
-    app.make()
-    app.migrate()
-    upgrade(app)
-    table.send(
-        Request(
-            "UpdateItem",
-            {
-                "Key": {"pk": {"S": "SHOP#b"}, "sk": {"S": "#METADATA"}},
-                "UpdateExpression": "REMOVE #n",
-                "ExpressionAttributeNames": {"#n": "name"},
-            },
-        )
-    )
-    with pytest.raises(CommandError, match=r"SHOP#b .*from schema version 1, split_name\(\), raised KeyError: 'name'"):
+def _created(model: Any) -> str:
+    model.objects.create(shop_id="d", first="Ada", last="D", town="Bern")
+    return "d"
+
+
+def _bulk_created(model: Any) -> str:
+    model.objects.bulk_create([model(shop_id="d", first="Ada", last="D", town="Bern")])
+    return "d"
+
+
+def _updated(model: Any) -> str:
+    model.objects.filter(pk="a").update(town="Chur")
+    return "a"
+
+
+def _saved(model: Any) -> str:
+    obj = model.objects.get(pk="a")
+    obj.town = "Chur"
+    obj.save()
+    return "a"
+
+
+def _trashed_and_restored(model: Any) -> str:
+    obj = model.objects.get(pk="a")
+    obj.delete()
+    obj.restore()
+    return "a"
+
+
+WRITERS = (_created, _bulk_created, _updated, _saved, _trashed_and_restored)
+
+
+@pytest.mark.parametrize("work", WRITERS, ids=lambda each: each.__name__)
+def test_a_write_keeps_the_version(app: History, table: Table, work: Callable[[Any], str]) -> None:
+    """Code of the earlier release reads an item without it as one of the first version, and would upgrade it again."""
+    upgrade_all(app)
+    assert item(table, work(new(app)))["schemaVersion"] == "2"
+
+
+def test_pynamodb_keeps_the_version(app: History, table: Table) -> None:
+    upgrade_all(app)
+    model = app.model(**{name: models.UnicodeAttribute() for name in ("first", "last", "town")})
+    with model.batch_write() as batch:
+        batch.save(model(shop_id="e", first="Ada", last="E", town="Bern"))
+    assert item(table, "e")["schemaVersion"] == "2"
+
+
+def test_a_former_upgrade_passes_without_earlier_items(app: History, table: Table) -> None:
+    for name in "abc":
+        put(table, name, "", first={"S": "Ada"}, last={"S": name.upper()}, schemaVersion={"N": "2"})
+    upgrade(app, FORMER, "")
+    assert "0 changed" in app.migrate()
+    app.finish()
+    assert versions(table) == (2, 2)
+
+
+def test_a_former_upgrade_names_what_it_lacks(app: History, table: Table) -> None:
+    upgrade(app, FORMER, "")
+    with pytest.raises(CommandError, match=r'SHOP#a .*schema version 1.*UpgradeItems\("Shop", to=2, upgrades='):
+        app.migrate()
+    assert (item(table), versions(table)) == (OLD, (1, 2))
+
+
+def test_functions_that_are_added_finish_it(app: History, table: Table) -> None:
+    upgrade(app, FORMER, "")
+    with pytest.raises(CommandError):
+        app.migrate()
+    (app.folder / "0003_upgrade.py").unlink()
+    upgrade_all(app)
+    assert (item(table), versions(table)) == (NEW, (2, 2))
+
+
+def test_a_former_upgrade_that_is_finished_stays(app: History, table: Table) -> None:
+    """A table that an earlier release finished, and a file without functions."""
+    upgrade_all(app)
+    (app.folder / "0003_upgrade.py").unlink()
+    upgrade(app, FORMER, "")
+    assert "No migrations to apply" in app.migrate()
+    assert new(app).objects.get(pk="a").last == "A"
+
+
+def test_a_failing_upgrade_names_the_item(app: History, table: Table) -> None:
+    upgrade(app, functions=SPLIT.replace('partition(" ")', "partition({'Ada B': ''}.get(item['name'], ' '))"))
+    with pytest.raises(CommandError, match=r"SHOP#b .*split_name\(\) raised ValueError: empty separator"):
         app.migrate()
     assert item(table, "c")["last"] == "C"
 
 
-def test_a_change_of_items_waits_for_upgrades(app: History) -> None:
-    """It would be given what items do not have yet."""
-    new(app)
-    app.make()
-    last = app.files[-1]
-    (app.folder / "0003_towns.py").write_text(
-        "from django.db import migrations\n"
-        "from dynamo_single import migrations as items\n\n\n"
-        "def towns(values):\n    return {'town': 'Chur'}\n\n\n"
-        "class Migration(migrations.Migration):\n"
-        f"    dependencies = [('histories', '{last}')]\n"
-        "    operations = [items.ChangeItems('Shop', towns)]\n"
-    )
-    with pytest.raises(CommandError, match=r"Write UpgradeItems\('Shop', to=2\) before it"):
+@pytest.mark.parametrize("name", ["pk", "sk", "itemType", "schemaVersion", "shop_id"])
+def test_a_function_changes_no_key(app: History, name: str) -> None:
+    upgrade(app, functions=f"def split_name(item):\n    return {{{name!r}: 'x'}}\n")
+    with pytest.raises(CommandError, match=f"{name} cannot be changed by a function"):
         app.migrate()
 
 
-def test_an_attribute_that_no_upgrade_changes_is_filled_in_old_items(app: History, table: Table) -> None:
-    """Their upgrade passes it on."""
-    new(app)
-    app.make()
-    app.migrate()
-    named = {name: models.UnicodeAttribute() for name in ("first", "last", "town")}
-    model = app.model(
-        bases=(models.SoftDeleteModel,),
-        options={"schema_version": 2, "upgrades": {1: SPLIT}},
-        country=models.UnicodeAttribute(default="CH"),
-        **named,
-    )
-    app.make()
-    app.migrate()
-    app.finish()
-    assert item(table) == {**OLD, "country": "CH"}
-    assert [each.pk for each in model.objects.filter(pk__in=["a", "b"], country="CH")] == ["a", "b"]
+def test_an_item_of_a_later_version_stays(app: History, table: Table) -> None:
+    put(table, "z", "Zoe", schemaVersion={"N": "9"})
+    upgrade_all(app)
+    assert item(table, "z") == {"name": "Zoe", "town": "Bern", "schemaVersion": "9"}
+
+
+def test_other_work_waits_for_the_upgrade(app: History) -> None:
+    change = "    operations = [items.ChangeItems('Shop', towns)]\n"
+    write(app, "0003_towns", change, "def towns(values):\n    return {'town': 'Chur'}\n")
+    with pytest.raises(CommandError, match=r'Write migrations.UpgradeItems\("Shop", to=2'):
+        app.migrate()
 
 
 def test_a_raise_does_not_go_back(app: History) -> None:
-    """Items of the later version may be there; the upgrade of all items goes back to that."""
-    new(app)
     upgrade_all(app)
     app.migrate("0002")
     with pytest.raises(IrreversibleError, match=r"RaiseSchemaVersion .* is not reversible"):
         app.migrate("0001")
 
 
-def test_a_new_table_has_no_older_items(tmp_path: Path, table: Table) -> None:
-    """Nothing is refused in it, whatever functions there are."""
+def test_former_migrations_run_on_a_new_table(tmp_path: Path, table: Table) -> None:
     with history(tmp_path) as app:
-        model = new(app, BY_LAST)
+        old(app)
         app.make()
-        assert "oldest_version" not in app.text()
-        assert "schema_version=2" in app.text()
+        write(app, "0002_raised", RAISED)
+        upgrade(app, FORMER, "")
         app.migrate()
+        model = new(app)
         model.objects.create(shop_id="a", first="Ada", last="A", town="Bern")
-        assert [each.pk for each in model.objects.order_by("last")] == ["a"]
-        assert version(table) == 2
+        assert (item(table), versions(table)) == (NEW, (2, 2))
 
 
-def test_a_table_that_is_adopted_may_have_older_items(tmp_path: Path, table: Table) -> None:
-    """They are looked at for their version, and upgraded as ever."""
+def test_adopted_items_are_upgraded(tmp_path: Path, table: Table) -> None:
+    """An app that had no migrations: ``AddModel`` gets the version by hand."""
     with history(tmp_path) as app:
         model = new(app)
         put(table, "a", "Ada A")
-        model.objects.create(shop_id="b", first="Ada", last="B", town="Bern")
+        put(table, "b", "", first={"S": "Ada"}, last={"S": "B"}, schemaVersion={"N": "2"})
         app.make()
+        first = app.folder / f"{app.files[0]}.py"
+        first.write_text(first.read_text().replace("name='Shop',", "name='Shop', schema_version=2,", 1))
         app.migrate("--fake-initial")
-        assert version(table) == 1
-        with pytest.raises(KeyNotFilled):
-            model.objects.filter(pk__in=["a", "b"], last="A").exists()
-
-
-def test_the_commands_count_what_is_below_the_version(app: History, table: Table) -> None:
-    """``dynamo_status --count`` and ``dynamo_verify``, for which it is no fault."""
-    model = new(app, BY_LAST)
-    model.objects.get(pk="a").save(force_update=True)
-    said = app.run("dynamo_status", "--count")
-    assert "Shop           3, 2 of them below the model's schema version" in said
-    app.make()
-    app.migrate()
-    said = app.run("dynamo_verify")
-    assert "histories.Shop: 2 items below schema version 2." in said
-    assert "0 findings" in said
-
-
-def test_the_commands_do_not_count_a_newer_version_as_below(app: History, table: Table) -> None:
-    """An item of a later release cannot be read, which ``dynamo_verify`` reports; it needs no upgrade."""
-    new(app, BY_LAST)
-    app.make()
-    app.migrate()
-    update = {"UpdateExpression": "SET schemaVersion = :new", "ExpressionAttributeValues": {":new": {"N": "9"}}}
-    table.send(Request("UpdateItem", {"Key": {"pk": {"S": "SHOP#a"}, "sk": {"S": "#METADATA"}}, **update}))
-    assert "Shop           3, 2 of them below the model's schema version" in app.run("dynamo_status", "--count")
-    out = io.StringIO()
-    with pytest.raises(CommandError, match="1 findings"):
-        call_command("dynamo_verify", stdout=out)
-    assert "histories.Shop: 2 items below schema version 2." in out.getvalue()
-    assert "was written at schema version 9" in out.getvalue()
-
-
-def test_an_item_that_cannot_be_upgraded_is_a_finding(app: History, table: Table) -> None:
-    """``dynamo_verify`` names it with what its upgrade says."""
-    new(app)
-    put(table, "x", "")
-    table.send(
-        Request(
-            "PutItem",
-            {
-                "Item": {
-                    "pk": {"S": "SHOP#y"},
-                    "sk": {"S": "#METADATA"},
-                    "itemType": {"S": "Shop"},
-                    "shop_id": {"S": "y"},
-                    "schemaVersion": {"N": "7"},
-                }
-            },
-        )
-    )
-    out = io.StringIO()
-    with pytest.raises(CommandError):
-        call_command("dynamo_verify", stdout=out, stderr=out, no_color=True)
-    assert "unreadable item: SHOP#y / #METADATA" in out.getvalue()
-    assert "was written at schema version 7, and this code has version 2" in out.getvalue()
-
-
-def test_upgrades_are_dropped_without_items_that_need_them(app: History, table: Table) -> None:
-    """A migration of long ago passes a table whose items are all of the later version, without the functions."""
-    model = new(app)
-    app.make()
-    app.migrate()
-    for each in model.objects.filter(pk__in=["a", "b", "c"]):
-        each.save(force_update=True)
-    upgrade(app)
-    new(app, upgrades={})
-    assert "0 changed" in app.migrate()
-    app.finish()
-    assert version(table) == 2
-
-
-def test_upgrades_that_are_gone_are_missed_by_items_that_need_them(app: History) -> None:
-    """The error names the way out, and nothing is changed."""
-    new(app)
-    app.make()
-    app.migrate()
-    upgrade(app)
-    new(app, upgrades={})
-    with pytest.raises(CommandError, match="no model has upgrades that lead there any more"):
+        write(app, "0002_upgrade", UPGRADED, SPLIT)
         app.migrate()
+        app.finish()
+        assert [each.last for each in model.objects.filter(pk__in=["a", "b"])] == ["A", "B"]
 
 
-def test_the_version_of_upgraded_items_is_that_of_the_migrations_before(app: History) -> None:
-    """Another one is a mistake in the file."""
-    new(app)
-    app.make()
-    upgrade(app, to=3)
-    importlib.invalidate_caches()
-    with pytest.raises(CommandError, match="goes to schema version 3, and the migrations before it have version 2"):
-        app.migrate()
+def test_adoption_names_the_version_to_give(tmp_path: Path, table: Table) -> None:
+    with history(tmp_path) as app:
+        new(app)
+        put(table, "b", "", first={"S": "Ada"}, last={"S": "B"}, schemaVersion={"N": "2"})
+        app.make()
+        with pytest.raises(CommandError, match="give AddModel schema_version=2"):
+            app.migrate("--fake-initial")
 
 
-def test_an_item_that_old_code_writes_after_the_finish_is_an_error(app: History, table: Table) -> None:
-    """It was stated that it had stopped; nothing is left out in silence."""
-    new(app)
-    upgrade_all(app)
-    model = new(app, upgrades={})
-    put(table, "z", "Ada Z")
-    with pytest.raises(SchemaVersionError, match="SHOP#z / #METADATA is of schema version 1"):
-        model.objects.get(pk="z")
+def add_model() -> items.AddModel:
+    """The model at its first version."""
+    with forgotten():
+        return items.AddModel.of("Shop", Snapshot.of(declare("Shop", ("SHOP#{shop_id}", "#"), **shop())))
 
 
-def test_a_dump_holds_upgraded_values_and_a_load_stores_them(app: History, table: Table, tmp_path: Path) -> None:
-    """Over items of the old version as well."""
-    new(app)
-    dump = tmp_path / "dump.json"
-    app.run("dumpdata", "histories", "-o", str(dump))
-    rows = json.loads(dump.read_text())
-    assert [row["fields"]["last"] for row in rows] == ["A", "B", "C"]
-    for row in rows:
-        row["fields"]["town"] = "Chur"
-    dump.write_text(json.dumps(rows))
-    app.run("loaddata", str(dump))
-    assert item(table) == {**NEW, "town": "Chur"}
+def shop() -> dict[str, Any]:
+    """The attributes, which belong to one model."""
+    return {"shop_id": models.IdAttribute(), "name": models.UnicodeAttribute()}
 
 
-def test_related_objects_and_those_of_one_moment_are_upgraded(app: History) -> None:
-    """However they are come by."""
-    model = new(app)
-    home = models.ReferenceAttribute("histories.Shop", on_delete=models.DO_NOTHING)
-    visits = app.model("Visit", primary=("SHOP#{home_id}", "VISIT#{shop_id}"), home=home).objects
-    visits.create(home_id="a", shop_id="v")
-    found = visits.filter(home_id="a")
-    for (visit,) in (found, found.select_related("home"), found.prefetch_related("home")):
-        assert visit.home.last == "A"
-    ((shop,),) = transactions.read(model.objects.filter(pk="a"))
-    assert shop.last == "A"
+def split_name(item: Mapping[str, Any]) -> dict[str, Any]:
+    """From version 1 to 2."""
+    return {"first": item["name"]}
+
+
+FIRST_NAME = {"first": items.StoredAttribute("UnicodeAttribute", "first")}
+
+
+def squashed(*operations: Any) -> list[Any]:
+    return MigrationOptimizer().optimize([add_model(), *operations], "shop")
+
+
+def test_squashing_merges_former_operations() -> None:
+    raised = items.RaiseSchemaVersion("Shop", to=2, changes=["first"], attributes=FIRST_NAME)
+    (found,) = squashed(raised, items.UpgradeItems("Shop", to=2))
+    assert (found.snapshot.schema_version, found.snapshot.oldest_version) == (2, 2)
+    assert "first" in found.snapshot.attributes
+
+
+def test_squashing_keeps_functions() -> None:
+    raised = items.RaiseSchemaVersion("Shop", to=2, changes=["first"], attributes=FIRST_NAME)
+    model, upgrade = squashed(raised, items.UpgradeItems("Shop", to=2, upgrades={1: split_name}))
+    assert (model.snapshot.oldest_version, upgrade.upgrades) == (1, {1: split_name})
+
+
+@pytest.mark.parametrize("upgrades", [{1: split_name}, dict.fromkeys(range(3), split_name), {2: "x"}])
+def test_a_chain_with_a_gap_is_refused(upgrades: dict[int, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="one from each version up to 2"):
+        items.UpgradeItems("Shop", to=3, upgrades=upgrades)
+
+
+def test_the_last_functions_are_enough() -> None:
+    assert items.UpgradeItems("Shop", to=3, upgrades={2: split_name}).upgrades == {2: split_name}
+
+
+OPTIONS = {"schema_version": 2, "upgrades": {1: models.Upgrade(split_name, changes=["first"])}}
+
+
+def test_check_names_the_operation_to_write(table: Table) -> None:
+    with forgotten():
+        model = declare("Shop", ("SHOP#{shop_id}", "#"), options=OPTIONS, **shop())
+        (found,) = check_model(model)
+    assert found.id == "dynamo_single.E023"
+    assert 'migrations.UpgradeItems("Shop", to=2, upgrades={1: split_name})' in (found.hint or "")
+
+
+def test_check_of_the_first_version_asks_to_delete_it(table: Table) -> None:
+    with forgotten():
+        model = declare("Shop", ("SHOP#{shop_id}", "#"), options={"schema_version": 1}, **shop())
+        ((identifier, _),) = messages(model)
+    assert identifier == "dynamo_single.E023"
+
+
+def test_a_model_with_upgrades_is_not_used(table: Table) -> None:
+    with forgotten():
+        model = declare("Shop", ("SHOP#{shop_id}", "#"), options=OPTIONS, **shop())
+        text = r'UpgradeItems\("Shop", to=2, upgrades={1: split_name}\)'
+        with pytest.raises(ConfigurationError, match=text):
+            model.objects.get(pk="a")

@@ -13,11 +13,9 @@ from dynamo_single import clock
 from dynamo_single.authorship import acting_as
 from dynamo_single.contrib.doctor import repair, verify
 from dynamo_single.exceptions import StaleObject
-from dynamo_single.orm.requests.actions import key_of
-from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.rollout import shard_record
 from dynamo_single.orm.schema import registry
-from dynamo_single.table import Request, get_table
+from dynamo_single.table import get_table
 from tests.contract.pairs.lag import Time, lagging
 from tests.contract.pairs.writers import loaded
 
@@ -29,7 +27,6 @@ __all__ = [
     "every",
     "grow",
     "hard_delete",
-    "in_millimetres",
     "lagging",
     "left",
     "live_below",
@@ -44,7 +41,6 @@ __all__ = [
     "scanned",
     "send_to_trash",
     "upload",
-    "write_as_before",
 ]
 
 
@@ -101,26 +97,6 @@ def upload(model: Any, pk: str, text: str) -> None:
     obj.paper = ContentFile(text.encode(), name=f"{text}.txt")
     obj.save()
     assert loaded(model, pk).paper.read() == text.encode()
-
-
-def in_millimetres(values: Any) -> dict[str, Any]:
-    """The second schema version: a length, which the first one had in metres."""
-    return {"length": values["metres"] * 1000, "metres": None}
-
-
-def write_as_before(model: Any, pk: str) -> None:
-    """Let an object's item be as code of the first schema version has written it."""
-    item = loaded(model, pk)._stored
-    if "length" not in item:
-        return  # it is so already
-    metres = int(item["length"]["N"]) // 1000
-    update = {
-        "Key": item_key(key_of(item)),
-        "UpdateExpression": "SET metres = :metres REMOVE #length, schemaVersion",
-        "ExpressionAttributeNames": {"#length": "length"},
-        "ExpressionAttributeValues": {":metres": {"N": str(metres)}},
-    }
-    get_table().send(Request("UpdateItem", update))
 
 
 def every(model: Any) -> Any:

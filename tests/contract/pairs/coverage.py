@@ -12,6 +12,7 @@ from dynamo_single.orm.model.metaclass import OWN_OPTIONS
 #: Names without a row. What changes neither what is stored nor when meets nothing.
 WITHOUT_ROW = {
     "Attribute": "the base of all of them",
+    "Upgrade": "nothing calls it any more: `E023` reports it",
     "Attribute.blank": "forms only",
     "Attribute.editable": "forms only",
     "Attribute.error_messages": "forms only",

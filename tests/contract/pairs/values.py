@@ -232,28 +232,3 @@ class identified(Capability):
 
     def add(self, family: Family) -> None:
         family.thing.attributes["thing_id"] = "models.IdAttribute()"
-
-
-class upgraded(Capability):
-    """`Meta.upgrades`: items of an earlier schema version are read as the present one, and written so."""
-
-    title = "schema versions"
-    earlier = MappingProxyType({"metres": 2, "length": 2000})
-    covers = ("Upgrade", "Meta.schema_version", "Meta.upgrades")
-    refuses = NOT_BY_PYNAMODB
-
-    def prior(self, family: Family) -> None:
-        family.thing.attributes["metres"] = "models.IntegerAttribute(null=True)"
-
-    def add(self, family: Family) -> None:
-        family.thing.attributes["length"] = "models.IntegerAttribute(default=0)"
-        family.thing.options["schema_version"] = "2"
-        family.thing.options["upgrades"] = "{1: models.Upgrade(in_millimetres, changes=['length', 'metres'])}"
-        family.shown.append("length")
-
-    def values(self, chance: random.Random, world: World) -> Row:
-        return {"length": chance.choice((0, 2000, 5000))}
-
-    def acts(self, chance: random.Random, world: World) -> Iterator[Act]:
-        if pk := some(chance, world.live):
-            yield Act(f"write_as_before(Thing, {pk!r})")

@@ -40,7 +40,6 @@ REASONS: dict[str, str] = dict(
                     "orm/conditions/lowering.py: _lower_contains 2",
                     "orm/conditions/lowering.py: _lower_contains 1",
                     "orm/conditions/matching.py: _compare",
-                    "orm/items/refresh.py: clear_attribute",
                     "orm/plan/planner.py: _check_names",
                     "orm/query/state.py: state_of",
                     *(
@@ -64,7 +63,7 @@ REASONS: dict[str, str] = dict(
                 OWN,
                 (
                     "counters.py: _added",
-                    *(f"counters.py: _check {number}" for number in (1, 2, 3, 4)),
+                    *(f"counters.py: _check {number}" for number in (1, 2, 3)),
                     "counters.py: _check_alone",
                     "orm/model/model.py: Model._to_save 1",
                     "orm/model/model.py: Model._to_save 2",
@@ -96,7 +95,6 @@ REASONS: dict[str, str] = dict(
             (
                 MIGRATE,
                 (
-                    "orm/effects/compose.py: refuse_upgraded_conditions",
                     *(f"orm/plan/advice.py: key_not_filled {number}" for number in (1, 2)),
                     "orm/plan/advice.py: attribute_not_filled",
                 ),

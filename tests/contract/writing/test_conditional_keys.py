@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dynamo_single import counters, models, transactions
 from dynamo_single.contrib.doctor import repair, verify
-from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern, NotSupported, StaleObject
+from dynamo_single.exceptions import NoAccessPattern, NotSupported, StaleObject
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, capture_requests
 from tests.catalog.queues import Alarm, Dispatch, Foreman, Patrol
@@ -346,18 +346,3 @@ def test_children_cannot_be_listed_by_it(table: Table) -> None:
             owner=models.ReferenceAttribute(owner, on_delete=models.DO_NOTHING),
         )
         assert [identifier for identifier, _ in messages(owner)] == ["dynamo_single.E014"]
-
-
-def test_what_upgrades_change_fills_no_key_until_all_are_upgraded(table: Table) -> None:
-    with forgotten():
-        upgrades = {1: models.Upgrade(lambda values: {"state": values.get("state", "open")}, changes=["state"])}
-        model = declare(
-            "Upgraded",
-            ("TASK#{task_id}", "#"),
-            {"open": models.IndexKey("gs1", "OPEN", "{task_id}", condition=Q(state="open"))},
-            options={"schema_version": 2, "upgrades": upgrades},
-            task_id=models.UnicodeAttribute(),
-            state=models.UnicodeAttribute(),
-        )
-        with pytest.raises(KeyNotFilled):
-            list(model.objects.filter(state="open"))

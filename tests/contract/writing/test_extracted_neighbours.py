@@ -34,36 +34,6 @@ def errand(keys: dict[str, models.IndexKey] | None = None) -> Any:
     )
 
 
-def test_an_upgrade_of_the_document_lets_it_follow(table: Table) -> None:
-    with forgotten():
-        old = declare(
-            "Spot",
-            ("SPOT#{spot_id}", "#METADATA"),
-            spot_id=models.IdAttribute(),
-            place=models.UnicodeAttribute(),
-            data=models.MapAttribute(default=dict),
-        )
-        old.objects.create(spot_id="1", place="Bern")
-    with forgotten():
-        upgrade = models.Upgrade(moved, changes=["data", "place"])
-        new = declare(
-            "Spot",
-            ("SPOT#{spot_id}", "#METADATA"),
-            spot_id=models.IdAttribute(),
-            data=models.MapAttribute(default=dict),
-            town=models.ExtractedAttribute("data__town"),
-            options={"schema_version": 2, "upgrades": {1: upgrade}},
-        )
-        found = new.objects.get(pk="1")
-        assert found.town == "Bern"
-        found.data["zip"] = 3000
-        found.save()
-        (item,) = everything(table).values()
-        assert item["town"] == {"S": "Bern"}
-        assert "place" not in item
-        assert_consistent()
-
-
 def test_copies_and_counts_follow_what_is_extracted(table: Table) -> None:
     with forgotten():
         shelf = declare(

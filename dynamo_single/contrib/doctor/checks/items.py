@@ -10,7 +10,7 @@ from django.utils.translation import gettext_noop as _
 from dynamo_single.cache import entries
 from dynamo_single.conf import table_settings
 from dynamo_single.contrib.doctor.findings import Finding, FindingKind, Others, Subject
-from dynamo_single.exceptions import EmptyKeyPart, InvalidValue, SchemaVersionError
+from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.effects import unique_claims
 from dynamo_single.orm.items import decode, encode
 from dynamo_single.orm.items.encode import stored_name
@@ -59,7 +59,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         if not any(_is_unfilled(subject, copy) for copy in registry.copied_of(subject.model)):
             yield Finding("unreadable item", subject.key, literal(str(error)))
         return
-    except (InvalidValue, SchemaVersionError) as error:
+    except InvalidValue as error:
         yield Finding("unreadable item", subject.key, literal(str(error)))
         return
     if not encode.is_key_of(subject.model, values, subject.key):
@@ -68,10 +68,8 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     if names.ITEM_TYPE not in subject.item:
         yield _without_type(subject, values, expected)
         return
-    # An item of an earlier version still has the old values, keys and copies of what upgrades change.
-    waits = subject.waits
-    yield from _copies(subject, values, waits)
-    for index in _indexes(subject, waits):
+    yield from _copies(subject, values)
+    for index in _indexes(subject):
         yield from _index(subject, index, expected)
 
 
@@ -95,11 +93,11 @@ def _is_unfilled(subject: Subject, copy: Any) -> bool:
     return copy.reference_field.attribute.attr_name in subject.item and copy.attr_name not in subject.item
 
 
-def _copies(subject: Subject, values: dict[str, object], waits: frozenset[str]) -> Iterator[Finding]:
+def _copies(subject: Subject, values: dict[str, object]) -> Iterator[Finding]:
     for copy in registry.copies_of(subject.model):
         text = values[copy.name]
         expected = None if text is None else copy.to_attribute_value(text)
-        if expected == subject.item.get(copy.attr_name) or copy.attr_name in waits:
+        if expected == subject.item.get(copy.attr_name):
             continue
         condition = as_read(subject.item, (stored_name(subject.model, copy.source), copy.attr_name))
         change = {} if expected is None else {copy.attr_name: expected}
@@ -112,12 +110,10 @@ def _copies(subject: Subject, values: dict[str, object], waits: frozenset[str]) 
         yield Finding(kind, subject.key, said, (repair,))
 
 
-def _indexes(subject: Subject, waits: frozenset[str]) -> tuple[str, ...]:
+def _indexes(subject: Subject) -> tuple[str, ...]:
     layout = registry.layout_of(subject.model)
     own = (key.index for key in layout.index_keys if key.index)
-    made_of = {key: {layout.attributes[name].stored for name in key.named_attributes} for key in layout.index_keys}
-    waiting = {key.index for key, stored in made_of.items() if not waits.isdisjoint(stored)}
-    return tuple(each for each in dict.fromkeys((*table_settings(subject.alias).indexes, *own)) if each not in waiting)
+    return tuple(dict.fromkeys((*table_settings(subject.alias).indexes, *own)))
 
 
 def _index(subject: Subject, index: str, expected: NewItem) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_noop as _
 
 from dynamo_single import clock
 from dynamo_single.contrib.doctor.findings import Finding, Others, Subject
-from dynamo_single.exceptions import InvalidValue, SchemaVersionError
+from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.effects import unique_claims
 from dynamo_single.orm.items import decode, encode
 from dynamo_single.orm.items.expiry import free_key_condition
@@ -80,7 +80,7 @@ def _schedule_of(subject: Subject) -> tuple[Schedule | None, Mapping[str, Any]]:
     try:
         values = decode.values_of(subject.model, subject.item)
         encode.computed_key(subject.model, values)
-    except (InvalidValue, SchemaVersionError):
+    except InvalidValue:
         return None, {}  # reported by the check of the item itself
     return knowledge.schedule(layout), values
 

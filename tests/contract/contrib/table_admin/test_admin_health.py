@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from dynamo_single.contrib.table_admin import health
-from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, SchemaVersionError
+from dynamo_single.exceptions import FormNotApplied, KeyNotFilled
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.rollout.states import OpenChange, StoredForm
 from dynamo_single.orm.schema.registry import layout_of
@@ -186,7 +186,6 @@ def unreadable(model: Any, error: Exception) -> Iterator[None]:
     ("error", "status", "said"),
     [
         (FormNotApplied("x"), 503, CHANGING),
-        (SchemaVersionError("x"), 503, CHANGING),
         (KeyNotFilled("x"), 400, "The list of companies is being rebuilt. Try again later."),
     ],
 )
@@ -199,7 +198,7 @@ def test_a_list_of_items_of_another_form_says_so(pages: Pages, error: Exception,
     assert b"Traceback" not in answer.content
 
 
-@pytest.mark.parametrize("error", [FormNotApplied("x"), KeyNotFilled("x"), SchemaVersionError("x")])
+@pytest.mark.parametrize("error", [FormNotApplied("x"), KeyNotFilled("x")])
 @pytest.mark.parametrize("refusing", [partial(refused, "ask"), partial(unreadable, Company)], ids=["asked", "read"])
 def test_an_object_of_another_form_says_so(pages: Pages, refusing: Any, error: Exception) -> None:
     """503 in words for people, whether it was noticed before the item was read or in the item itself."""
@@ -213,7 +212,7 @@ def test_an_object_of_another_form_says_so(pages: Pages, refusing: Any, error: E
 @pytest.mark.parametrize("path", ["directory/company/", "directory/company/acme/change/"])
 def test_a_user_of_another_form_is_shown_no_page(pages: Pages, path: str) -> None:
     """Nor is the page asked for when the user's own item cannot be read: 503."""
-    with unreadable(get_user_model(), SchemaVersionError("x")):
+    with unreadable(get_user_model(), FormNotApplied("x")):
         answer = pages.client.get(f"/admin/{path}")
     assert (answer.status_code, CHANGING in text_of(answer)) == (503, True)
     assert b"Traceback" not in answer.content
