@@ -125,6 +125,10 @@ class Strict:
         """The time by the server's clock."""
         return time.time() + self.ahead
 
+    def stamp(self, seconds: float) -> str:
+        """The date of a request that is signed some seconds later, by the server's clock."""
+        return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.now() + seconds))
+
     def check(self, request: Received) -> None:
         """Raise ``Refused`` for a request that AWS would not take."""
         headers = self._head(request)

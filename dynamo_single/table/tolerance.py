@@ -1,0 +1,86 @@
+"""Measure for how long DynamoDB accepts a signature after its date.
+
+AWS documents only that a request must arrive within five minutes of its date "in most cases":
+https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html. Messages of its services also
+mention 15 minutes. Proxies may sign requests again, and local engines do not check dates.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Final
+
+from msgspec import Struct
+
+from dynamo_single.exceptions import AccessDenied, Expired
+from dynamo_single.table import transport
+from dynamo_single.table.flow import run
+from dynamo_single.table.lease import Lease
+from dynamo_single.table.names import MIGRATIONS, PARTITION_KEY, SORT_KEY
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import Table
+
+#: How many seconds ago the probes are dated.
+AGES: Final = (240, 290, 310, 890, 910)
+#: The tolerance that each set of accepted ages proves. For any other set, the tolerance is unknown.
+_TOLERANCES: Final = {(240, 290): 300.0, (240, 290, 310, 890): 900.0}
+#: A rejected probe that took longer, in seconds, was dated too long ago in the end. It is sent again.
+_SLOW: Final = 5.0
+_ATTEMPTS: Final = 3
+
+_PROBE: Final = Request("GetItem", {"Key": {PARTITION_KEY: {"S": MIGRATIONS}, SORT_KEY: {"S": "TOLERANCE"}}})
+
+
+class Measured(Struct, frozen=True):
+    """The ages of signatures that the endpoint accepted from these credentials."""
+
+    #: The endpoint's host, with its port if that is not the default: the result is only valid for this endpoint.
+    host: str
+    #: The ages in ``AGES`` that were accepted, in seconds.
+    accepted: tuple[int, ...]
+    #: Whether the credentials are temporary. AWS may reject a signature whose date is before their issue.
+    has_session_token: bool
+
+    @property
+    def tolerance(self) -> float | None:
+        """The seconds after its date that a signature is accepted, 300 or 900; ``None`` if dates do not fence."""
+        return _TOLERANCES.get(self.accepted)
+
+    @property
+    def are_dates_checked(self) -> bool:
+        """Return whether the oldest date was rejected, so that requests cannot arrive at any later time."""
+        return AGES[-1] not in self.accepted
+
+
+def measured_tolerance(table: Table) -> Measured:
+    """Measure which dates of signatures the endpoint of a table accepts from the credentials in use.
+
+    Send six GetItems of an item that does not exist: the first one returns the server's time, and each of the others is
+    dated back by one of ``AGES``. A rejected one that took over five seconds is sent up to three times. Raise the
+    errors of ``Table.send()`` unless they reject a signature. A response without the header ``Date`` proves nothing, so
+    no age is accepted.
+    """
+    _, served_at = run(table.ask_dated(_PROBE))
+    begun = monotonic()
+    accepted = () if served_at is None else tuple(age for age in AGES if _is_accepted(table, age, served_at - begun))
+    return Measured(
+        host=transport.host_of(table.settings),
+        accepted=accepted,
+        has_session_token=transport.has_session_token(table.settings),
+    )
+
+
+def _is_accepted(table: Table, age: int, ahead: float) -> bool:
+    """Return whether a request dated ``age`` seconds ago is executed; ``ahead`` is the server's clock less ours."""
+    for _ in range(_ATTEMPTS):
+        begun = monotonic()
+        # A lease that has ended: a rejection is not counted as wrongful.
+        lease = Lease(0, begun + ahead - 60, age - 60)
+        try:
+            table.send(Request(_PROBE.operation, _PROBE.params, lease))
+        except (Expired, AccessDenied):
+            if monotonic() - begun < _SLOW:
+                return False
+        else:
+            return True
+    return False
