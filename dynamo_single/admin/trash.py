@@ -119,6 +119,7 @@ def delete(request: HttpRequest, obj: DynamoModel) -> None:
     """Delete an object: move it to the trash, or delete it permanently from there."""
     if is_deleted(obj):
         obj.hard_delete()
+        _mark_deleted_for_good(request)
         return
     obj.delete()
     if has_trash(type(obj)):
@@ -135,6 +136,15 @@ def delete_all(modeladmin: DynamoModelAdmin, request: HttpRequest, objects: Iter
     if moved:
         text = _("Moved %(count)d %(items)s to the trash.")
         _set_message(request, text % {"count": moved, "items": model_ngettext(modeladmin.opts, moved)})
+
+
+def _mark_deleted_for_good(request: Any) -> None:
+    request._deleted_for_good = True
+
+
+def is_deleted_for_good(request: HttpRequest) -> bool:
+    """Return whether ``delete()`` has deleted the object of a request permanently."""
+    return "_deleted_for_good" in request.__dict__
 
 
 # Django adds "was deleted" right after a deletion, inside its views.

@@ -226,7 +226,8 @@ class RedirectMixin(AdminMixin):
         found = super().response_delete(request, obj_display, obj_id)
         if not self._leads_nowhere(request, found):
             return found
-        obj = self.get_object(request, str(obj_id)) if trash.has_trash(self.model) else None
+        is_kept = trash.has_trash(self.model) and not trash.is_deleted_for_good(request)
+        obj = self.get_object(request, str(obj_id)) if is_kept else None
         if obj is not None:
             return HttpResponseRedirect(trash.change_url(self, obj))
         place = {"app_label": self.opts.app_label}
