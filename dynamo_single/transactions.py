@@ -29,7 +29,7 @@ from dynamo_single.orm.schema.keys.values import named, shown
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where import declared_conditions
 from dynamo_single.table.flow import call_sync, run
-from dynamo_single.table.request import MAX_TOKEN
+from dynamo_single.table.request import MAX_ACTIONS, MAX_TOKEN
 from dynamo_single.table.table import get_table
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,8 +42,9 @@ def atomic(function: F | None = None, *, token: str | None = None) -> Any:
     discards all of them, and a read of a pending item raises ``PendingWrite``. An inner block joins the outer one; its
     exception discards only its own writes.
 
-    A block has up to 100 actions, each on another item; unique values and derived items count too. A single action is
-    sent as a plain request, unless it adds to a stored number. An empty block sends no request.
+    A block has up to 100 actions, each on another item; unique values and derived items count too. One more raises
+    ``NotSupported`` when it is added. A single action is sent as a plain request, unless it adds to a stored number. An
+    empty block sends no request.
 
     ``token`` is an idempotency token of up to 36 characters: a block that is repeated with it within ten minutes is
     executed once. A block with other contents raises ``TokenReused``.
@@ -119,7 +120,7 @@ def _enter(token: str | None) -> _Entered:
     if around is not None:
         around.check_open("An atomic() block cannot begin here")
     if around is None:
-        block = Block(token)
+        block = Block(token, limit=MAX_ACTIONS)
         return _Entered(block, pending.enter(block))
     if token is not None:
         raise NotSupported("Only the outermost atomic() block has a token: an inner one is sent with it.")

@@ -84,9 +84,18 @@ async def draft_of(obj: DynamoModel, values: Mapping[str, object], binding: Mode
     return Draft(binding, before, decode.values_of(binding, before), changed)
 
 
-async def taken(model: type[DynamoModel]) -> ModelBinding:
-    """The binding that an operation takes at its beginning, and carries to the end: asks as ``knowledge.ask()``."""
-    return bindings.binding_if_known(model, get_table(model._options.alias)) or await knowledge.binding_for(model)
+async def taken(model: type[DynamoModel], pending: Block | None = None) -> ModelBinding:
+    """The binding that an operation takes at its beginning, and carries to the end: asks as ``knowledge.ask()``.
+
+    A block asks once about a model, and again when it is sent; about a sharded one in each operation.
+    """
+    if pending is None:
+        return bindings.binding_if_known(model, get_table(model._options.alias)) or await knowledge.binding_for(model)
+    found: ModelBinding | None = pending.bindings.get(model)
+    if found is None or not found.is_current or found.layout.sharding is not None:
+        found = await taken(model)
+        pending.bindings.setdefault(model, found)
+    return found
 
 
 async def compose(
@@ -232,7 +241,7 @@ async def compose_removal(
     because: frozenset[str] = frozenset(),
 ) -> Write:
     """Return the write that deletes a stored item; ``because`` contains the stored names that must be unchanged."""
-    binding = await taken(type(obj))
+    binding = await taken(type(obj), pending)
     form, before = form_of(binding), obj._stored
     terms = terms.with_twin_names(form.twins) if form.twins else terms
     transition = Transition(Subject(obj), before, None, form.known, pending, absent)

@@ -186,7 +186,7 @@ class CopyUpdates(Effect):
 
     async def _spread(self, transition: Transition, own: ItemKey, copies: tuple[CopiedAttribute, ...]) -> _CopyWrites:
         values: dict[ItemKey, Mapping[str, Any]] = {}
-        room = _TransactionRoom(own)
+        room = _TransactionRoom(own, transition)
         for group in holder_groups(self.model, transition.subject.pk, transition.after or {}, copies):
             bound, number = None if transition.lenient else group.bound, 0
             if bound is None and room.is_full:
@@ -339,8 +339,9 @@ class _TransactionRoom:
     ``own`` is the key of the source. The transaction writes it, so that holders' checks of it are omitted.
     """
 
-    def __init__(self, own: ItemKey) -> None:
+    def __init__(self, own: ItemKey, transition: Transition) -> None:
         self.own = own
+        self._transition = transition
         #: Whether further writes are ignored.
         self.is_full = False
         self.writes: dict[ItemKey, Write] = {}
@@ -348,13 +349,16 @@ class _TransactionRoom:
         self._size = 0
 
     def take(self, key: ItemKey, write: Write) -> None:
-        """Add a holder's write instead of an earlier one of the same holder."""
+        """Add a holder's write instead of an earlier one of the same holder; one too many for a block raises."""
         for each, sign in ((self.writes.get(key), -1), (write, 1)):
             if each is not None:
                 self._size += sign * sum(map(item_size, _items(each)))
                 for action in _actions(each, self.own):
                     self._times[action.key] += sign
         self.writes[key] = write
+        block = self._transition.pending
+        if block is not None:
+            block.check_room({self.own, *self.writes}, self._transition.subject.name)
 
     @property
     def is_exceeded(self) -> bool:

@@ -29,6 +29,7 @@ from dynamo_single.orm.items.encode import changed_attributes
 from dynamo_single.orm.requests.actions import Action, Check, Item, Update, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Explain
 from dynamo_single.orm.requests.compiler import compile_action, compile_transaction
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import bindings
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.request import MAX_TRANSACTION_SIZE
@@ -46,8 +47,8 @@ async def send_write(obj: DynamoModel, write: Write) -> Item:
     block = write.transition.pending
     if block is not None:
         model = type(obj)
-        block.rollouts.setdefault(model, bindings.rollout_of(model))
-        block.add(write.alias, write.entry(_undo(obj, write.transition.after)))
+        block.bindings.setdefault(model, bindings.binding_of(model))
+        block.add(write.alias, write.entry(undo_of(obj, write.transition.after)))
         return write.stored_after(None)
     try:
         explained = [(action, write.explain) for action in write.actions]
@@ -84,7 +85,7 @@ def _is_refusal(error: BaseException) -> bool:
     return any(isinstance(each, ConditionFailed | TransactionCancelled) for each in (error, error.__cause__))
 
 
-def _undo(obj: DynamoModel, after: Item | None) -> Callable[[], None]:
+def undo_of(obj: DynamoModel, after: Item | None) -> Callable[[], None]:
     """Return a function that restores an object to its state before the write, except attributes set since then."""
     stored, adding, values = obj._stored, obj._state.adding, dict(obj.__dict__)
 
@@ -116,12 +117,7 @@ async def send_block(block: Block) -> None:
             f"{late.name} was written early in a block that took too long: how many shards its model has may have been "
             "changed meanwhile. Nothing was written; do the block again."
         )
-    renamed = next((model for model, known in block.rollouts.items() if bindings.rollout_of(model) != known), None)
-    if renamed is not None:
-        raise Conflict(
-            f"A migration has changed the names or keys of {renamed._meta.label} items since the block wrote "
-            "them. Nothing was written; do the block again."
-        )
+    await _refuse_outdated(block)
     explained = [(action, entry.explain) for action, entry in block.actions()]
     # A change that depends on stored values must not be made twice if a response is lost and the request is retried.
     counts = any(
@@ -142,6 +138,21 @@ async def send_block(block: Block) -> None:
     except DynamoSingleError as error:
         if not _was_carried_out(block, error):
             raise
+
+
+async def _refuse_outdated(block: Block) -> None:
+    """Raise ``Conflict`` if items of a model have other names or keys by now than the block has composed them with.
+
+    Asks about each model as ``knowledge.ask()``: the block may be older than what the process knows of the table.
+    """
+    for model, binding in block.bindings.items():
+        table = get_table(model._options.alias)
+        now = bindings.binding_if_known(model, table) or await knowledge.binding_for(model)
+        if now is not binding and now.rollout != binding.rollout:
+            raise Conflict(
+                f"A migration has changed the names or keys of {model._meta.label} items since the block wrote "
+                "them. Nothing was written; do the block again."
+            )
 
 
 def _was_carried_out(block: Block, error: DynamoSingleError) -> bool:

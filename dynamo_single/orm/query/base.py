@@ -243,13 +243,16 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         """Read the results of this queryset and others now if one Query reads several of them; else nothing is read."""
         run(self._read_with(others))
 
-    async def _read_with(self, others: Sequence[PlannedQuerySet[DynamoModel]]) -> None:
-        """``_fetch_with()`` for a coroutine; in an event loop not where a project's code would be passed by."""
+    async def _read_with(self, others: Sequence[PlannedQuerySet[DynamoModel]], most: int | None = None) -> None:
+        """``_fetch_with()`` for a coroutine; in an event loop not where a project's code would be passed by.
+
+        Nothing is kept if there are ``most`` results or more.
+        """
         querysets: tuple[PlannedQuerySet[Any], ...] = (self, *others)
         if not is_run() and not all(queryset._is_native() for queryset in querysets):
             return
         states = [await queryset._state() for queryset in querysets]
-        for queryset, found in zip(querysets, await one_query.read_partitions(states), strict=True):
+        for queryset, found in zip(querysets, await one_query.read_partitions(states, most), strict=True):
             if found is not None:
                 queryset._result_cache = found
                 await prefetch.fetch_related(found, related_reads_of(queryset))

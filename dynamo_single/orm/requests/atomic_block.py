@@ -6,7 +6,7 @@ they concern something pending. This module sends nothing and must not know mode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import Decimal
@@ -70,8 +70,10 @@ class Block(Struct, eq=False):
     entries: list[Entry] = field(default_factory=list)
     #: What is to be done once the block is sent.
     callbacks: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
-    #: By model, how its items differed from their declaration when its first write was composed.
-    rollouts: dict[Any, object] = field(default_factory=dict)
+    #: How many items it may write; ``None`` for what is sent in several transactions.
+    limit: int | None = None
+    #: By model, the binding that its first write was composed with.
+    bindings: dict[Any, Any] = field(default_factory=dict)
     #: Nothing joins it any more. Who began within it may still be running: a task that nobody has awaited.
     ended: bool = False
     #: The actions of the first ``_counted`` entries, each item once.
@@ -82,32 +84,69 @@ class Block(Struct, eq=False):
     _measured: int = 0
 
     def add(self, alias: str, entry: Entry) -> None:
-        """Collect a write; one on another table, or on an item that is written already, is refused."""
+        """Collect a write.
+
+        Raises ``NotSupported`` for a write of another table, of an item that another entry writes, and of more items
+        than the ``limit``. Nothing was added then.
+        """
         if self.ended:
             self.check_open(f"{entry.name} cannot be written")
-        if self.alias not in (None, alias):
+        if self.alias is not None and self.alias != alias:
             raise NotSupported(
                 f"{entry.name} is in the table {alias!r}, and this block has written to {self.alias!r}: one "
                 "transaction has one table here. Use a block for each."
             )
-        collected, own = self._collected(), dict[ItemKey, tuple[Action, Entry]]()
+        collected = self._collected()
+        if len(entry.actions) == 1 and entry.actions[0].key not in collected:
+            added = {entry.actions[0].key: (entry.actions[0], entry)}
+        else:
+            added = self._merged(alias, entry, collected)
+        if self.limit is not None and len(collected) + len(added) > self.limit:
+            self._check_room(added.keys() - collected.keys(), entry.name)
+        collected.update(added)
+        self.alias = alias
+        self.entries.append(entry)
+        self._counted += 1
+
+    def _merged(
+        self, alias: str, entry: Entry, collected: Mapping[ItemKey, tuple[Action, Entry]]
+    ) -> dict[ItemKey, tuple[Action, Entry]]:
+        """Return the actions of an entry, merged with those on the same items, and the entries that explain them."""
+        found = dict[ItemKey, tuple[Action, Entry]]()
         for action in entry.actions:
             # An object can be written with others, of which two come to one value.
-            other, earlier = own.get(action.key) or collected.get(action.key) or (None, None)
-            both = None if other is None else merge(other, action)
-            own[action.key] = both or action, entry
-            if other is not None and earlier is not None and both is None:
+            key = action.key
+            other, earlier = found.get(key) or collected.get(key) or (None, None)
+            if other is None or earlier is None:
+                found[key] = action, entry
+                continue
+            both = merge(other, action)
+            if both is None:
                 claims = disputed_claims((other, action))
                 if claims is not None:
                     # The first one has it, once both are written.
                     raise entry.explain(action, dict(claims[0].item))
                 raise NotSupported(
                     f"{entry.name} cannot be written in this block: {earlier.name} is written in it, and both change "
-                    f"the item {masking.key_text(alias, action.key)}, which a transaction can do once. Make all "
+                    f"the item {masking.key_text(alias, key)}, which a transaction can do once. Make all "
                     "changes of an object before its one save()."
                 )
-        self.alias = alias
-        self.entries.append(entry)
+            found[key] = both, _explaining(other, earlier, action, entry)
+        return found
+
+    def check_room(self, keys: Set[ItemKey], name: str) -> None:
+        """Raise ``NotSupported`` if the block cannot write these items too; ``name`` is the object that needs them."""
+        if self.limit is not None:
+            self._check_room(keys - self._collected().keys(), name)
+
+    def _check_room(self, more: Collection[ItemKey], name: str) -> None:
+        number = len(self._collected()) + len(more)
+        if self.limit is not None and number > self.limit:
+            raise NotSupported(
+                f"Cannot write {name} in this atomic() block: it would have at least {number} actions, and a "
+                f"transaction takes {self.limit}; unique values, counters and children count too. Nothing was written. "
+                "Write it outside of the block, or fewer objects in one block."
+            )
 
     def check_open(self, what: str) -> None:
         """Refuse what comes too late to be a part of the block."""
@@ -136,15 +175,14 @@ class Block(Struct, eq=False):
     def _collected(self) -> dict[ItemKey, tuple[Action, Entry]]:
         """The actions by key; only entries that came since the last time are looked at."""
         found = self._actions
-        for entry in self.entries[self._counted :]:
+        for entry in self.entries[self._counted :] if self._counted < len(self.entries) else ():
             for action in entry.actions:
                 earlier = found.get(action.key)
                 both = None if earlier is None else merge(earlier[0], action)
                 if earlier is None or both is None:
                     found[action.key] = action, entry
                 else:
-                    # Whoever writes more than a counter says what is wrong with the item, and of a claim who takes it.
-                    found[action.key] = both, earlier[1] if _is_lesser(action, earlier[0]) else entry
+                    found[action.key] = both, _explaining(*earlier, action, entry)
         self._counted = len(self.entries)
         return found
 
@@ -169,6 +207,7 @@ class Block(Struct, eq=False):
         self._actions, self._counted, self._size, self._measured = {}, 0, 0, 0
         if not self.entries:
             self.alias = None
+            self.bindings.clear()
 
     def drop_callbacks(self, count: int = 0) -> None:
         """Forget the callbacks after the first ``count``: what they waited for is not written.
@@ -180,9 +219,13 @@ class Block(Struct, eq=False):
         del self.callbacks[count:]
 
 
-def _is_lesser(action: Action, other: Action) -> bool:
-    """Whether the other one of two actions on an item says what is wrong with it."""
-    return _is_addition(action) or (isinstance(action, Delete) and isinstance(other, Put))
+def _explaining(action: Action, entry: Entry, later: Action, later_entry: Entry) -> Entry:
+    """Return which of two entries on an item says what is wrong with it.
+
+    It is the one that writes more than a counter; of a claim it is the one that takes it.
+    """
+    is_lesser = _is_addition(later) or (isinstance(later, Delete) and isinstance(action, Put))
+    return entry if is_lesser else later_entry
 
 
 def combine_actions(actions: Iterable[Action]) -> list[Action]:

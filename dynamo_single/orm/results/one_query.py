@@ -50,15 +50,15 @@ class _ModelRange(Struct, frozen=True, eq=False):
         return self.condition.includes(sort) and matches(self.filter, item)
 
 
-async def read_partitions(states: Sequence[QueryState]) -> list[list[Any] | None]:
+async def read_partitions(states: Sequence[QueryState], most: int | None = None) -> list[list[Any] | None]:
     """Return the objects of each queryset: one Query for each megabyte of a partition; ``None`` for one to read
-    separately."""
+    separately, which all are if there are ``most`` items or more."""
     found = [_plan(state) for state in states]
     kinds = [_model_ranges(state, plan) if plan else [] for state, plan in zip(states, found, strict=True)]
     groups = [*_range_groups(chain.from_iterable(kinds))]
     shared = {id(kind.state) for group in groups if len(group) > 1 for kind in group}
     groups = [group for group in groups if any(id(kind.state) in shared for kind in group)]
-    if not groups or not await _read(groups):
+    if not groups or not await _read(groups, most):
         return [None] * len(states)
     return [
         _in_order(state, plan, own) if plan and id(state) in shared else None
@@ -146,8 +146,11 @@ def _highest_key(layout: ModelLayout) -> str:
     return prefix_end(layout.primary.sort.head)
 
 
-async def _read(groups: Sequence[Sequence[_ModelRange]]) -> bool:
-    """Read the items of groups of ranges; return ``False`` if a pending write only affects the combined Query."""
+async def _read(groups: Sequence[Sequence[_ModelRange]], most: int | None) -> bool:
+    """Read the items of groups of ranges.
+
+    Return ``False`` if a pending write only affects the combined Query, or if there are ``most`` items or more.
+    """
     for alias, consistent in dict.fromkeys((each[0].plan.layout.alias, each[0].plan.consistent) for each in groups):
         some = [each for each in groups if (each[0].plan.layout.alias, each[0].plan.consistent) == (alias, consistent)]
         state, plan = some[0][0].state, _combined_plan(some)
@@ -159,7 +162,10 @@ async def _read(groups: Sequence[Sequence[_ModelRange]]) -> bool:
         for kind in chain.from_iterable(some):
             await knowledge.check_undivided(state.table, kind.plan.layout)
             takers.setdefault(kind.condition.partition, []).append(kind)
-        for item in await execute.item_list(state.table, plan):
+        items = await execute.item_list(state.table, plan, stop=most)
+        if most is not None and len(items) >= most:
+            return False
+        for item in items:
             partition, sort = key_of(item)
             for kind in takers[partition]:
                 if kind.takes(item, sort):

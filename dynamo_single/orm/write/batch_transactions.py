@@ -10,7 +10,7 @@ from __future__ import annotations
 from asyncio import CancelledError
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -169,7 +169,7 @@ class _Member(Struct, frozen=True, eq=False):
 class _Transaction(Struct, eq=False):
     """The objects of one transaction."""
 
-    block: Block = field(default_factory=Block)
+    block: Block = field(default_factory=partial(Block, limit=MAX_ACTIONS))
     joined: list[_Member] = field(default_factory=list)
 
     async def join(self, unit: object, write: ObjectWrite) -> bool:
@@ -405,14 +405,26 @@ async def distinct_objects(
 ) -> AsyncGenerator[DynamoModel, None]:
     """Yield each matching object once, page by page while they are written.
 
-    An update may move an object within the index that is being read, so that it is returned again. Within a block all
-    objects are read first, since pending writes cannot be read.
+    An update may move an object within the index that is being read, so that it is returned again. Within a block the
+    later pages are read as the first one was: before these writes.
     """
     seen: set[Any] = set()
     async with aclosing(found):
-        pages = found if pending is None else as_stream([[obj async for page in found for obj in page]])
-        async for page in pages:
+        async for page in found if pending is None else _pages_before_writes(found):
             for obj in page:
                 if obj.pk not in seen:
                     seen.add(obj.pk)
                     yield obj
+
+
+async def _pages_before_writes(found: AsyncGenerator[Iterable[Any], None]) -> AsyncGenerator[list[Any], None]:
+    """Yield pages of which only the first may not contain what a block writes: it was read before the others."""
+    reading: AbstractContextManager[None] = nullcontext()
+    while True:
+        with reading:
+            try:
+                page = [*await anext(found)]
+            except StopAsyncIteration:
+                return
+        yield page
+        reading = pending.outside_block()

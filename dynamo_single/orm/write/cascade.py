@@ -59,12 +59,16 @@ class Operation(Struct, frozen=True):
     queries: Callable[[Children], Sequence[ReferrerQuery]]
     protects: Callable[[Any], bool] | None = None
 
-    async def below(self, roots: Sequence[DynamoModel], *, again: bool = False) -> list[DynamoModel]:
+    async def below(
+        self, roots: Sequence[DynamoModel], *, again: bool = False, block: Block | None = None
+    ) -> list[DynamoModel]:
         """Return all objects that follow some others, parents before their children, each once.
 
         Kinds of children that are adjacent in a partition are read by one Query, each other kind by a separate one, for
-        a hundred parents at a time. ``again`` as in ``ReferrerQuery.belonging()``. All objects are held in memory.
+        a hundred parents at a time. ``again`` as in ``ReferrerQuery.belonging()``. All objects are held in memory. If a
+        ``block`` has to write all of them, more than it has room for are not read: raises ``NotSupported``.
         """
+        most = None if block is None or block.limit is None else block.limit + 1
         seen = {key_of(obj._stored) for obj in roots}
         found: list[Any] = []
         level: list[Any] = [*roots]
@@ -72,7 +76,9 @@ class Operation(Struct, frozen=True):
             following: list[Any] = []
             for model, pks in parents_of(level):
                 queries = [query for children in self.follow(model) for query in self.queries(children)]
-                following += await _read_together(queries, pks, again=again)
+                following += await _read_together(queries, pks, again=again, most=most)
+                if block is not None:
+                    block.check_room({*seen, *(key_of(each._stored) for each in following)}, Subject(roots[0]).name)
             level = []
             for obj in following:
                 key = key_of(obj._stored)
@@ -93,14 +99,26 @@ def parents_of(objects: Iterable[DynamoModel]) -> Iterator[tuple[type[DynamoMode
             yield model, pks[start : start + PARENTS_AT_ONCE]
 
 
-async def _read_together(queries: Sequence[ReferrerQuery], pks: Sequence[object], *, again: bool) -> list[DynamoModel]:
-    """Read the children of up to a hundred parents: by one Query if they are adjacent in the table."""
+async def _read_together(
+    queries: Sequence[ReferrerQuery], pks: Sequence[object], *, again: bool, most: int | None = None
+) -> list[DynamoModel]:
+    """Read the children of up to a hundred parents: by one Query if they are adjacent in the table.
+
+    Of ``most`` children or more, some may be left out.
+    """
     querysets = [each.queryset(pks) for each in queries]
     by_table = [queryset for each, queryset in zip(queries, querysets, strict=True) if each.children.is_by_table]
     if len(by_table) > 1:
-        await by_table[0]._read_with(by_table[1:])
+        await by_table[0]._read_with(by_table[1:], most)
     found: list[Any] = []
     for each, queryset in zip(queries, querysets, strict=True):
+        if most is not None and queryset._result_cache is None:
+            first = await queryset[:most]._read()
+            some = await each.belonging(first, pks, again=again)
+            # Where some of the first ones do not belong to it, later ones may.
+            if len(first) < most or len(some) == most:
+                found += some
+                continue
         found += await each.belonging(await queryset._read(), pks, again=again)
     return found
 

@@ -26,7 +26,6 @@ from dynamo_single.orm.items.stored import object_values
 from dynamo_single.orm.items.writer import item_writer
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.requests.atomic_block import Block
-from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.bindings import ModelBinding
 from dynamo_single.orm.schema.types import DynamoModel
@@ -67,11 +66,9 @@ async def create(obj: DynamoModel, pending: Block | None, *, raw: bool = False, 
     ``raw`` (fixtures) keeps automatic times as they are given. ``new`` is a result of ``new_item``.
     """
     model = type(obj)
-    if pending is None and new is None and not raw:
-        binding = bindings.binding_if_known(model, get_table(model._options.alias)) or await knowledge.binding_for(
-            model
-        )
-        if await created_directly(binding, obj):
+    if new is None and not raw:
+        known = None if pending is not None else bindings.binding_if_known(model, get_table(model._options.alias))
+        if await created_directly(known or await taken(model, pending), obj, pending):
             return
     prepared = [] if new is None else [new]
 
@@ -102,7 +99,7 @@ async def _send(obj: DynamoModel, new: NewItem, pending: Block | None, *, raw: b
 async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False) -> NewItem:
     """Return the item and the values of an object to create, after setting its identifier and automatic values."""
     model = type(obj)
-    binding = await taken(model)
+    binding = await taken(model, pending)
     if obj._stored is not None:
         await acomplete(obj)
     _set_identity(obj)

@@ -92,10 +92,10 @@ async def _delete_cascade(
         removal = DeleteStep(obj, terms, counting=True)
         if not await removal.read_counters():
             return
-        below = await DELETION.below([obj], again=attempt > 0)
+        below = await DELETION.below([obj], again=attempt > 0, block=pending)
         await on_delete.refuse_protected([obj, *below], DELETION)
         # References are reset before anything is deleted, so that an interrupted deletion can be repeated.
-        resets = await on_delete.reset_steps([obj, *below], again=attempt > 0)
+        resets = await on_delete.reset_steps([obj, *below], again=attempt > 0, block=pending)
         counted = [(obj, removal.read), *((each, each._stored) for each in below)]
         found = [*below, *(step.obj for step in resets)]
         if not on_delete.check_counts(counted, found, DELETION, last=attempt == ATTEMPTS - 1):

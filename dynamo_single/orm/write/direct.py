@@ -7,17 +7,18 @@ composes the write, which raises the errors.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
 
 from dynamo_single.exceptions import ConditionFailed
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import Effect, Effects, WriteConditions
+from dynamo_single.orm.effects.base import Effect, Effects, Subject, WriteConditions
 from dynamo_single.orm.effects.compose import Draft, compose, compose_new
 from dynamo_single.orm.effects.derived import Version
-from dynamo_single.orm.effects.send import explained
-from dynamo_single.orm.effects.write import Write
+from dynamo_single.orm.effects.send import explained, undo_of
+from dynamo_single.orm.effects.write import Write, exists_error, stale_error
 from dynamo_single.orm.items import version
 from dynamo_single.orm.items.encode import Values, check_trash_key, fields_setting_themselves, may_block, set_automatic
 from dynamo_single.orm.items.expiry import free_key_condition
@@ -25,10 +26,13 @@ from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.readers import values_reader
 from dynamo_single.orm.items.stored import NAME as STORED
 from dynamo_single.orm.items.writer import ItemWriter, asymmetrical, item_writer
-from dynamo_single.orm.requests.actions import Item, Put, Update
+from dynamo_single.orm.requests.actions import Action, Item, Put, Update, key_of
+from dynamo_single.orm.requests.atomic_block import Block, Entry, Explain
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.requests.updates import as_stored
+from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
+from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.table import names
 from dynamo_single.table.request import MAX_ITEM_SIZE, Request
 from dynamo_single.table.table import get_table
@@ -174,8 +178,11 @@ def _is_passive(effect: Effect) -> bool:
     return not effect.always and all(own is base for own, base in methods)
 
 
-async def saved_directly(binding: ModelBinding, obj: Any) -> bool:
-    """Write what changed since an object was read: one UpdateItem; ``False`` if the write has to be composed."""
+async def saved_directly(binding: ModelBinding, obj: Any, pending: Block | None = None) -> bool:
+    """Write what changed since an object was read: one UpdateItem; ``False`` if the write has to be composed.
+
+    In a block the write is added to that, and nothing is sent.
+    """
     direct, values = direct_writes(binding), obj.__dict__
     before = obj._stored if type(values.get(STORED)) is bytes else values.get(STORED)
     if direct is None or type(before) is not dict or direct.form.files:
@@ -204,10 +211,10 @@ async def saved_directly(binding: ModelBinding, obj: Any) -> bool:
         return direct.is_alone
     for name in differing.keys() - changed.keys():
         _leave_as_read(after, before, form.stored[name])
-    return await _update(direct, obj, before, read, after, changed, size)
+    return await _update(direct, obj, before, read, after, changed, size, pending=pending)
 
 
-async def saved_by_name(binding: ModelBinding, obj: Any, only: frozenset[str]) -> bool:
+async def saved_by_name(binding: ModelBinding, obj: Any, only: frozenset[str], pending: Block | None = None) -> bool:
     """Write the attributes that ``only`` names, also unchanged ones: one UpdateItem; ``False`` if it must be composed.
 
     The object's other attributes are not written, even if they changed.
@@ -236,7 +243,7 @@ async def saved_by_name(binding: ModelBinding, obj: Any, only: frozenset[str]) -
     for name, stored in form.stored.items():
         if name not in changed:
             _leave_as_read(after, before, stored)
-    return await _update(direct, obj, before, read, after, changed, size, repeated)
+    return await _update(direct, obj, before, read, after, changed, size, repeated, pending)
 
 
 async def set_directly(binding: ModelBinding, obj: Any, values: Values) -> bool:
@@ -273,6 +280,7 @@ async def _update(
     changed: Values,
     size: int,
     repeated: frozenset[str] = frozenset(),
+    pending: Block | None = None,
 ) -> bool:
     """Send an update and record it in the object; ``False`` if nothing was sent because it has to be composed.
 
@@ -306,7 +314,12 @@ async def _update(
     except Exception:
         return False  # such as too long an expression
     try:
-        await get_table(form.alias).ask_patiently(request)
+        if pending is None:
+            await get_table(form.alias).ask_patiently(request)
+        else:
+            conditions = WriteConditions(as_read=tuple(as_stored(before, name) for name in as_read))
+            update = Update(key_of(before), put, removed, condition=conditions.request_condition())
+            _join(pending, direct, obj, read, update, (before, after), size, partial(_update_error, obj, before))
     except ConditionFailed as error:
         draft = Draft(binding, before, read, changed, repeated=repeated)
         write = await compose(obj, effects_of(binding), draft)
@@ -317,12 +330,49 @@ async def _update(
     obj.__dict__[STORED] = {**after, _DUE: before[_DUE]} if _DUE in before else after
     obj.__dict__.update(changed)
     for effect in effects_of(binding) if repeated and not direct.is_alone else ():
-        await effect.finish_earlier_write(obj, None)
+        await effect.finish_earlier_write(obj, pending)
     return True
 
 
-async def created_directly(binding: ModelBinding, obj: Any) -> bool:
-    """Write a new object: one PutItem; ``False`` if the write has to be composed."""
+def _join(
+    block: Block,
+    direct: DirectWrites,
+    obj: Any,
+    values: Values,
+    action: Action,
+    items: tuple[Item, ...],
+    size: int,
+    explain: Explain,
+) -> None:
+    """Add a write to a block; ``items`` are the item before, if there was one, and after, which has ``size`` bytes."""
+    model = direct.binding.model
+    identity = {name: values[name] for name in model._identity}
+    undo = undo_of(obj, items[-1])
+    block.add(
+        direct.form.alias, Entry(partial(_name, model, identity), (action,), items, explain, undo, (items[-1], size))
+    )
+
+
+def _name(model: Any, identity: Values) -> str:
+    """Return what messages call an object whose key has these values; most names are never used in a message."""
+    field = model._meta.pk
+    values = [*identity.values()]
+    return secrecy.named(model, field.joined(values) if isinstance(field, IdentityField) else values[0])
+
+
+def _update_error(obj: Any, before: Item, action: Action, found: Item | None) -> Exception:
+    return stale_error(Subject(obj), found, before)
+
+
+def _creation_error(obj: Any, action: Action, found: Item | None) -> Exception:
+    return exists_error(Subject(obj), found)
+
+
+async def created_directly(binding: ModelBinding, obj: Any, pending: Block | None = None) -> bool:
+    """Write a new object: one PutItem; ``False`` if the write has to be composed.
+
+    In a block the write is added to that, and nothing is sent.
+    """
     direct, held = direct_writes(binding), obj.__dict__
     if direct is None or not direct.is_alone or held[STORED] is not None or may_block(binding.model):
         return False
@@ -342,7 +392,11 @@ async def created_directly(binding: ModelBinding, obj: Any) -> bool:
     if not binding.is_current:
         return False
     try:
-        await get_table(direct.form.alias).ask_patiently(direct.creation(item, size))
+        if pending is None:
+            await get_table(direct.form.alias).ask_patiently(direct.creation(item, size))
+        else:
+            put = Put(item, free_key_condition(binding.model), size)
+            _join(pending, direct, obj, values, put, (item,), size, partial(_creation_error, obj))
     except ConditionFailed as error:
         write = await compose_new(obj, binding, effects_of(binding), item, values)
         item, values = direct.earlier(write, error, values)

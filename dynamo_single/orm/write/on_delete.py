@@ -18,6 +18,7 @@ from dynamo_single.exceptions import StaleObject, StillReferenced
 from dynamo_single.orm.effects.base import Subject
 from dynamo_single.orm.items.encode import Values
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
+from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.references import (
     Children,
@@ -31,6 +32,7 @@ from dynamo_single.orm.schema.references import (
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write.cascade import DELETION, Operation, ReferenceStep, Step, cascade_models, parents_of
 from dynamo_single.table import names
+from dynamo_single.table.flow import flatten
 
 
 def has_references(model: type[DynamoModel]) -> bool:
@@ -139,11 +141,12 @@ async def _protecting(
                         break
 
 
-async def reset_steps(objects: Sequence[DynamoModel], *, again: bool) -> list[Step]:
+async def reset_steps(objects: Sequence[DynamoModel], *, again: bool, block: Block | None = None) -> list[Step]:
     """Return the writes that set references to permanently deleted objects to ``None``, or to their default.
 
     Each object is written once, however many of its references lead to deleted ones. ``again`` reads objects that an
-    index returns from the table. Raises ``StillReferenced`` if the default is a deleted object.
+    index returns from the table. Raises ``StillReferenced`` if the default is a deleted object, and ``NotSupported``
+    for more objects than a ``block`` has room for: no further page is read.
     """
     deleted = {key_of(obj._stored) for obj in objects}
     identities = {_identity(type(obj), obj.pk) for obj in objects}
@@ -151,10 +154,13 @@ async def reset_steps(objects: Sequence[DynamoModel], *, again: bool) -> list[St
     for model, pks in parents_of(objects):
         for query in (query for children in resetting_references(model) for query in DELETION.queries(children)):
             field = query.children.field
-            for obj in [each async for some in query.pages(pks, again=again) for each in some]:
-                key = key_of(obj._stored)
-                if key not in deleted:
-                    values.setdefault(key, (obj, {}))[1][field.attname] = _reset_value(obj, field, identities)
+            async with aclosing(flatten(query.pages(pks, again=again))) as referring:
+                async for obj in referring:
+                    key = key_of(obj._stored)
+                    if key not in deleted:
+                        values.setdefault(key, (obj, {}))[1][field.attname] = _reset_value(obj, field, identities)
+                        if block is not None:
+                            block.check_room({*deleted, *values}, Subject(objects[0]).name)
     return [ReferenceStep(obj, given) for obj, given in values.values()]
 
 

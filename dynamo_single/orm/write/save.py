@@ -27,7 +27,7 @@ from dynamo_single.orm.effects.base import (
     WriteConditions,
     is_repeated,
 )
-from dynamo_single.orm.effects.compose import Draft, compose
+from dynamo_single.orm.effects.compose import Draft, compose, taken
 from dynamo_single.orm.effects.write import Write, conflicting_item, is_gone
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values
@@ -100,17 +100,17 @@ async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> 
     whole first, if there may be something to write.
     """
     model = type(obj)
-    binding = bindings.binding_if_known(model, get_table(model._options.alias)) or await knowledge.binding_for(model)
-    if pending is None:
-        if wanted is DEFAULT_SAVE:
-            if await saved_directly(binding, obj):
-                return
-        elif (
-            (only := wanted.only) is not None
-            and wanted == SaveOptions(only)
-            and await saved_by_name(binding, obj, only)
-        ):
+    known = None if pending is not None else bindings.binding_if_known(model, get_table(model._options.alias))
+    binding = known or await taken(model, pending)
+    if wanted is DEFAULT_SAVE:
+        if await saved_directly(binding, obj, pending):
             return
+    elif (
+        (only := wanted.only) is not None
+        and wanted == SaveOptions(only)
+        and await saved_by_name(binding, obj, only, pending)
+    ):
+        return
     form = form_of(binding)
     if form.files and not wanted.raw:
         await call_sync(partial(form.store_files, obj, wanted.only))

@@ -282,7 +282,7 @@ async def _run(
             is_fresh = True
         if is_fresh and not matches(terms.queried, obj._stored, registry.layout_of(type(obj))):
             return
-        work = await prepare(obj, terms, again=attempt > 0)
+        work = await prepare(obj, terms, pending, again=attempt > 0)
         batch = None if into_trash or not is_in_trash(obj) else DeletionBatch.of(obj)
         try:
             await (_send_deletion(obj, work, pending) if into_trash else work.send(pending))
@@ -330,7 +330,9 @@ async def _delete_late_referrers(obj: DynamoModel, first: Cascade, done: list[Dy
     await on_delete.report_protected([step.obj for step in first.steps], TRASH)
 
 
-async def _plan_deletion(obj: DynamoModel, terms: CallerConditions, *, again: bool) -> Cascade:
+async def _plan_deletion(
+    obj: DynamoModel, terms: CallerConditions, pending: Block | None = None, *, again: bool
+) -> Cascade:
     """Return the deletion: the object first, so that an interrupted one is recognised, then its children."""
     interrupted = is_in_trash(obj)
     batch = DeletionBatch.of(obj) if interrupted else DeletionBatch.of_new_deletion(obj)
@@ -344,7 +346,9 @@ async def _plan_deletion(obj: DynamoModel, terms: CallerConditions, *, again: bo
     # The counts are read before the objects, so that they include all objects that the search returns.
     held = (await decode.areload(obj))._stored if checked_references(type(obj)) and not interrupted else None
     steps = [] if interrupted else [TrashStep(obj, batch.changes(obj, follows=False), terms, held)]
-    found = await replace(TRASH, queries=queries).below([obj], again=again)
+    # An interrupted deletion reads children that it does not write.
+    block = None if interrupted else pending
+    found = await replace(TRASH, queries=queries).below([obj], again=again, block=block)
     children = [child for child in found if not is_in_trash(child)]
     await on_delete.refuse_protected([*(() if interrupted else (obj,)), *children], TRASH)
     if held is not None:
@@ -361,13 +365,13 @@ async def _send_deletion(obj: DynamoModel, work: Cascade, pending: Block | None)
         trash_counts.add_known_count(obj, along)
 
 
-async def _plan_restore(obj: DynamoModel, terms: CallerConditions, *, again: bool) -> Cascade:
+async def _plan_restore(obj: DynamoModel, terms: CallerConditions, pending: Block | None, *, again: bool) -> Cascade:
     """Return the restoration: the children first, so that the others still belong to an object in the trash."""
     if not is_in_trash(obj):
         return Cascade(())
     if single.has_expired(obj._stored):
         raise type(obj).DoesNotExist(f"{Subject(obj).name} is past the time until which the trash keeps it.")
-    children = await _restorable(obj, again=again)
+    children = await _restorable(obj, pending, again=again)
     steps = [*(TrashStep(child, restore_values(child)) for child in reversed(children))]
     own = RestoreStep if trash_counts.has_trash_count(type(obj)) else TrashStep
     return Cascade(
@@ -375,7 +379,7 @@ async def _plan_restore(obj: DynamoModel, terms: CallerConditions, *, again: boo
     )
 
 
-async def _restorable(obj: DynamoModel, *, again: bool) -> list[DynamoModel]:
+async def _restorable(obj: DynamoModel, pending: Block | None, *, again: bool) -> list[DynamoModel]:
     """Return the objects that went to the trash with an object, as many as it has counted.
 
     If an index does not show all of them, they are read again. Raises ``StaleObject`` after ``ATTEMPTS`` reads,
@@ -385,7 +389,7 @@ async def _restorable(obj: DynamoModel, *, again: bool) -> list[DynamoModel]:
         batch = DeletionBatch.of(obj)
         # Objects that another process deletes again may be below objects that are restored already.
         operation = batch.completion if attempt else batch.restoration
-        found = await operation.below([obj], again=again or attempt > 0)
+        found = await operation.below([obj], again=again or attempt > 0, block=None if attempt else pending)
         found = [child for child in found if is_in_trash(child)]
         if trash_counts.is_complete(obj._stored, found):
             return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -88,17 +89,20 @@ STEPS = st.sampled_from(
 )
 
 
-def followed(model: Any, steps: list[tuple[str, Mapping[str, Any]]]) -> list[Any]:
-    """What each step sends, what it raises, and what the object is after it."""
+def followed(model: Any, steps: list[tuple[str, Mapping[str, Any]]], *, in_blocks: bool = False) -> list[Any]:
+    """What each step sends, what it raises, and what the object is after it; each in a block with another write."""
     found: list[Any] = []
     obj: Any = None
     with frozen_time(NOON) as time, capture_requests() as sent:
-        for step, values in steps:
+        for number, (step, values) in enumerate(steps):
             time.move(datetime.timedelta(seconds=1))
             del sent[:]
             said = ""
             try:
-                obj = done(model, obj, step, values)
+                with transactions.atomic() if in_blocks else nullcontext():
+                    if in_blocks and number % 2:
+                        model.objects.create(code=f"beside {number}", title="first")
+                    obj = done(model, obj, step, values)
             except Exception as error:
                 said = f"{type(error).__name__}: {error}"
             requests = [(each.operation, unrepeated(dict(each.params))) for each in sent]
@@ -191,9 +195,10 @@ def emptied() -> None:
             table.send(Request("DeleteItem", {"Key": {name: item[name] for name in ("pk", "sk")}}))
 
 
+@pytest.mark.parametrize("in_blocks", [False, True])
 @settings(max_examples=examples(40, 1500))
 @given(st.data())
-def test_direct_writes_are_as_composed(data: st.DataObject) -> None:
+def test_direct_writes_are_as_composed(in_blocks: bool, data: st.DataObject) -> None:
     """With what other writers do meanwhile, and what is refused."""
     with forgotten(), pytest.MonkeyPatch.context() as patch:
         model, strategies = data.draw(written_models())
@@ -206,11 +211,11 @@ def test_direct_writes_are_as_composed(data: st.DataObject) -> None:
         steps = [("create", {"title": "first", **given_values()})]
         steps += [(step, given_values(1)) for step in data.draw(st.lists(STEPS, min_size=2, max_size=8))]
         emptied()
-        found = followed(model, steps)
+        found = followed(model, steps, in_blocks=in_blocks)
         emptied()
         patch.setattr(direct, "direct_writes", lambda binding: None)
         patch.setattr(create, "item_writer", lambda binding: None)
-        for one, other in zip(found, followed(model, steps), strict=True):
+        for one, other in zip(found, followed(model, steps, in_blocks=in_blocks), strict=True):
             assert one == other
 
 
@@ -239,6 +244,43 @@ def test_write_is_composed_again_by_the_names_of_now(monkeypatch: pytest.MonkeyP
     finally:
         bindings.forget_rollouts()
     assert (stored["name"], stored["title"]) == ({"S": "Now"}, {"S": "Now"})
+
+
+def test_block_asks_about_a_model_once_and_when_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it writes of it."""
+    firms = [Firm.objects.create(firm_id=code, name="Before", stock="F") for code in "ab"]
+    asked: list[Any] = []
+    known = bindings.binding_if_known
+
+    def asking(model: Any, table: object) -> Any:
+        asked.append(model)
+        return known(model, table)
+
+    monkeypatch.setattr(bindings, "binding_if_known", asking)
+    with transactions.atomic():
+        for firm in firms:
+            firm.name = "Now"
+            firm.save()
+        Firm.objects.create(firm_id="c", name="New", stock="F")
+        Firm(firm_id="d", name="New", stock="F").save()
+    assert asked == [Firm, Firm]
+
+
+def test_block_learns_of_a_rename_when_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be older than what its process knows of the table."""
+    found = bindings.binding_if_known
+    with pytest.raises(Conflict, match="since the block wrote"), transactions.atomic():
+        Firm.objects.create(firm_id="f", name="Now", stock="F")
+
+        async def ask(model: Any) -> ModelBinding:
+            bindings.begin_rollout(Firm, RENAME)
+            return bindings.binding_of(model)
+
+        monkeypatch.setattr(bindings, "binding_if_known", lambda model, table: None)
+        monkeypatch.setattr(send.knowledge, "binding_for", ask)
+    monkeypatch.setattr(bindings, "binding_if_known", found)
+    bindings.forget_rollouts()
+    assert not get_table().send(Request("Scan", {}))["Count"]
 
 
 @pytest.mark.parametrize("way", ["block", "bulk"])
