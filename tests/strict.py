@@ -92,6 +92,10 @@ class Received:
         """The operation that it names."""
         return dict(self.headers).get("x-amz-target", "").rpartition(".")[2]
 
+    def json(self) -> Any:
+        """The content of the body."""
+        return json.loads(self.body)
+
 
 @dataclass
 class Strict:

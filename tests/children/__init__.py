@@ -123,6 +123,11 @@ class Dialogue:
         self.stdout.close()
         return self._child.wait(timeout)
 
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._child.pid
+
     def send_signal(self, number: signal.Signals) -> None:
         """Send it a signal."""
         os.kill(self._child.pid, number)

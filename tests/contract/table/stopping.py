@@ -1,0 +1,123 @@
+"""A process that stops itself between the check and the send of requests under a lease, or is stopped by a test."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import django
+
+django.setup()
+
+from dynamo_single.exceptions import BeginAgain  # noqa: E402
+from dynamo_single.table import Request, flow, get_table  # noqa: E402
+from dynamo_single.table.lease import Lease  # noqa: E402
+from dynamo_single.testing import intercept  # noqa: E402
+
+STATE = Request("GetItem", {"Key": {"pk": {"S": "state"}, "sk": {"S": "state"}}, "ConsistentRead": True})
+#: The length of a lease in seconds, for a process that stops itself, and for one that is stopped.
+LONG, SHORT = 10, 1
+
+
+def key(name: str) -> dict[str, Any]:
+    """The key of an item."""
+    return {"pk": {"S": name}, "sk": {"S": name}}
+
+
+def operations(table: str) -> dict[str, Request]:
+    """A request of each kind; each write is of an item of its own."""
+    change = {"UpdateExpression": "SET n = :n", "ExpressionAttributeValues": {":n": {"N": "1"}}}
+    put, token = {"TableName": table, "Item": key("transaction")}, str(uuid.uuid4())
+    return {
+        "create": Request("PutItem", {"Item": key("create"), "ConditionExpression": "attribute_not_exists(pk)"}),
+        "update": Request("UpdateItem", {"Key": key("update"), **change}),
+        "delete": Request("DeleteItem", {"Key": key("delete")}),
+        "transaction": Request("TransactWriteItems", {"TransactItems": [{"Put": put}], "ClientRequestToken": token}),
+        "batch": Request("BatchWriteItem", {"RequestItems": {table: [{"PutRequest": {"Item": key("batch")}}]}}),
+        "read": Request("GetItem", {"Key": key("delete")}),
+    }
+
+
+class Stops:
+    """Stops this process once, where it is told to."""
+
+    def __init__(self) -> None:
+        self.point = ""
+        for name in ("sendall", "send"):
+            self._watch(name, getattr(socket.socket, name))
+
+    def _watch(self, name: str, send: Callable[..., Any]) -> None:
+        def stopping(connection: socket.socket, data: Any, *arguments: Any) -> Any:
+            # A loop wakes itself up by other bytes.
+            if bytes(data[:4]) == b"POST":
+                self.at("signed")
+            return send(connection, data, *arguments)
+
+        setattr(socket.socket, name, stopping)
+
+    def at(self, point: str) -> None:
+        """Stop if this is the point."""
+        if point == self.point:
+            self.point = ""
+            print("stops", flush=True)
+            # To this thread: another one would let it run on for a moment.
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
+
+    def checked(self, operation: str, params: Mapping[str, Any]) -> None:
+        """Before a request is signed."""
+        self.at("checked")
+
+
+async def lease(length: float) -> Lease:
+    """A lease by the server's clock."""
+    _, served_at = await get_table().ask_dated(STATE)
+    assert served_at is not None
+    return Lease(1, served_at + length, 300)
+
+
+async def stop_itself() -> None:
+    """Send each request twice: stopped at each point, and again under a new lease."""
+    stops = Stops()
+    with intercept(stops.checked):
+        for point in ("checked", "signed"):
+            for request in operations(get_table().name).values():
+                under = Request(request.operation, request.params, await lease(LONG))
+                stops.point = point
+                try:
+                    await get_table().ask(under)
+                    print("executed", flush=True)
+                except BeginAgain as error:
+                    print(type(error).__name__, flush=True)
+                sys.stdin.readline()
+        for request in operations(get_table().name).values():
+            await get_table().ask(Request(request.operation, request.params, await lease(LONG)))
+            print("executed", flush=True)
+
+
+async def be_stopped() -> None:
+    """Create items that contain the deadline of their lease until the input ends; name each that was created."""
+    number = 0
+    held = await lease(SHORT)
+    while True:
+        number += 1
+        item = {**key(f"item {number}"), "deadline": {"N": str(int(held.deadline))}}
+        try:
+            await get_table().ask(Request("PutItem", {"Item": item}, held))
+            print(f"item {number}", flush=True)
+        except BeginAgain:
+            print("again", flush=True)
+            held = await lease(SHORT)
+
+
+if __name__ == "__main__":
+    work = {"itself": stop_itself, "stopped": be_stopped}[sys.argv[1]]
+    if sys.argv[2] == "awaited":
+        asyncio.run(work())
+    else:
+        flow.run(work())
