@@ -26,6 +26,7 @@ from dynamo_single.backend import migration_record
 from dynamo_single.backend.errors import command_refused, condition_refused, query_refused
 from dynamo_single.exceptions import ConfigurationError, NotRolledBack, NotRolledBackWarning
 from dynamo_single.table.redirects import SentRequest, listen, unlisten
+from dynamo_single.table.request import WRITES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,8 +160,6 @@ class SQLAggregateCompiler(SQLCompiler):
 
 #: The option of ``DATABASES`` that sets whether a rollback after writes is a warning or an error.
 OPTION = "rollback_after_writes"
-#: The operations that write.
-WRITES = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
 
 
 class Writes:

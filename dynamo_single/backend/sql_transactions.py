@@ -19,11 +19,10 @@ from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from dynamo_single.backend.compiler import WRITES
 from dynamo_single.conf import sql_transactions
 from dynamo_single.exceptions import NotRolledBack
 from dynamo_single.table.redirects import INTERCEPTORS
-from dynamo_single.table.request import Parameters
+from dynamo_single.table.request import WRITES, Parameters
 
 logger = logging.getLogger("dynamo_single.sql")
 

@@ -259,10 +259,13 @@ _CHANGED_TABLE = Record({"TableDescription": _TABLE})
 _KEYS = Record({"Keys": ListOf(ITEM)})
 _WRITE = Record(optional={"PutRequest": Record({"Item": ITEM}), "DeleteRequest": Record({"Key": ITEM})})
 _ENTRY = Record(optional={"Item": ITEM})
+_STATEMENT = Record(optional={"Item": ITEM, "Error": Record({"Code": TEXT}, {"Item": ITEM})})
 
 #: The members of each response, from the sections "Response Syntax" of the AWS API reference, of all sent operations.
 OPERATIONS: Mapping[str, Record] = MappingProxyType(
     {
+        # A response to each statement identifies DynamoDB, and DynamoDB Local does not return the capacity.
+        "BatchExecuteStatement": Record({"Responses": ListOf(_STATEMENT)}, _USED_BY_TABLES),
         "BatchGetItem": Record({"Responses": MapOf(ListOf(ITEM)), "UnprocessedKeys": MapOf(_KEYS), **_USED_BY_TABLES}),
         "BatchWriteItem": Record({"UnprocessedItems": MapOf(ListOf(_WRITE)), **_USED_BY_TABLES}),
         "CreateTable": _CHANGED_TABLE,
@@ -422,6 +425,8 @@ def _missing_member(operation: str, params: Parameters, answer: Mapping[str, Any
         return "" if "Attributes" in answer else "Attributes"
     if operation == "TransactGetItems":
         return "" if len(answer["Responses"]) == len(params["TransactItems"]) else "a response to each action"
+    if operation == "BatchExecuteStatement":
+        return "" if len(answer["Responses"]) == len(params["Statements"]) else "a response to each statement"
     if operation == "BatchGetItem":
         told = answer["Responses"].keys() | answer["UnprocessedKeys"].keys()
         return "" if params["RequestItems"].keys() <= told else "responses of each table"

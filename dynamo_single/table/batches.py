@@ -1,4 +1,4 @@
-"""Send BatchGetItem and BatchWriteItem, retry the part that DynamoDB left out, and keep to a rate of capacity units.
+"""Send batches of reads, writes and INSERT statements, retry the part that DynamoDB left out, and keep to a rate.
 
 A response reports the consumed capacity of its request, so a rate is kept by waiting after a request that exceeded it.
 The module is independent of plans and models.
@@ -6,23 +6,35 @@ The module is independent of plans and models.
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from dynamo_single.exceptions import DynamoSingleError, Throttled
-from dynamo_single.table import flow
+from dynamo_single.exceptions import (
+    AccessDenied,
+    Conflict,
+    DynamoSingleError,
+    OutcomeUnknown,
+    RequestFailed,
+    TableUnavailable,
+    Throttled,
+)
+from dynamo_single.table import flow, transport
 from dynamo_single.table.answers import ResponseDecoder
 from dynamo_single.table.lease import Lease
 from dynamo_single.table.redirects import SentRequest, listening
 from dynamo_single.table.request import MAX_BATCH_KEYS, READS, NewItem, Request
+from dynamo_single.table.statements import Statement
 from dynamo_single.table.table import Table
+
+logger = logging.getLogger("dynamo_single.requests")
 
 Item = NewItem
 
@@ -129,6 +141,138 @@ async def write_batch(
         writes, slow_down = left, None
     return UnprocessedWrites(
         writes, slow_down or _left_out(f"{len(writes)} writes of a BatchWriteItem undone", "write")
+    )
+
+
+#: The codes of statements (AWS API reference, BatchStatementError): of one whose item exists, and of a missing right.
+EXISTS: Final = "DuplicateItem"
+_DENIED: Final = "AccessDenied"
+#: The code of a statement that may have been executed all the same, and the codes of those that are sent again.
+_FAILED: Final = "InternalServerError"
+_REPEATED: Final = frozenset(
+    {_FAILED, "ProvisionedThroughputExceeded", "RequestLimitExceeded", "ThrottlingError", "TransactionConflict"}
+)
+#: The codes of a request that DynamoDB, or an engine without PartiQL, does not execute for anyone.
+_UNKNOWN: Final = frozenset({"AccessDeniedException", "UnknownOperationException"})
+_NO_RIGHT: Final = "the role lacks the right dynamodb:PartiQLInsert"
+
+
+class InsertResult(Struct, frozen=True):
+    """The result of one INSERT statement.
+
+    - ``code`` is ``""`` if the item was inserted, otherwise the reason why it was not, such as ``EXISTS``.
+    - ``is_doubtful``: an earlier attempt, or this one if there is an ``error``, may have inserted the item.
+    - ``error`` is the error of a statement that was given up.
+    """
+
+    code: str = ""
+    is_doubtful: bool = False
+    error: DynamoSingleError | None = None
+
+
+def can_insert(table: Table) -> bool:
+    """Return whether the table takes INSERT statements, as far as this process knows; do not send a request."""
+    if transport.is_endpoint_replaced(table.settings.endpoint_url):
+        _warn(table.name, "the library that replaces AWS does not support PartiQL as AWS does")
+        return False
+    return table.takes_statements
+
+
+async def insert_batch(table: Table, statements: Sequence[Statement]) -> list[InsertResult]:
+    """Send up to 25 INSERT statements as one BatchExecuteStatement; each inserts its item only if there is none.
+
+    Throttled statements are sent again without the others, after growing pauses, in at most ``BATCH_ATTEMPTS``
+    requests. If the role or the engine does not permit statements, the table's ``takes_statements`` becomes ``False``
+    and a warning is logged.
+    """
+    batch = _Inserts([*range(len(statements))])
+    slow_down: DynamoSingleError | None = None
+    for attempt in range(BATCH_ATTEMPTS):
+        if attempt:
+            await flow.pause(_pause_before(attempt))
+        sent = [statements[number] for number in batch.left]
+        try:
+            batch.answered(await table.ask(Request("BatchExecuteStatement", {"Statements": sent})))
+        except (Throttled, Conflict) as error:
+            slow_down = error
+            continue
+        except DynamoSingleError as error:
+            batch.ended(_of_refused_request(table, error))
+        if not batch.left:
+            break
+        slow_down = None
+    batch.ended(InsertResult(error=slow_down or _left_out("statements of a BatchExecuteStatement undone", "write")))
+    if any(each.code == _DENIED for each in batch.results.values()):
+        _refuse_statements(table, _NO_RIGHT)
+    return [batch.results[number] for number in range(len(statements))]
+
+
+class _Inserts(Struct):
+    """The statements of a batch by their numbers: those that are left, and the results of the others.
+
+    ``doubtful`` contains the numbers of statements that an attempt without a usable response may have executed.
+    """
+
+    left: list[int]
+    results: dict[int, InsertResult] = field(default_factory=dict)
+    doubtful: set[int] = field(default_factory=set)
+
+    def answered(self, answer: Mapping[str, Any]) -> None:
+        """Take DynamoDB's responses to the statements that are left."""
+        if answer.get("ResponseMetadata", {}).get("RetryAttempts"):
+            self.doubtful.update(self.left)
+        again = []
+        for number, response in zip(self.left, answer["Responses"], strict=True):
+            code = response["Error"]["Code"] if "Error" in response else ""
+            if code == _FAILED:
+                self.doubtful.add(number)
+            if code in _REPEATED:
+                again.append(number)
+            else:
+                self.results[number] = InsertResult(code, number in self.doubtful)
+        self.left = again
+
+    def ended(self, result: InsertResult) -> None:
+        """Give all statements that are left the same result, or ``OutcomeUnknown`` if they may have been executed."""
+        for number in self.left:
+            known = result
+            if number in self.doubtful and not result.is_doubtful:
+                known = InsertResult(result.code, is_doubtful=True, error=result.error and _unknown(result.error))
+            self.results[number] = known
+        self.left = []
+
+
+def _unknown(error: DynamoSingleError) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        "DynamoDB failed while it executed an INSERT statement, so the item may have been written. Read the item "
+        f"before you repeat it. The last attempt failed too: {error}"
+    )
+
+
+def _of_refused_request(table: Table, error: DynamoSingleError) -> InsertResult:
+    code = error.code if isinstance(error, RequestFailed) else ""
+    if code in _UNKNOWN:
+        _refuse_statements(table, _NO_RIGHT if isinstance(error, AccessDenied) else "it does not support PartiQL")
+        return InsertResult(code)
+    if isinstance(error, TableUnavailable):
+        return InsertResult(is_doubtful=isinstance(error, OutcomeUnknown), error=error)
+    # It is about a value of one item. Each item is sent by itself, and gets its own error.
+    return InsertResult(code or type(error).__name__)
+
+
+def _refuse_statements(table: Table, why: str) -> None:
+    table.takes_statements = False
+    _warn(table.name, why)
+
+
+@lru_cache(maxsize=64)
+def _warn(name: str, why: str) -> None:
+    """Log why objects are created one by one, once for each table and reason in this process."""
+    logger.warning(
+        "Bulk operations on the table %r send a PutItem for each new object instead of one request for 25: %s. Grant "
+        "the right, or use an engine that supports it, and start the process again.",
+        name,
+        why,
     )
 
 

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnexpectedItem
-from dynamo_single.table import masking
+from dynamo_single.table import masking, statements
 from dynamo_single.table.answers import TypedResponse
 from dynamo_single.table.masking import escape, unescape
 from dynamo_single.table.names import ID, MIGRATIONS, PARTITION_KEY, SORT_KEY
@@ -109,17 +109,27 @@ def key_of(item: Mapping[str, Any]) -> tuple[str, str]:
 
 def written_keys(operation: str, params: Parameters) -> Iterator[tuple[str, str, str]]:
     """Yield table, ``pk`` and ``sk`` of each item that a request writes, for either kind of table."""
+    for table, written in _written(operation, params):
+        yield table, *key_of(written.get("Key") or written["Item"])
+
+
+def _written(operation: str, params: Parameters) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if operation in ("PutItem", "UpdateItem", "DeleteItem"):
-        yield params["TableName"], *key_of(params.get("Key") or params["Item"])
+        yield params["TableName"], params
     elif operation == "TransactWriteItems":
         for entry in params["TransactItems"]:
-            for action in entry.values():
-                yield action["TableName"], *key_of(action.get("Key") or action["Item"])
+            yield from ((action["TableName"], action) for action in entry.values())
     elif operation == "BatchWriteItem":
         for table, entries in params["RequestItems"].items():
-            for entry in entries:
-                for action in entry.values():
-                    yield table, *key_of(action.get("Key") or action["Item"])
+            yield from ((table, action) for entry in entries for action in entry.values())
+    elif operation == "BatchExecuteStatement":
+        for table, key in filter(None, map(statements.inserted_key, params["Statements"])):
+            yield table, {"Key": key}
+
+
+def has_keys(operation: str, params: Parameters) -> bool:
+    """Return whether ``written_keys()`` yields all items that a request writes; a PartiQL statement may have none."""
+    return operation != "BatchExecuteStatement" or all(map(statements.inserted_key, params["Statements"]))
 
 
 def _is_pair(text: str) -> bool:

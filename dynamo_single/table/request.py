@@ -29,6 +29,10 @@ Parameters = Mapping[str, Any]
 Response = dict[str, Any]
 #: The operations that only read.
 READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"})
+#: The operations that write items. The app sends BatchExecuteStatement only to insert items.
+WRITES = frozenset(
+    {"BatchExecuteStatement", "BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"}
+)
 
 
 class Request(Struct, frozen=True):
@@ -77,6 +81,11 @@ def with_names(params: Parameters, names: Mapping[str, str]) -> Parameters:
 MAX_BATCH_KEYS = 100
 #: The most writes of one BatchWriteItem (AWS API reference, BatchWriteItem).
 MAX_BATCH_WRITES = 25
+
+#: The most statements of one BatchExecuteStatement (AWS API reference, BatchExecuteStatement), and the most characters
+#: of one statement without its parameters (AWS API reference, BatchStatementRequest).
+MAX_STATEMENTS = 25
+MAX_STATEMENT = 8192
 
 #: The most actions of one transaction (AWS API reference, TransactWriteItems).
 MAX_ACTIONS = 100

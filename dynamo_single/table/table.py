@@ -27,13 +27,16 @@ from dynamo_single.table.http import dates
 from dynamo_single.table.lease import Lease
 from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.redirects import INTERCEPTORS, LISTENERS
-from dynamo_single.table.request import READS, Parameters, Request, Response
+from dynamo_single.table.request import READS, Item, Parameters, Request, Response
+from dynamo_single.table.statements import Statement, insert_statement
 
 logger = logging.getLogger("dynamo_single.requests")
 
 #: Operations on items, which report their capacity. The second group contains table names inside its parameters.
 ON_ONE_TABLE = frozenset({"DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"})
-ON_SEVERAL_TABLES = frozenset({"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"})
+ON_SEVERAL_TABLES = frozenset(
+    {"BatchExecuteStatement", "BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
+)
 _CONSUMING = ON_ONE_TABLE | ON_SEVERAL_TABLES
 #: Operations without the parameter ``TableName``.
 _UNNAMED = ON_SEVERAL_TABLES | {"ListTables"}
@@ -61,11 +64,17 @@ class Table:
         #: Whether leases of this table may have a tolerance: not after ``MAX_WRONGFUL`` wrongful rejections.
         self.is_fenced = True
         self._wrongful = 0
+        #: Whether items may be inserted by PartiQL statements; ``False`` once the role or the engine has refused one.
+        self.takes_statements = True
 
     @property
     def name(self) -> str:
         """The table's name."""
         return self.settings.table_name
+
+    def insert_statement(self, item: Item) -> Statement | None:
+        """Return the statement that inserts an item; ``None`` if it is longer than DynamoDB's limit."""
+        return insert_statement(self.name, item)
 
     def send(self, request: Request, decoder: ResponseDecoder | None = None) -> dict[str, Any]:
         """Send one request and return its response; raise an error of the app for every failure.
@@ -256,6 +265,10 @@ class SingleKeyTable(Table):
 
     Listeners receive the request as it is sent.
     """
+
+    def insert_statement(self, item: Item) -> Statement | None:
+        # A statement contains the names of the key, so it is translated before it is written.
+        return super().insert_statement(id_tables.with_id(item))
 
     async def _call(
         self,

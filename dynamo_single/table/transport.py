@@ -44,6 +44,7 @@ from botocore.handlers import BUILTIN_HANDLERS
 from botocore.parsers import ResponseParserError
 from botocore.utils import normalize_url_path
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, OutcomeUnknown, RequestFailed
@@ -163,9 +164,13 @@ async def send(
             head["date"] = received.headers.get("date", "")
         # A library that replaces AWS in tests does not return the capacity of every operation.
         capacity = settings.consumed_capacity and not client.is_stand_in
-        return answers.read(
+        answer = answers.read(
             operation, params, received.status, received.headers, received.body, capacity=capacity, decoder=decoder
         )
+        if received.retries and operation == "BatchExecuteStatement":
+            # A statement that is refused in this response may have been executed by an earlier attempt.
+            answer["ResponseMetadata"] = {"RetryAttempts": received.retries}
+        return answer
     except (BudgetSpent, InvalidResponse) as error:
         raise _app_error(settings, operation, error) from error
     except NoCredentialsError:
@@ -312,7 +317,7 @@ class DirectClient:
                     if outcome.status < HTTPStatus.MULTIPLE_CHOICES and outcome.is_whole:
                         if self.quota.left != RetryQuota.CAPACITY:
                             self.quota.earn(attempts.spent if attempts else 0)
-                        return outcome
+                        return replace(outcome, retries=attempts.number) if attempts else outcome
                 attempts = attempts or _Attempts(self, operation, deadline, lease)
                 pause = attempts.pause_after(outcome)
                 if pause is None:
@@ -372,11 +377,12 @@ class DirectClient:
 class _Attempts:
     """The failed attempts of one request."""
 
-    __slots__ = ("_deadline", "_number", "_operation", "_sender", "_sets_the_clock", "doubt", "spent")
+    __slots__ = ("_deadline", "_operation", "_sender", "_sets_the_clock", "doubt", "number", "spent")
 
     def __init__(self, client: DirectClient, operation: str, deadline: Deadline, lease: Lease | None) -> None:
         self._sender, self._operation, self._deadline = client, operation, deadline
-        self._number = 0
+        #: The number of failed attempts.
+        self.number = 0
         #: A request whose lease is over must not be sent with a later date.
         self._sets_the_clock = lease is None or lease.signed_at is None
         #: The units of the retry quota that the current attempt costs.
@@ -385,8 +391,8 @@ class _Attempts:
 
     def pause_after(self, outcome: HTTPResponse | Exception) -> float | None:
         """Return the seconds to wait after a failed attempt; ``None`` if it was the last one."""
-        self._number += 1
-        client, is_last = self._sender, self._number >= self._sender.max_attempts
+        self.number += 1
+        client, is_last = self._sender, self.number >= self._sender.max_attempts
         if isinstance(outcome, Exception):
             failure = Failure()
             self.doubt.unanswered(outcome)
@@ -398,7 +404,7 @@ class _Attempts:
         if not failure.passing or is_last or not (spent := client.quota.spend(failure)):
             return None
         self.spent = spent
-        pause = pause_after(failure, self._number)
+        pause = pause_after(failure, self.number)
         return pause if pause < self._deadline.left else None
 
     def error_of(self, outcome: HTTPResponse | Exception) -> Exception:
@@ -407,7 +413,7 @@ class _Attempts:
             return outcome
         if outcome.status < HTTPStatus.MULTIPLE_CHOICES:
             return InvalidResponse(DAMAGED)
-        return retries.error_of(self._operation, outcome, retries=self._number - 1)
+        return retries.error_of(self._operation, outcome, retries=self.number - 1)
 
 
 class _Client:

@@ -20,12 +20,11 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from dynamo_single.table import id_tables, redirects
-from dynamo_single.table.request import READS, Parameters
+from dynamo_single.table.request import READS, WRITES, Parameters
 
 #: The primary keys of the written items, by the name of the table.
 WrittenKeys = Mapping[str, Set[tuple[str, str]]]
 
-_WRITES: Final = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
 #: The prefixes of other operations that do not change items.
 _HARMLESS: Final = ("Describe", "List")
 _PROCESSES: Final = frozenset(
@@ -87,10 +86,13 @@ def stop() -> None:
 
 
 def record_request(operation: str, params: Parameters) -> None:
-    """Record the items that a request writes; only a Scan finds those of a write without keys, such as PartiQL's."""
+    """Record the items that a request writes; only a Scan finds those of a write without keys.
+
+    Such a write is a project's own PartiQL statement.
+    """
     if not _record.is_kept or _paused.get() or operation in READS or operation.startswith(_HARMLESS):
         return
-    if operation not in _WRITES:
+    if operation not in WRITES or not id_tables.has_keys(operation, params):
         _record.disturb(_record.level)
         return
     for table, partition, sort in id_tables.written_keys(operation, params):

@@ -6,7 +6,7 @@ written in parallel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -26,9 +26,9 @@ from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.effects import unique_claims as uniqueness
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions, Subject
-from dynamo_single.orm.effects.write import conflicting_item, is_gone
+from dynamo_single.orm.effects.write import conflicting_item, exists_error, is_gone
 from dynamo_single.orm.items import decode, version
-from dynamo_single.orm.items.encode import Values, automatic_names, item_from
+from dynamo_single.orm.items.encode import Values, automatic_names, is_same_item, item_from
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.refresh import acomplete, missing_attributes
 from dynamo_single.orm.requests.actions import Item, ItemKey, Put, key_of
@@ -38,16 +38,17 @@ from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes.base import Attribute
 from dynamo_single.orm.schema.attributes.computed import ComputedAttribute
 from dynamo_single.orm.schema.bindings import binding_of
-from dynamo_single.orm.schema.keys.values import named, shown
+from dynamo_single.orm.schema.keys.values import item_size, named, shown
 from dynamo_single.orm.schema.references import checked_references
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.write import assignments
+from dynamo_single.orm.write import assignments, bulk_insert
 from dynamo_single.orm.write.batch_transactions import BulkWrite, ObjectWriter, Outcome, Progress
+from dynamo_single.orm.write.bulk_insert import Inserted
 from dynamo_single.orm.write.create import NewItem, create, new_item
 from dynamo_single.orm.write.save import SaveOptions, save, write_if
 from dynamo_single.table import batches, names
-from dynamo_single.table.flow import as_stream
-from dynamo_single.table.request import MAX_BATCH_WRITES
+from dynamo_single.table.flow import Flow, as_stream
+from dynamo_single.table.request import MAX_BATCH_WRITES, MAX_STATEMENTS
 from dynamo_single.table.table import get_table
 
 T = TypeVar("T")
@@ -114,14 +115,18 @@ class BulkCreate(Struct, frozen=True):
         )
         if self.update and self.update_names is None and _is_independent(self.model):
             await self._put_over(kept, job)
+        elif self._takes_statements(kept, pending):
+            await self._insert(kept, job)
         else:
             await job.write_units(kept, ObjectWriter(self._write, attrgetter("obj.pk"), self._is_skipped))
         result.skipped = [obj for obj in objects if id(obj) not in self.written]
         return result
 
     async def _write(self, new: _NewObject, pending: Block | None) -> Mapping[str, int]:
-        write = self._upsert if self.update else self._create_if_new if self.ignore else self._create
-        return {new.obj._meta.label: await write(new, pending)}
+        return {new.obj._meta.label: await self._writer()(new, pending)}
+
+    def _writer(self) -> Callable[[_NewObject, Block | None], Flow[int]]:
+        return self._upsert if self.update else self._create_if_new if self.ignore else self._create
 
     def _is_skipped(self, new: _NewObject, error: DynamoSingleError) -> bool:
         """Whether a refused object is one that exists already, and is to be left out."""
@@ -170,16 +175,20 @@ class BulkCreate(Struct, frozen=True):
         except (AlreadyExists, UniqueViolation):
             return 0
 
-    async def _upsert(self, new: _NewObject, pending: Block | None) -> int:
+    async def _upsert(self, new: _NewObject, pending: Block | None, found: Item | None = None) -> int:
         for _ in range(ATTEMPTS):
-            try:
-                return await self._create(new, pending)
-            except AlreadyExists as error:
-                found = conflicting_item(error)
-                if found is None or names.DELETED_AT in found:
-                    raise
-                if await self._change(new.obj, found, pending):
-                    return self._note(new)
+            if found is None:
+                try:
+                    return await self._create(new, pending)
+                except AlreadyExists as error:
+                    found = conflicting_item(error)
+                    if found is None:
+                        raise
+            if names.DELETED_AT in found:
+                raise exists_error(Subject(new.obj), found)
+            if await self._change(new.obj, found, pending):
+                return self._note(new)
+            found = None
         times = f"{ATTEMPTS} times while it was written"
         raise Conflict(f"{named(new.obj)} was deleted and created by others {times}; it is not written. Try again.")
 
@@ -205,6 +214,72 @@ class BulkCreate(Struct, frozen=True):
             obj.__dict__.update({name: held[name] for name in held.keys() - _updatable_names(self.model)})
         return written
 
+    # 25 a request
+
+    def _takes_statements(self, kept: Sequence[_NewObject], pending: Block | None) -> bool:
+        if pending is not None or self.transaction_size is not None or len(kept) < 2:
+            return False
+        is_plain = all(map(bulk_insert.is_inserted, {each.new.binding for each in kept}))
+        return is_plain and batches.can_insert(get_table(self.model._options.alias))
+
+    async def _insert(self, kept: Sequence[_NewObject], job: BulkWrite) -> None:
+        """Insert items: one BatchExecuteStatement for each 25, and a PutItem for what it does not take."""
+        table = get_table(self.model._options.alias)
+
+        async def work(unit: Sequence[_NewObject]) -> list[Outcome]:
+            if len(unit) > 1 and batches.can_insert(table):
+                inserted = await bulk_insert.insert(table, [each.new for each in unit], reads=not self.ignore)
+            else:
+                inserted = [Inserted()] * len(unit)
+            outcomes = dict[int, Outcome]()
+            for number in sorted(range(len(unit)), key=lambda n: not inserted[n].is_settled):
+                is_stopped = any(each.error is not None for each in outcomes.values())
+                outcomes[number] = await self._settled(unit[number], inserted[number], is_stopped=is_stopped)
+            return [outcomes[number] for number in range(len(unit))]
+
+        sizes = [each.new.size or item_size(each.item) for each in kept]
+        units = bulk_insert.in_batches(kept, sizes, self.batch_size or MAX_STATEMENTS)
+        async with aclosing(as_stream(units)) as stream:
+            await job.run(stream, work, lambda unit: [each.obj.pk for each in unit])
+
+    async def _settled(self, new: _NewObject, result: Inserted, *, is_stopped: bool) -> Outcome:
+        """Return the outcome of an object after its statement; write it by itself if the statement was not executed."""
+        label, pk = new.obj._meta.label, new.obj.pk
+        if result.is_written:
+            return Outcome(pk, {label: self._record(new)})
+        if is_stopped and not result.is_settled:
+            return Outcome(pk, {}, result.error, was_tried=result.error is not None)
+        if result.is_settled and result.error is not None:
+            return Outcome(pk, {}, result.error)
+        try:
+            return Outcome(pk, {label: await self._write_left(new, result)})
+        except DynamoSingleError as error:
+            return Outcome(pk, {}, error)
+
+    async def _write_left(self, new: _NewObject, result: Inserted) -> int:
+        """Write an object whose statement was not executed; leave out, update or raise for one that exists."""
+        found = result.found
+        if found is None and not result.is_doubtful:
+            return await self._writer()(new, None)
+        if found is None:
+            try:
+                return await self._create(new, None)
+            except AlreadyExists as error:
+                found = conflicting_item(error)
+                if found is None:
+                    raise
+                if is_same_item(new.item, found, self.model):
+                    return self._record(new)
+        if self.ignore:
+            return 0
+        if self.update:
+            return await self._upsert(new, None, found)
+        raise exists_error(Subject(new.obj), found)
+
+    def _record(self, new: _NewObject) -> int:
+        decode.set_stored(new.obj, new.item, new.values)
+        return self._note(new)
+
     async def _put_over(self, kept: Sequence[_NewObject], job: BulkWrite) -> None:
         """Write whole items without conditions: one BatchWriteItem for each 25."""
         table = get_table(self.model._options.alias)
@@ -223,8 +298,7 @@ class BulkCreate(Struct, frozen=True):
                 if rest is not None and key_of(each.item) in left:
                     outcomes.append(Outcome(each.obj.pk, {}, rest.error))
                     continue
-                decode.set_stored(each.obj, each.item, each.values)
-                outcomes.append(Outcome(each.obj.pk, {self.model._meta.label: self._note(each)}))
+                outcomes.append(Outcome(each.obj.pk, {self.model._meta.label: self._record(each)}))
             return outcomes
 
         units = [kept[start : start + size] for start in range(0, len(kept), size)]

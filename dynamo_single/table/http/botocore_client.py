@@ -30,6 +30,7 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserFactory
 from botocore.session import Session
+from msgspec.structs import replace
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.table.answers import DAMAGED, InvalidResponse
@@ -171,7 +172,9 @@ class BotocoreClient:
         self._current.call = call
         try:
             with call.doubt:
-                received: HTTPResponse = self._methods[operation](**params)[_RECEIVED]
+                content = self._methods[operation](**params)
+                retries_before = content["ResponseMetadata"].get("RetryAttempts", 0)
+                received = replace(content[_RECEIVED], retries=retries_before)
         except BaseException as error:
             self._places.put(place)
             answer.set_exception(error)

@@ -64,11 +64,12 @@ class Endpoint(Struct, frozen=True):
 
 
 class HTTPResponse(Struct, frozen=True):
-    """A response as it was received, with lower-case header names."""
+    """A response as it was received, with lower-case header names, and the number of attempts before it."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    retries: int = 0
 
     @property
     def is_whole(self) -> bool:

@@ -22,8 +22,8 @@ from unittest import mock
 from msgspec.structs import replace
 
 from dynamo_single import clock
-from dynamo_single.table import Table, flow, get_table, schema
-from dynamo_single.table.request import Parameters, Response
+from dynamo_single.table import Table, flow, get_table, id_tables, schema
+from dynamo_single.table.request import WRITES, Parameters, Response
 from dynamo_single.test_tables import contents
 from dynamo_single.testing import FrozenTime, expire_items, frozen_time, intercept
 
@@ -131,9 +131,6 @@ def lagging(seed: int, *, most: float = MOST, of_table: bool = False) -> Iterato
             yield time
 
 
-WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
-
-
 @cache
 def copy_of(endpoint: str) -> Table:
     """The second table on an engine, which all histories of a process share."""
@@ -164,17 +161,10 @@ def renamed(params: Parameters, name: str, other: str) -> dict[str, Any]:
 def keys_of(operation: str, params: Mapping[str, Any]) -> Iterator[Item]:
     """The keys of the items that a request writes."""
     if operation == "TransactWriteItems":
-        for action in params["TransactItems"]:
-            for name, described in action.items():
-                if name != "ConditionCheck":
-                    yield described["Key"] if "Key" in described else key_item(key_of(described["Item"]))
-    elif operation == "BatchWriteItem":
-        for writes in params["RequestItems"].values():
-            for write in writes:
-                for described in write.values():
-                    yield described["Key"] if "Key" in described else key_item(key_of(described["Item"]))
-    else:
-        yield params["Key"] if "Key" in params else key_item(key_of(params["Item"]))
+        actions = [action for action in params["TransactItems"] if "ConditionCheck" not in action]
+        params = {**params, "TransactItems": actions}
+    for _, partition, sort in id_tables.written_keys(operation, params):
+        yield key_item((partition, sort))
 
 
 def key_of(item: Mapping[str, Any]) -> Key:

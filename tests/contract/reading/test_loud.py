@@ -11,7 +11,7 @@ from django.db import models as django_models
 from django.db.models import Count, Q, UniqueConstraint
 
 from dynamo_single import models
-from dynamo_single.exceptions import InvalidValue, UnexpectedItem
+from dynamo_single.exceptions import BulkError, InvalidValue, UnexpectedItem
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.boards import Card
@@ -168,6 +168,9 @@ def test_a_child_that_could_not_be_deleted_softly_is_not_created() -> None:
             leaf.objects.create(tree="t", leaf=LONG)
         with assert_requests([]), pytest.raises(InvalidValue, match="deleted softly"):
             leaf.objects.bulk_create([leaf(tree="t", leaf=LONG)])
+        with assert_requests(["BatchExecuteStatement"]), pytest.raises(BulkError, match="deleted softly"):
+            leaf.objects.bulk_create([leaf(tree="t", leaf=each) for each in ("a", LONG, "b")])
+        assert leaf.objects.filter(tree="t").count() == 2
         made = leaf.objects.create(tree="t", leaf=LONG[:990])
         with pytest.raises(InvalidValue, match="deleted softly"):
             made.move(leaf=LONG)

@@ -25,6 +25,10 @@ TABLE = {"TableName": "single-table", "TableStatus": "ACTIVE"}
 
 #: Each operation with parameters, and an answer to it.
 ANSWERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "BatchExecuteStatement": (
+        {"Statements": [{"Statement": "INSERT INTO \"single-table\" VALUE {'pk': ?, 'sk': ?}"}]},
+        {"Responses": [{"TableName": "single-table"}]},
+    ),
     "BatchGetItem": (
         {"RequestItems": {"single-table": {"Keys": [KEY]}}},
         {"Responses": {"single-table": [KEY]}, "UnprocessedKeys": {}, "ConsumedCapacity": [UNITS]},

@@ -41,6 +41,7 @@ def requests(table: Table) -> Iterator[Request]:
     yield Request("Scan", {"Limit": 1})
     yield Request("BatchGetItem", {"RequestItems": {table.name: {"Keys": [KEY]}}})
     yield Request("BatchWriteItem", {"RequestItems": {table.name: [{"PutRequest": {"Item": KEY}}]}})
+    yield Request("BatchExecuteStatement", {"Statements": [table.insert_statement({**KEY, "name": {"S": "n"}})]})
     yield Request("TransactGetItems", {"TransactItems": [{"Get": {"TableName": table.name, "Key": KEY}}]})
     yield Request("TransactWriteItems", {"TransactItems": [{"Delete": {"TableName": table.name, "Key": KEY}}]})
     yield Request("DeleteItem", {"Key": KEY})
@@ -66,7 +67,7 @@ def test_each_operation_is_taken_as_aws_takes_it(
         for request in requests(table):
             transport.send(request)
     assert server.refused == []
-    assert len(server.taken) == 13
+    assert len(server.taken) == 14
 
 
 @pytest.fixture

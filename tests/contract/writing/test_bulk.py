@@ -140,7 +140,7 @@ def test_a_callback_that_raises_ends_the_operation() -> None:
             raise KeyError("enough")
 
     with pytest.raises(KeyError, match="enough"):
-        Sample.objects.on_progress(stop).bulk_create(samples(100))
+        Sample.objects.on_progress(stop).bulk_create(samples(100), batch_size=1)
     assert 3 <= Sample.objects.count() <= 3 + 8
 
 
@@ -155,7 +155,7 @@ def test_several_are_written_at_the_same_time() -> None:
         first.append(operation)
 
     with intercept(interceptor):
-        Sample.objects.bulk_create(samples(9))
+        Sample.objects.bulk_create(samples(9), batch_size=1)
     assert Sample.objects.count() == 9
 
 
@@ -208,7 +208,7 @@ def test_what_follows_from_objects_is_right_after_parallel_writes() -> None:
 def test_throttled_writes_are_sent_again() -> None:
     """An operation on many objects waits for DynamoDB longer than a single save does."""
     with refuse("ProvisionedThroughputExceededException", operation="PutItem", times=9):
-        Sample.objects.bulk_create(samples(3))
+        Sample.objects.bulk_create(samples(3), batch_size=1)
     assert Sample.objects.count() == 3
     with (
         refuse("ProvisionedThroughputExceededException", operation="UpdateItem", times=1),
@@ -223,7 +223,7 @@ def test_every_object_is_accounted_for(number: int) -> None:
     given = samples(40)
     bad = f"SAMPLE#s{number - 1:04d}"
     with failing("PutItem", bad), pytest.raises(BulkError) as raised:
-        Sample.objects.bulk_create(given)
+        Sample.objects.bulk_create(given, batch_size=1)
     error = raised.value
     assert sorted([*error.written, *error.failed, *error.not_tried]) == [obj.pk for obj in given]
     assert [*error.failed] == [f"s{number - 1:04d}"]
@@ -242,7 +242,7 @@ def test_the_rest_can_be_written_after_a_failure() -> None:
     """What failed and what was not tried are written by a second call."""
     given = {obj.pk: obj for obj in samples(30)}
     with failing("PutItem", "SAMPLE#s0003"), pytest.raises(BulkError) as raised:
-        Sample.objects.bulk_create(given.values())
+        Sample.objects.bulk_create(given.values(), batch_size=1)
     rest = [*raised.value.failed, *raised.value.not_tried]
     Sample.objects.bulk_create([given[pk] for pk in rest])
     assert Sample.objects.count() == 30
@@ -251,7 +251,7 @@ def test_the_rest_can_be_written_after_a_failure() -> None:
 def test_only_some_of_many_failures_are_told() -> None:
     """The message has three of them, the error has all that were under way."""
     with failing("PutItem", *(f"SAMPLE#s{number:04d}" for number in range(1, 9))), pytest.raises(BulkError) as raised:
-        Sample.objects.bulk_create(samples(20))
+        Sample.objects.bulk_create(samples(20), batch_size=1)
     assert [*raised.value.failed] == [f"s{number:04d}" for number in range(1, 9)]
     assert str(raised.value).count("pk 's") == 3
     assert "5 more" in str(raised.value)

@@ -61,7 +61,7 @@ def test_each_object_is_one_conditional_request() -> None:
     """Objects get their identifiers, times and keys; they are stored afterwards, and the list is what was given."""
     given = [Company(name=name) for name in ("Beta", "Acme", "Zeta")]
     with assert_requests(["PutItem"] * 3) as sent:
-        made = Company.objects.bulk_create(given)
+        made = Company.objects.bulk_create(given, batch_size=1)
     assert all("ConditionExpression" in request.params for request in sent)
     assert [each is obj for each, obj in zip(made, given, strict=True)] == [True] * 3
     assert (made.skipped, [obj._state.adding for obj in made]) == ([], [False] * 3)
@@ -164,7 +164,9 @@ def test_an_existing_object_is_never_overwritten() -> None:
     """If it is the first, nothing is written; otherwise the error is an IntegrityError with the whole account."""
     Company.objects.create(company_id="c3", name="Acme")
     with assert_requests(["PutItem"]), pytest.raises(AlreadyExists):
-        Company.objects.bulk_create([Company(company_id=f"c{number}", name="New") for number in (3, 4, 5)])
+        Company.objects.bulk_create(
+            [Company(company_id=f"c{number}", name="New") for number in (3, 4, 5)], batch_size=1
+        )
     with pytest.raises(IntegrityError) as raised:
         Company.objects.bulk_create([Company(company_id=f"c{number}", name="New") for number in (1, 2, 3)])
     error: Any = raised.value

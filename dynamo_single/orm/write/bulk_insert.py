@@ -1,0 +1,136 @@
+"""Insert many new items by INSERT statements, 25 a request, each refused by itself if its item exists.
+
+It serves models whose creation is one conditional write: without effects such as claims, copies and counters, and
+without expiry, since a put may overwrite an expired item and an INSERT may not. This module does not depend on what a
+caller does with an item that exists, or with one that has to be written by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+
+from dynamo_single.exceptions import DynamoSingleError
+from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.effects.derived import Version
+from dynamo_single.orm.items.encode import check_trash_key, is_same_item
+from dynamo_single.orm.items.writer import item_writer
+from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
+from dynamo_single.orm.requests.compiler import compile_batches
+from dynamo_single.orm.schema.bindings import ModelBinding, fact
+from dynamo_single.orm.schema.keys.values import item_size
+from dynamo_single.orm.write.create import NewItem
+from dynamo_single.table import names
+from dynamo_single.table.batches import EXISTS, get_batch, insert_batch
+from dynamo_single.table.request import MAX_ITEM_SIZE, MAX_STATEMENTS, MAX_TRANSACTION_SIZE
+from dynamo_single.table.statements import Statement
+from dynamo_single.table.table import Table
+
+T = TypeVar("T")
+
+
+@fact
+def is_inserted(binding: ModelBinding) -> bool:
+    """Return whether the objects of a model can be created by INSERT statements."""
+    return binding.layout.expires is None and all(isinstance(each, Version) for each in effects_of(binding))
+
+
+def in_batches(objects: Sequence[T], sizes: Sequence[int], most: int = MAX_STATEMENTS) -> Iterator[Sequence[T]]:
+    """Yield as many objects as one request inserts: at most 25 or ``most``, and 4 MB unless it is only one.
+
+    DynamoDB documents no size for a batch of statements; 4 MB is what it accepts in a transaction.
+    """
+    start = size = 0
+    for number, each in enumerate(sizes):
+        is_full = number - start >= min(most, MAX_STATEMENTS) or size + each > MAX_TRANSACTION_SIZE
+        if number > start and is_full:
+            yield objects[start:number]
+            start, size = number, 0
+        size += each
+    if start < len(objects):
+        yield objects[start:]
+
+
+class Inserted(Struct, frozen=True):
+    """The result of inserting one item.
+
+    - ``is_written``: the item is stored, by this call.
+    - ``found`` is the stored item with the same key, empty if it was not read.
+    - ``error`` is the error of an item that was given up.
+
+    Without any of them the item has to be written by itself. If ``is_doubtful``, it may be stored already.
+    """
+
+    is_written: bool = False
+    found: Item | None = None
+    error: DynamoSingleError | None = None
+    is_doubtful: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no request is needed to know the outcome."""
+        return self.is_written or self.found is not None or (self.error is not None and not self.is_doubtful)
+
+
+_WRITTEN = Inserted(is_written=True)
+_EXISTS = Inserted(found={})
+_LEFT = Inserted()
+
+
+async def insert(table: Table, new: Sequence[NewItem], *, reads: bool = True) -> list[Inserted]:
+    """Insert items with different keys by one BatchExecuteStatement, sent again for those that are throttled.
+
+    Items that exist are read by one BatchGetItem; without ``reads`` only if an earlier attempt may have inserted them,
+    which the comparison with the stored item decides. Nothing is sent if a migration has begun or ended since the items
+    were made.
+    """
+    results = [_LEFT] * len(new)
+    if not all(binding.is_current for binding in {each.binding for each in new}):
+        return results
+    statements = {n: found for n, each in enumerate(new) if (found := _statement(table, each)) is not None}
+    told = await insert_batch(table, [*statements.values()]) if statements else []
+    exist = {}
+    for n, each in zip(statements, told, strict=True):
+        if each.code == EXISTS:
+            exist[n] = each.is_doubtful
+        elif each.code or each.error is not None:
+            results[n] = Inserted(error=each.error, is_doubtful=each.is_doubtful)
+        else:
+            results[n] = _WRITTEN
+    wanted = {n: new[n] for n, is_doubtful in exist.items() if reads or is_doubtful}
+    results_of_wanted = await _compared(table, wanted, exist)
+    for n in exist:
+        results[n] = results_of_wanted.get(n, _EXISTS)
+    return results
+
+
+async def _compared(table: Table, new: Mapping[int, NewItem], doubtful: Mapping[int, bool]) -> dict[int, Inserted]:
+    """Read the items that exist, and return by number whether each is the one that was to be inserted."""
+    stored: dict[ItemKey, Item] = {}
+    try:
+        for request in compile_batches([key_of(each.item) for each in new.values()], table.name):
+            stored |= {key_of(item): item for item in await get_batch(table, request)}
+    except DynamoSingleError as error:
+        return dict.fromkeys(new, Inserted(error=error))
+    results = {}
+    for n, each in new.items():
+        found = stored.get(key_of(each.item))
+        is_own = doubtful[n] and found is not None and is_same_item(each.item, found, each.binding.model)
+        results[n] = _WRITTEN if is_own else Inserted(found=found, is_doubtful=doubtful[n])
+    return results
+
+
+def _statement(table: Table, new: NewItem) -> Statement | None:
+    """Return the statement of an item; ``None`` if the item has to be written by itself, or raises its error there."""
+    if (new.size or item_size(new.item)) > MAX_ITEM_SIZE:
+        return None
+    writer, item = item_writer(new.binding), new.item
+    try:
+        length = len(item[names.PARTITION_KEY]["S"]) + len(item[names.SORT_KEY]["S"])
+        if writer is None or length > writer.longest:
+            check_trash_key(new.binding.model, new.values)
+        return table.insert_statement(item)
+    except DynamoSingleError:
+        return None
