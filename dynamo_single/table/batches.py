@@ -201,7 +201,8 @@ async def insert_batch(table: Table, statements: Sequence[Statement]) -> list[In
         if not batch.left:
             break
         slow_down = None
-    batch.ended(InsertResult(error=slow_down or _left_out("statements of a BatchExecuteStatement undone", "write")))
+    undone = f"{len(batch.left)} statements of a BatchExecuteStatement undone"
+    batch.ended(InsertResult(error=slow_down or _left_out(undone, "write")))
     if any(each.code == _DENIED for each in batch.results.values()):
         _refuse_statements(table, _NO_RIGHT)
     return [batch.results[number] for number in range(len(statements))]

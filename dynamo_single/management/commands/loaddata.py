@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.core.management.commands import loaddata
 from django.core.serializers.base import DeserializationError
-from django.db import router
+from django.db import DatabaseError, router
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
@@ -20,7 +20,9 @@ from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.fields.forms import HiddenError
 from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.write import bulk_load
 from dynamo_single.table.flow import run
+from dynamo_single.table.request import MAX_STATEMENTS
 from dynamo_single.table.table import get_table
 
 #: The end of Django's message about an object that cannot be read (``DeserializationError.WithData``).
@@ -40,18 +42,53 @@ class _Waiting:
 
 
 class Command(loaddata.Command):
-    """Django's command, except that a row which cannot be stored anywhere is an error rather than skipped."""
+    """Django's command, except that a row which cannot be stored anywhere is an error rather than skipped.
+
+    Up to 25 objects of one table wait in memory, and are written by one request.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        #: The objects to write by the next request, by model and ``pk``.
+        self._together: dict[Any, DynamoModel] = {}
 
     def load_label(self, fixture_label: str) -> None:
         """Load the fixtures of a label. Errors do not contain the secrets of an object that cannot be read."""
         try:
-            super().load_label(fixture_label)
+            self._load_label(fixture_label)
         except DeserializationError as error:
             reason = error.__context__
             text = _without_secrets(str(error), is_hidden=isinstance(reason, HiddenError))
             if text == str(error):
                 raise
             raise DeserializationError(text) from reason
+
+    def _load_label(self, fixture_label: str) -> None:
+        try:
+            super().load_label(fixture_label)
+        except Exception:
+            # The objects before a mistake are stored.
+            self._write_together()
+            raise
+        try:
+            self._write_together()
+        except Exception as error:
+            if not isinstance(error, CommandError):
+                error.args = (f"Problem installing fixture '{fixture_label}': {error}",)
+            raise
+
+    def _write_together(self) -> None:
+        """Write the objects that wait; raise the error of the first one that cannot be written."""
+        objects = [*self._together.values()]
+        self._together.clear()
+        try:
+            run(bulk_load.load(objects))
+        except bulk_load.NotLoaded as failure:
+            error, obj = failure.__cause__, objects[failure.position]
+            if isinstance(error, (DatabaseError, ValueError)) and not isinstance(error, CommandError):
+                pk = MASK if secrecy.is_secret(type(obj), "pk") else obj.pk
+                error.args = (f"Could not load {obj._meta.label}(pk={pk}): {error}",)
+            raise error from None  # type: ignore[misc]  # NotLoaded always has a cause
 
     def save_obj(self, obj: Any) -> bool:
         """Save one object. Raise an error that names its model if no database can store it."""
@@ -66,10 +103,32 @@ class Command(loaddata.Command):
                 f"{label}(pk={secrecy.shown(model, obj.object.pk)}) can be stored nowhere.{instead} Remove its rows "
                 f"from the fixture, or skip them with --exclude {label}. The rows before it in the fixture are stored."
             )
-        if is_stored_in_dynamodb(model) and not excluded and not obj.deferred_fields and _lacks_source(obj.object):
+        if is_stored_in_dynamodb(model) and not excluded and not obj.deferred_fields and self._lacks_source(obj.object):
             self.objs_with_deferred_fields.append(_Waiting(self, obj))  # type: ignore[arg-type]  # it is asked for one method
             return True
-        return self._saved(obj)
+        is_alone = excluded or not is_stored_in_dynamodb(model) or bool(obj.deferred_fields or obj.m2m_data)
+        if is_alone or not bulk_load.is_loaded_together(model):
+            self._write_together()
+            return self._saved(obj)
+        self._wait(obj.object)
+        return True
+
+    def _lacks_source(self, obj: DynamoModel) -> bool:
+        """Return whether an object copies from an object that is not stored yet; a GetItem for each copy.
+
+        A key may need the copy, and no key would find the object in the trash when its source is stored.
+        """
+        if registry.copied_of(type(obj)):
+            self._write_together()
+        return _lacks_source(obj)
+
+    def _wait(self, obj: DynamoModel) -> None:
+        """Let an object wait for others of its table, at most 25."""
+        held, key = next(iter(self._together.values()), obj), (type(obj), obj.pk)
+        is_full = len(self._together) == MAX_STATEMENTS
+        if is_full or key in self._together or held._options.alias != obj._options.alias:
+            self._write_together()
+        self._together[key] = obj
 
     def _saved(self, obj: Any) -> bool:
         model = type(obj.object)
@@ -96,10 +155,6 @@ def _without_secrets(text: str, *, is_hidden: bool) -> str:
 
 
 def _lacks_source(obj: DynamoModel) -> bool:
-    """Return whether an object copies from an object that is not stored yet; a GetItem for each copy.
-
-    A key may need the copy, and no key would find the object in the trash when its source is stored.
-    """
     for copy in registry.copied_of(type(obj)):
         source, pk = copy.source_model, getattr(obj, copy.reference_field.attname)
         if pk is not None and run(single.stored_item(get_table(source._options.alias), key_of_pk(source, pk))) is None:

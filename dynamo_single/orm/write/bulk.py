@@ -38,7 +38,7 @@ from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes.base import Attribute
 from dynamo_single.orm.schema.attributes.computed import ComputedAttribute
 from dynamo_single.orm.schema.bindings import binding_of
-from dynamo_single.orm.schema.keys.values import item_size, named, shown
+from dynamo_single.orm.schema.keys.values import named, shown
 from dynamo_single.orm.schema.references import checked_references
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments, bulk_insert
@@ -237,7 +237,7 @@ class BulkCreate(Struct, frozen=True):
                 outcomes[number] = await self._settled(unit[number], inserted[number], is_stopped=is_stopped)
             return [outcomes[number] for number in range(len(unit))]
 
-        sizes = [each.new.size or item_size(each.item) for each in kept]
+        sizes = [bulk_insert.size_of(each.new) for each in kept]
         units = bulk_insert.in_batches(kept, sizes, self.batch_size or MAX_STATEMENTS)
         async with aclosing(as_stream(units)) as stream:
             await job.run(stream, work, lambda unit: [each.obj.pk for each in unit])

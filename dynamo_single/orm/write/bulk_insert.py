@@ -53,6 +53,11 @@ def in_batches(objects: Sequence[T], sizes: Sequence[int], most: int = MAX_STATE
         yield objects[start:]
 
 
+def size_of(new: NewItem) -> int:
+    """Return the size of an item in bytes."""
+    return new.size or item_size(new.item)
+
+
 class Inserted(Struct, frozen=True):
     """The result of inserting one item.
 
@@ -124,7 +129,7 @@ async def _compared(table: Table, new: Mapping[int, NewItem], doubtful: Mapping[
 
 def _statement(table: Table, new: NewItem) -> Statement | None:
     """Return the statement of an item; ``None`` if the item has to be written by itself, or raises its error there."""
-    if (new.size or item_size(new.item)) > MAX_ITEM_SIZE:
+    if size_of(new) > MAX_ITEM_SIZE:
         return None
     writer, item = item_writer(new.binding), new.item
     try:
