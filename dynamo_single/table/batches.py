@@ -30,8 +30,7 @@ from dynamo_single.table import flow, transport
 from dynamo_single.table.answers import ResponseDecoder
 from dynamo_single.table.lease import Lease
 from dynamo_single.table.redirects import SentRequest, listening
-from dynamo_single.table.request import MAX_BATCH_KEYS, READS, NewItem, Request
-from dynamo_single.table.statements import Statement
+from dynamo_single.table.request import MAX_BATCH_KEYS, READS, NewItem, Request, Statement
 from dynamo_single.table.table import Table
 
 logger = logging.getLogger("dynamo_single.requests")

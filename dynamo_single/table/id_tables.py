@@ -17,11 +17,11 @@ import msgspec
 from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnexpectedItem
-from dynamo_single.table import masking, statements
+from dynamo_single.table import masking
 from dynamo_single.table.answers import TypedResponse
 from dynamo_single.table.masking import escape, unescape
 from dynamo_single.table.names import ID, MIGRATIONS, PARTITION_KEY, SORT_KEY
-from dynamo_single.table.request import PARTITION_KEY_LIMIT, Item, Parameters, StoredValue
+from dynamo_single.table.request import PARTITION_KEY_LIMIT, Item, Parameters, StoredValue, inserted_key
 
 _MARK: Final = "#"
 _BETWEEN: Final = "|"
@@ -123,13 +123,13 @@ def _written(operation: str, params: Parameters) -> Iterator[tuple[str, Mapping[
         for table, entries in params["RequestItems"].items():
             yield from ((table, action) for entry in entries for action in entry.values())
     elif operation == "BatchExecuteStatement":
-        for table, key in filter(None, map(statements.inserted_key, params["Statements"])):
+        for table, key in filter(None, map(inserted_key, params["Statements"])):
             yield table, {"Key": key}
 
 
 def has_keys(operation: str, params: Parameters) -> bool:
     """Return whether ``written_keys()`` yields all items that a request writes; a PartiQL statement may have none."""
-    return operation != "BatchExecuteStatement" or all(map(statements.inserted_key, params["Statements"]))
+    return operation != "BatchExecuteStatement" or all(map(inserted_key, params["Statements"]))
 
 
 def _is_pair(text: str) -> bool:

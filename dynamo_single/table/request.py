@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from msgspec import Struct, field
 
 from dynamo_single.table.lease import Lease
+from dynamo_single.table.names import ID, PARTITION_KEY, SORT_KEY
 
 #: An attribute value while it is built; and as it is read, without changes.
 AttributeValue = dict[str, Any]
@@ -119,3 +121,43 @@ MAX_OPERATORS = 300
 LIMITS = (
     "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters"
 )
+
+
+# INSERT statements of BatchExecuteStatement. DynamoDB refuses each by itself if its item exists, as it refuses a
+# PutItem under this condition. A statement contains names only; all values are parameters.
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-reference.multiplestatements.batching.html
+
+#: One entry of a BatchExecuteStatement.
+Statement = dict[str, Any]
+
+_INSERT: Final = re.compile(r"""INSERT INTO "((?:[^"]|"")+)" VALUE \{'(?:(pk)': \?, 'sk'|(id)'): \?[,}]""")
+
+
+def insert_statement(table_name: str, item: Item) -> Statement | None:
+    """Return the statement that inserts an item, as it is stored; ``None`` if it is longer than 8,192 characters."""
+    if ID in item and PARTITION_KEY not in item:
+        first: tuple[str, ...] = (ID,)
+    else:
+        first = (PARTITION_KEY, SORT_KEY)
+    names = (*item,)
+    if names[: len(first)] != first:
+        names = (*first, *(name for name in names if name not in first))
+        item = {name: item[name] for name in names}
+    text = _text(table_name, names)
+    return None if len(text) > MAX_STATEMENT else {"Statement": text, "Parameters": [*item.values()]}
+
+
+@lru_cache(maxsize=256)
+def _text(table_name: str, names: tuple[str, ...]) -> str:
+    quoted = (name.replace("'", "''") for name in names)
+    table = table_name.replace('"', '""')
+    return f'INSERT INTO "{table}" VALUE {{' + ", ".join(f"'{name}': ?" for name in quoted) + "}"
+
+
+def inserted_key(statement: Mapping[str, Any]) -> tuple[str, Item] | None:
+    """Return the table and the stored key of an item that ``insert_statement()`` inserts; ``None`` for others."""
+    found = _INSERT.match(statement["Statement"])
+    if found is None:
+        return None
+    names = (ID,) if found[3] else (PARTITION_KEY, SORT_KEY)
+    return found[1].replace('""', '"'), dict(zip(names, statement.get("Parameters", ()), strict=False))

@@ -27,8 +27,7 @@ from dynamo_single.table.http import dates
 from dynamo_single.table.lease import Lease
 from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.redirects import INTERCEPTORS, LISTENERS
-from dynamo_single.table.request import READS, Item, Parameters, Request, Response
-from dynamo_single.table.statements import Statement, insert_statement
+from dynamo_single.table.request import READS, Item, Parameters, Request, Response, Statement, insert_statement
 
 logger = logging.getLogger("dynamo_single.requests")
 

@@ -24,8 +24,7 @@ from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.orm.write.create import NewItem
 from dynamo_single.table import names
 from dynamo_single.table.batches import EXISTS, get_batch, insert_batch
-from dynamo_single.table.request import MAX_ITEM_SIZE, MAX_STATEMENTS, MAX_TRANSACTION_SIZE
-from dynamo_single.table.statements import Statement
+from dynamo_single.table.request import MAX_ITEM_SIZE, MAX_STATEMENTS, MAX_TRANSACTION_SIZE, Statement
 from dynamo_single.table.table import Table
 
 T = TypeVar("T")

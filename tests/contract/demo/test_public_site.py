@@ -7,6 +7,7 @@ import html
 import os
 import re
 from collections.abc import Iterator
+from contextvars import Context
 from datetime import timedelta
 from decimal import Decimal
 from io import StringIO
@@ -19,7 +20,7 @@ from django.test import Client, override_settings
 from django.utils.http import urlencode
 
 from dynamo_single import clock
-from dynamo_single.table import Table
+from dynamo_single.table import Table, get_table
 from dynamo_single.testing import assert_requests, frozen_time, intercept
 from project.chat import demo as chat_demo
 from project.chat.models import Member, Message, Profile, Server
@@ -334,11 +335,17 @@ def test_the_demos_data_are_written_once(table: Table, demo_data: str) -> None:
 
 @contextlib.contextmanager
 def ending(number: int) -> Iterator[None]:
-    """Within the block so many writes are carried out, and then the process ends."""
+    """Within the block so many writes are carried out, and then the process ends, also within a batch."""
     sent = iter(range(number))
 
     def end(operation: str, params: Any) -> None:
         if operation in ("PutItem", "TransactWriteItems") and next(sent, None) is None:
+            raise KeyboardInterrupt
+        statements = params["Statements"] if operation == "BatchExecuteStatement" else []
+        left = [statement for statement, _ in zip(statements, sent, strict=False)]
+        if len(left) < len(statements):
+            if left:
+                Context().run(get_table().call, operation, {**params, "Statements": left})
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), intercept(end):

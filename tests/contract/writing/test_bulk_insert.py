@@ -25,7 +25,7 @@ from dynamo_single.exceptions import (
     Throttled,
 )
 from dynamo_single.orm.schema import bindings
-from dynamo_single.table import Table, batches, get_table, schema, statements
+from dynamo_single.table import Table, batches, get_table, request, schema
 from dynamo_single.testing import assert_requests, capture_requests, fault, intercept, refuse
 from project.directory.models import Company
 from tests.catalog.models import Coupon, Member, Sample
@@ -91,9 +91,9 @@ def test_values_are_parameters_only() -> None:
     with capture_requests() as sent:
         Sample.objects.bulk_create([Sample(sample_id=f"s{n}", text=text, words={"a'"}) for n in range(3)])
     assert {text} == {sample.text for sample in Sample.objects.all()}
-    (request,) = sent
-    assert len({each["Statement"] for each in request.params["Statements"]}) == 1
-    assert "DELETE" not in request.params["Statements"][0]["Statement"]
+    (only,) = sent
+    assert len({each["Statement"] for each in only.params["Statements"]}) == 1
+    assert "DELETE" not in only.params["Statements"][0]["Statement"]
 
 
 def test_batch_size_limits_statements_of_request() -> None:
@@ -178,7 +178,7 @@ def test_too_large_item_is_told_by_name() -> None:
 
 def test_long_statement_is_written_by_put(monkeypatch: pytest.MonkeyPatch) -> None:
     """DynamoDB takes 8,192 characters; the others of the batch are statements."""
-    monkeypatch.setattr(statements, "MAX_STATEMENT", 150)
+    monkeypatch.setattr(request, "MAX_STATEMENT", 150)
     given = [*companies([1, 2]), *companies([3], stock="N", public=True)]
     with capture_requests() as sent:
         Company.objects.bulk_create(given)

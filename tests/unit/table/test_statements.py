@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dynamo_single.table import id_tables
-from dynamo_single.table.statements import insert_statement, inserted_key
+from dynamo_single.table.request import insert_statement, inserted_key
 from dynamo_single.test_tables import write_record
 
 KEY = {"pk": {"S": "P"}, "sk": {"S": "S"}}
