@@ -119,8 +119,6 @@ class Strict:
     port: int = 0
     taken: list[Received] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
-    #: The operations whose next responses are lost, one entry for each: the engine executes the request.
-    losing: list[str] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -261,17 +259,13 @@ def _serve(state: Strict, connection: socket.socket) -> None:
                     connection.sendall(refused.answer(state.now()))
                     return
                 state.taken.append(request)
-                if request.operation in state.losing:
-                    state.losing.remove(request.operation)
-                    _exchange(state, request, engine, None)
-                    return
                 _exchange(state, request, engine, connection)
     except (_Closed, OSError):
         return
 
 
-def _exchange(state: Strict, request: Received, engine: socket.socket, connection: socket.socket | None) -> None:
-    """Hand a request to the engine, and its answer back with the date of the server's clock, unless it is to be lost."""
+def _exchange(state: Strict, request: Received, engine: socket.socket, connection: socket.socket) -> None:
+    """Hand a request to the engine, and its answer back, with the date of the server's clock."""
     lines = "".join(f"{name}: {value}\r\n" for name, value in request.headers)
     engine.sendall(f"POST / HTTP/1.1\r\n{lines}\r\n".encode() + request.body)
     answer = b""
@@ -283,8 +277,6 @@ def _exchange(state: Strict, request: Received, engine: socket.socket, connectio
     head, _, body = answer.partition(b"\r\n\r\n")
     length = int(re.findall(rb"(?i)\r\ncontent-length: *(\d+)", head)[0])
     state.executed(request)
-    if connection is None:
-        return
     lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"date:")]
     lines.append(f"date: {formatdate(state.now(), usegmt=True)}".encode())
     connection.sendall(b"\r\n".join(lines) + b"\r\n\r\n" + body)

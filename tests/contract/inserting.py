@@ -10,6 +10,7 @@ from typing import Any
 
 from dynamo_single.table import get_table
 from dynamo_single.testing import intercept
+from tests.strict import Received, Strict
 
 INSERTS = "BatchExecuteStatement"
 
@@ -49,3 +50,14 @@ def answered(*codes: Mapping[str, str]) -> Iterator[list[list[str]]]:
 
     with intercept(interceptor):
         yield seen
+
+
+def lose_next(server: Strict, operation: str = INSERTS) -> None:
+    """Let a server execute the next request of an operation, and close its connection without a response."""
+
+    def lose(request: Received) -> None:
+        if request.operation == operation:
+            server.executed = lambda request: None
+            raise ConnectionResetError
+
+    server.executed = lose

@@ -22,7 +22,7 @@ from dynamo_single.testing import assert_requests, capture_requests, fault, refu
 from project.directory.models import Company
 from tests.catalog.chat import ChatMembership, ChatServer, ChatUser
 from tests.catalog.models import Member, Order
-from tests.contract.inserting import INSERTS, answered
+from tests.contract.inserting import INSERTS, answered, lose_next
 from tests.contract.tables import assert_consistent
 from tests.strict import in_front_of
 
@@ -194,7 +194,7 @@ def test_throttled_statement_is_sent_again(load: Any) -> None:
 def test_lost_answer_leaves_no_difference(load: Any, table: Table) -> None:
     """Whether the request is sent again, or not."""
     with in_front_of(table) as server:
-        server.losing.append(INSERTS)
+        lose_next(server)
         load(*orders(3))
     with fault("lost answer", operation=INSERTS, times=1):
         load(*orders(6))

@@ -29,7 +29,7 @@ from dynamo_single.table import Table, batches, get_table, request, schema
 from dynamo_single.testing import assert_requests, capture_requests, fault, intercept, refuse
 from project.directory.models import Company
 from tests.catalog.models import Coupon, Member, Sample
-from tests.contract.inserting import answered
+from tests.contract.inserting import answered, lose_next
 from tests.contract.table.test_stand_ins import AWS
 from tests.contract.table.test_transports import Transport, transport
 from tests.strict import in_front_of
@@ -284,7 +284,7 @@ def test_retried_batch_recognizes_its_own_items(transport: Transport, table: Tab
     Company.objects.create(company_id="c0003", name="Old")
     given = companies(range(8))
     with in_front_of(table) as server, _by(transport):
-        server.losing.append(INSERTS)
+        lose_next(server)
         with pytest.raises(BulkIntegrityError) as raised:
             Company.objects.bulk_create(given)
         sent = [each.operation for each in server.taken]
@@ -299,7 +299,7 @@ def test_ignored_conflicts_keep_own_items_of_lost_answer(table: Table) -> None:
     """An object that this call has written is not skipped."""
     Company.objects.create(company_id="c0003", name="Old")
     with in_front_of(table) as server:
-        server.losing.append(INSERTS)
+        lose_next(server)
         made = Company.objects.bulk_create(companies(range(8)), ignore_conflicts=True)
     assert pks(made.skipped) == ["c0003"]
 
