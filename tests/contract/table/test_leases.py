@@ -59,7 +59,7 @@ def test_each_request_of_a_valid_lease_is_accepted(
     server.ahead, server.tolerance = ahead, tolerance
     for request in requests(table):
         transport.send(under(server, 30, request=request, tolerance=tolerance))
-    assert (server.refused, len(server.taken)) == ([], 13)
+    assert (server.refused, len(server.taken)) == ([], 14)
 
 
 @SERVERS
