@@ -2,7 +2,8 @@
 
 A *phase* is one revision of the table's state. The command moves a change by one phase (a *bump*), waits until no
 process goes by the phase before, and runs the passes of the new phase. A change is reverted by the same phases in the
-other direction.
+other direction. A run that finds a change in some phase, in whatever direction the run before it went, begins with the
+passes of that phase for its own direction: a revert of a stopped conversion first converts back.
 
 A *part* of an item is one of these facets: *absent* (no code writes it), *written* (all code writes it, none reads it)
 or *public* (all code may read it). A bump never moves a part from absent to public or back. ``tests/protocol`` checks
@@ -30,7 +31,7 @@ class Phase(Struct, frozen=True):
     """One revision of a change.
 
     ``parts`` has the facet of each part that is not absent. ``passes`` run after the wait when the change comes from
-    the phase before, and ``back`` when it is reverted from the phase after.
+    the phase before, and ``back`` when it is reverted, from the phase after or from this one.
     """
 
     parts: Mapping[str, Facet] = field(default_factory=dict)
@@ -75,8 +76,15 @@ ADD_VALUE: Final[Phases] = (
     Phase({"new": WRITTEN}, passes=("fill",), refused="before"),
     Phase({"new": PUBLIC}, refused="before"),
 )
+#: A stored value: code that lacks the attribute leaves it as it is.
 REMOVE_VALUE: Final[Phases] = (
     Phase({"old": PUBLIC}),
+    Phase(passes=("drop old",), refused="before"),
+)
+#: A computed or copied value: code that lacks the attribute would leave a wrong one, until no code reads it.
+REMOVE_DERIVED: Final[Phases] = (
+    Phase({"old": PUBLIC}, refused="after"),
+    Phase({"old": WRITTEN}, back=("fill",), refused="after"),
     Phase(passes=("drop old",), refused="before"),
 )
 #: A number that code keeps: counters, and the counts of those that refer by a checked reference.
@@ -84,6 +92,11 @@ ADD_NUMBER: Final[Phases] = (
     Phase(back=("drop new",)),
     Phase({"number": WRITTEN}, passes=("count",), refused="before"),
     Phase({"number": PUBLIC}, refused="before"),
+)
+REMOVE_NUMBER: Final[Phases] = (
+    Phase({"number": PUBLIC}, refused="after"),
+    Phase({"number": WRITTEN}, back=("count",), refused="after"),
+    Phase(passes=("drop old",), refused="before"),
 )
 ADD_UNIQUE: Final[Phases] = (
     Phase(back=("drop new",)),

@@ -1,0 +1,162 @@
+"""Processes, the command and time: every step of one history.
+
+A process asks for the state, says what it goes by in its presence item, prepares requests under a binding and sends
+them. Nothing bounds for how long it is stopped in between, and a crash is a process that takes no further step. Each
+process has threads: it may go by a new revision while an older request is under way.
+
+Clients' clocks do not occur. A lease is how long the server takes what is dated by it; a tick is a lease's time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tests.protocol.meaning import Change, Meaning, Vector, meaning, schedule
+from tests.protocol.stored import Operation
+
+
+class Rules(NamedTuple):
+    """The rules of the protocol. A test leaves one out and expects a violation.
+
+    ``skew`` is by how many ticks the clocks of the server's hosts differ, ``margin`` how many the command adds.
+    """
+
+    fence: bool = True
+    dates_stay: bool = True
+    registers_first: bool = True
+    answers_when_older_ended: bool = True
+    closes_older_first: bool = True
+    waits_before_bump: bool = True
+    waits_before_first_bump: bool = True
+    waits_before_pass: bool = True
+    waits_at_least: bool = True
+    waits_for_unfenced: bool = True
+    says_unfenced: bool = True
+    unknown_stays_unknown: bool = True
+    allows_for_the_future: bool = True
+    forgets_silent: bool = True
+    drops_needless: bool = True
+    counts_under_mark: bool = True
+    skew: int = 0
+    margin: int = 0
+
+
+class Scenario(NamedTuple):
+    """What is explored. The options switch on what makes histories longer.
+
+    ``lease`` and ``short`` are the leases in ticks of processes with and without a presence item; without ``short`` all
+    can write theirs. ``unanswered``: responses are lost. ``unfenced``: the process of this number may lose the fence.
+    ``delayed``: the indexes show a write later. ``turns`` is how often a run may be stopped, and one go the other way.
+    ``meant`` derives what code does from a revision.
+    """
+
+    name: str
+    changes: tuple[Change, ...]
+    operations: tuple[Operation, ...]
+    codes: tuple[int, ...] = (0, 1)
+    budget: int = 1
+    rules: Rules = Rules()
+    lease: int = 1
+    short: int = 0
+    unanswered: bool = False
+    unfenced: int = -1
+    delayed: bool = False
+    turns: int = 1
+    meant: Callable[[Sequence[Change], Vector, int], Meaning | None] = meaning
+
+
+class Pending(NamedTuple):
+    """A request under way. ``lost``: an attempt got no answer, and was not carried out (1) or was (2)."""
+
+    operation: Operation
+    revision: int
+    lease: int
+    lost: int = 0
+
+
+class Process(NamedTuple):
+    """One process. ``item`` is its presence item's revision, -1 before its first answer, ``None`` without an item.
+
+    ``is_clear``: the item says that nothing older is under way. ``hand`` is an answer that it has not acted on.
+    ``fence``: "yes", "no" (and its item says so), "secret" (it does not), or "ended".
+    """
+
+    believes: bool = False
+    item: int | None = None
+    is_clear: bool = False
+    bound: int = -1
+    lease: int = 0
+    hand: tuple[int, int] | None = None
+    pending: Pending | None = None
+    budget: int = 1
+    fence: str = "yes"
+    is_repeated: bool = False
+
+
+class Node(NamedTuple):
+    """A place of the command; the next node follows it. ``turn`` is where a run in the other direction begins."""
+
+    kind: str
+    revision: int
+    turn: int = -1
+    change: int = 0
+    work: str = ""
+
+
+class Command(NamedTuple):
+    """The command: its node, how far a pass is, what it has read, and for how long leases of before may last."""
+
+    node: int = 0
+    at: int = 0
+    seen: object = None
+    timer: int = 0
+    is_new: bool = False
+
+
+class Plan:
+    """The nodes of all runs, with a number for each revision.
+
+    A run that is stopped in a phase may be reverted from there, and one that reverts may be taken forward again. It
+    begins with the passes of the phase that it finds, in its own direction.
+    """
+
+    def __init__(self, changes: Sequence[Change], turns: int) -> None:
+        self.changes = tuple(changes)
+        self.nodes: list[Node] = []
+        self.vectors: list[Vector] = []
+        self.chain = schedule(changes)
+        self.vectors.append(self.chain[0])
+        self._run(0, 0, 1, turns)
+
+    def _run(self, place: int, revision: int, way: int, turns: int) -> None:
+        """Add the nodes of a run from a place of the chain, forward (1) or back (-1), and of runs that turn."""
+        turning = []
+        while 0 <= place + way < len(self.chain):
+            self.nodes += [Node("wait", revision, work="bump"), Node("bump", revision)]
+            place += way
+            self.vectors.append(self.chain[place])
+            revision = len(self.vectors) - 1
+            begun = len(self.nodes)
+            self._section(place, revision, way)
+            self.nodes.append(Node("stop", revision))
+            turning.append((begun, len(self.nodes), place, revision))
+        self.nodes.append(Node("end", revision))
+        for begun, ended, place, revision in turning if turns else []:
+            for number in range(begun, ended):
+                self.nodes[number] = self.nodes[number]._replace(turn=len(self.nodes))
+            self._section(place, revision, -way)
+            self._run(place, revision, -way, turns - 1)
+
+    def _section(self, place: int, revision: int, way: int) -> None:
+        """Add the wait and the passes of a phase, of the changes that have come to it on this way."""
+        now = self.chain[place]
+        before = self.chain[place - way] if 0 <= place - way < len(self.chain) else None
+        work = [
+            (n, name)
+            for n, change in enumerate(self.changes)
+            if before is None or before[n] != now[n]
+            for name in (change.phases[now[n]].passes if way > 0 else change.phases[now[n]].back)
+        ]
+        self.nodes += [Node("wait", revision, work="pass")] if work else []
+        self.nodes += [Node("pass", revision, change=n, work=name) for n, name in work]

@@ -1,0 +1,71 @@
+"""Every history of each table of phases: two processes, old and new code, one write of each, the command and time."""
+
+from __future__ import annotations
+
+import pytest
+
+from dynamo_single.evolution.phases import KINDS, PUBLIC, Phase
+from tests.deep import IS_DEEP, deep, examples
+from tests.protocol.explore import Explorer
+from tests.protocol.machine import Scenario
+from tests.protocol.meaning import AFTER, Change, UnknownPart, meaning
+from tests.protocol.scenarios import KINDS_OF_CHANGES, NUMBERS, RENAMED, TOGETHER, processes, workload
+from tests.protocol.stored import pass_of
+
+
+def holds(scenario: Scenario) -> None:
+    """Explore a scenario: no read is wrong in any state, and the command ends from every state."""
+    found = Explorer(scenario).explore()
+    assert found.is_complete
+    assert not found.violation, f"{scenario.name}\n{found}"
+    assert found.stuck == 0, f"{scenario.name}: the command does not end from {found.stuck} states"
+
+
+@pytest.mark.parametrize("name", KINDS_OF_CHANGES)
+def test_each_kind_holds(name: str) -> None:
+    """Forward, and back from each phase; in a deep run with all writes, and forward again."""
+    change = KINDS_OF_CHANGES[name]
+    turns = 0 if change.aspect == "schedule" else examples(1, 2)  # an entry stays
+    holds(Scenario(name, (change,), workload(change, few=not IS_DEEP), turns=turns))
+
+
+def test_numbers_hold_in_rename() -> None:
+    """Additions go to both names."""
+    holds(Scenario("numbers", RENAMED, NUMBERS, turns=examples(0, 1)))
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_changes_hold_together(name: str) -> None:
+    """Changes of one model move in the same bumps, unless one begins with what the other ends with."""
+    changes = TOGETHER[name]
+    holds(Scenario(name, changes, workload(changes[0], few=True), turns=examples(0, 1)))
+
+
+@pytest.mark.parametrize("scenario", [*processes("ALTER_KEY", (KINDS_OF_CHANGES["ALTER_KEY"],))], ids=lambda s: s.name)
+def test_processes_in_trouble_hold(scenario: Scenario) -> None:
+    """Whose items cannot be written, who lose the fence or responses, whose hosts' clocks differ, whose index lags."""
+    holds(scenario)
+
+
+@deep
+@pytest.mark.parametrize("name", KINDS_OF_CHANGES)
+def test_each_kind_holds_for_processes_in_trouble(name: str) -> None:
+    """The same for every kind."""
+    change = KINDS_OF_CHANGES[name]
+    for scenario in processes(name, (change,), workload(change, few=True)):
+        holds(scenario)
+
+
+def test_unknown_part_is_not_ignored() -> None:
+    """A kind of change that the checker does not know fails."""
+    with pytest.raises(UnknownPart, match="'colour'"):
+        _ = Change((Phase(), Phase({"colour": PUBLIC}))).aspect
+    with pytest.raises(UnknownPart, match="'drop old'"):
+        pass_of(Change(KINDS["CHANGE_ONCE"]), "drop old")
+
+
+def test_code_without_a_name_is_unknown() -> None:
+    """Code that no phase refuses has to read by some name."""
+    change = Change((Phase({"old": PUBLIC}), Phase({"new": "written"})))
+    with pytest.raises(UnknownPart, match="no name to read by"):
+        meaning((change,), (1,), AFTER)
