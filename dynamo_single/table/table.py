@@ -173,8 +173,8 @@ class Table:
     ) -> Response:
         """Send one request under a lease. ``params`` is a dict of this request alone."""
         token, deadline = id(params), lease.deadline
-        lease.enter(token)
         try:
+            lease.enter(token)
             return await self._call(operation, params, decoder, lease, head)
         except transport.FAILURES as error:
             expired = None if lease.signed_at is None else dates.expired(operation, params, error, deadline)

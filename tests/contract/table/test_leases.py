@@ -206,6 +206,16 @@ def test_wrong_key_is_not_a_wrong_date(transport: Transport, server: Strict) -> 
         transport.send(under(server, 30))
 
 
+def test_rejection_at_the_deadline_is_not_wrongful(transport: Transport, server: Strict) -> None:
+    """The clocks of two hosts may differ by a second."""
+    server.tolerance = 100
+    for _ in range(MAX_WRONGFUL):
+        with pytest.raises(Expired) as raised:
+            transport.send(under(server, 1))
+        assert not raised.value.is_wrongful
+    assert get_table().is_fenced
+
+
 def test_wrongful_rejections_end_the_fence(transport: Transport, server: Strict) -> None:
     """After the third the lease is closed, and the log says so once."""
     server.tolerance = 100
