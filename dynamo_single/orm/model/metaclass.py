@@ -7,7 +7,7 @@ libraries here and elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -16,6 +16,8 @@ from django.core import checks
 from django.db.models.base import ModelBase
 from django.db.models.options import DEFAULT_NAMES
 from django.utils.translation import gettext_lazy as _
+from pynamodb.attributes import Attribute as PynamoDBAttribute
+from pynamodb.indexes import Index
 from pynamodb.models import MetaModel
 
 from dynamo_single.exceptions import ConfigurationError, ObjectMissing, SeveralObjects
@@ -59,6 +61,8 @@ def check_installed(app_configs: object = None, **kwargs: object) -> list[checks
 
 M = TypeVar("M", bound=DynamoModel)
 
+#: What PynamoDB's metaclass collects.
+_COLLECTED = (PynamoDBAttribute, Index)
 #: The options of ``class Meta`` that are this app's own.
 OWN_OPTIONS = {"id_prefix", "item_type", "purge_after", "table", "trash_index"}
 #: Those of an earlier release, which E023 reports.
@@ -118,6 +122,10 @@ class SettingsMeta(type):
 class ModelMeta(MetaModel, ModelBase):
     """The metaclass of every model."""
 
+    #: The names of what PynamoDB collects, and a mark while it does.
+    _collected: list[str]
+    _is_collecting: bool
+
     if TYPE_CHECKING:
         # The manager of a model that declares none: a declared one may then be of any class, as in django-stubs.
         def __getattr__(cls: type[M], name: Literal["objects"]) -> Manager[M]: ...  # type: ignore[misc]  # of models only
@@ -150,17 +158,35 @@ class ModelMeta(MetaModel, ModelBase):
         cls._has_from_db = getattr(cls.from_db, "__func__", None) is not root.from_db.__func__
         return cls
 
+    def __dir__(cls) -> Iterable[str]:
+        """Return all names; while PynamoDB collects the attributes, theirs alone, since it searches all names twice."""
+        return cls._collected if "_is_collecting" in vars(cls) else super().__dir__()
+
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, object], **kwargs: object) -> None:
         """Let PynamoDB collect the attributes."""
         model: Any = cls
         options = getattr(model, "_options", None)
         item_type = options.item_type if options else None
-        MetaModel.__init__(cls, name, bases, {"DoesNotExist": model.DoesNotExist}, discriminator=item_type)
+        cls._collected = _collected_names(cls)
+        cls._is_collecting = True
+        try:
+            MetaModel.__init__(cls, name, bases, {"DoesNotExist": model.DoesNotExist}, discriminator=item_type)
+        finally:
+            del cls._is_collecting
         if options is not None and not model._meta.proxy:
             registry.register(model)
             for field in model._meta.local_many_to_many:
                 # Of Django's own E008 says that it would not be stored.
                 getattr(field, "declared", lambda model: None)(model)
+
+
+def _collected_names(cls: type) -> list[str]:
+    """Return the names of the attributes and indexes that a class has or inherits."""
+    found = [name for name, value in vars(cls).items() if isinstance(value, _COLLECTED)]
+    for base in cls.__bases__:
+        known = vars(base).get("_collected")
+        found += _collected_names(base) if known is None else known
+    return found
 
 
 def _check_options(name: str, declared: object) -> None:

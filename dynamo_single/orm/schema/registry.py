@@ -33,6 +33,8 @@ from dynamo_single.table import names
 T = TypeVar("T")
 
 _MODELS: dict[str, type[DynamoModel]] = {}
+#: The models' labels by table alias and item type, so that a declaration does not have to search the others.
+_LABELS: dict[tuple[str, str], str] = {}
 _MODELS_OF_LAYOUTS: dict[ModelLayout, type[DynamoModel]] = {}
 
 TRASH = "trash"
@@ -53,16 +55,20 @@ conf.tell_of(labels_of)
 
 def register(model: type[DynamoModel]) -> None:
     """Take a concrete model in; two models of one table may not share an item type."""
-    item_type = model._options.item_type
-    for other in _MODELS.values():
-        same = other._options.item_type == item_type and other._options.alias == model._options.alias
-        if same and other._meta.label_lower != model._meta.label_lower:
-            raise ConfigurationError(
-                f"{model._meta.label} and {other._meta.label} would both be stored with itemType {item_type!r}. "
-                'Give one of them another: class Meta: item_type = "...".'
-            )
-    _MODELS[model._meta.label_lower] = model
+    label, stored_as = model._meta.label_lower, _stored_as(model)
+    other = _MODELS.get(_LABELS.get(stored_as, label))
+    if other is not None and other._meta.label_lower != label and _stored_as(other) == stored_as:
+        raise ConfigurationError(
+            f"{model._meta.label} and {other._meta.label} would both be stored with itemType {stored_as[1]!r}. "
+            'Give one of them another: class Meta: item_type = "...".'
+        )
+    _MODELS[label] = model
+    _LABELS[stored_as] = label
     invalidate()
+
+
+def _stored_as(model: type[DynamoModel]) -> tuple[str, str]:
+    return model._options.alias, model._options.item_type
 
 
 def invalidate() -> None:
@@ -346,6 +352,6 @@ def shards_of(declarations: object) -> Shards | None:
 
 def _declared(declarations: Any, kind: type[T]) -> dict[str, T]:
     found: dict[str, T] = {}
-    for owner in reversed(declarations.__mro__):
+    for owner in reversed(declarations.__mro__[:-1]):  # without ``object``
         found.update({name: value for name, value in vars(owner).items() if isinstance(value, kind)})
     return found

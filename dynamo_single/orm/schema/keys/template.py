@@ -314,6 +314,10 @@ class KeyPart(Struct, frozen=True):
         return self.bound.text_encoder("" if self.terminator == SEPARATOR else self.terminator) or self.encode
 
 
+#: How many parsed templates are kept. A declaration parses each of its own several times.
+MAX_PARSED = 1024
+
+
 class Template(Struct, frozen=True):
     """A parsed key template such as ``COMPANY#{company_id}``; ``bind`` it before rendering."""
 
@@ -332,6 +336,7 @@ class Template(Struct, frozen=True):
         force_setattr(self, "pattern", Pattern(literals))
 
     @classmethod
+    @lru_cache(maxsize=MAX_PARSED)
     def parse(cls, source: str) -> Template:
         """Read a template; what could give ambiguous keys is a ``ConfigurationError`` that quotes it."""
         parts, tail = _parse(source)
