@@ -13,6 +13,7 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.lowering import ORDERED_TYPES, lower, order_value
 from dynamo_single.orm.conditions.terms import IN_PYTHON, And, Condition, Not, Or, Stored, StoredPair
 from dynamo_single.orm.schema.keys.codecs import canonical
+from dynamo_single.orm.schema.keys.documents import normalized_value as normalized_value
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table.request import Item, StoredValue
 
@@ -90,20 +91,6 @@ def _ordered(compare: Callable[[object, object], bool], value: StoredValue, oper
     if value.keys() != operand.keys():
         return False
     return compare(order_value(value)[1], order_value(operand)[1])
-
-
-def normalized_value(value: StoredValue) -> tuple[str, object]:
-    """Give a form in which two attribute values are equal exactly if they are so to DynamoDB; it can be hashed."""
-    ((kind, content),) = value.items()
-    if kind == "N":
-        return kind, Decimal(content)
-    if kind == "L":
-        return kind, tuple(map(normalized_value, content))
-    if kind == "M":
-        return kind, frozenset((name, normalized_value(element)) for name, element in content.items())
-    if kind in ("SS", "NS", "BS"):
-        return kind, frozenset(normalized_value({kind[0]: element}) for element in content)
-    return kind, content
 
 
 def _contains(value: StoredValue, operand: StoredValue) -> bool:

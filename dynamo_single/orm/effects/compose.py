@@ -26,6 +26,7 @@ from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items import form as items_form
 from dynamo_single.orm.items.encode import Values, check_trash_key
+from dynamo_single.orm.items.encodings import Encodings
 from dynamo_single.orm.items.expiry import free_key_condition
 from dynamo_single.orm.items.form import ItemForm, form_of
 from dynamo_single.orm.requests.actions import Delete, Item, ItemKey, Put, Update, key_of
@@ -46,7 +47,7 @@ _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 class Draft(Struct, frozen=True, eq=False):
     """The values to write to one stored item.
 
-    - ``read_values`` contains the values as they were read, ``new_values`` those to set.
+    - ``read_values`` contains the values as they were read, without documents; ``new_values`` those to set.
     - ``changes`` are left to DynamoDB.
     - ``computed`` is the condition under which the values computed here are correct. ``computed_values`` contains these
       values and those that effects set; ``extra_values`` contains further values of the object after the write.
@@ -54,6 +55,7 @@ class Draft(Struct, frozen=True, eq=False):
     - ``overwritten_documents`` names documents to overwrite completely.
     - ``raw`` (fixtures) sets no version and does not require parents.
     - ``binding`` is the one that the operation has taken: it decides about names and keys.
+    - ``encodings`` contains the documents that were encoded already.
     """
 
     binding: ModelBinding
@@ -67,6 +69,7 @@ class Draft(Struct, frozen=True, eq=False):
     overwritten_documents: frozenset[str] = frozenset()
     computed_values: Mapping[str, Any] = field(default_factory=dict)
     extra_values: Mapping[str, Any] = field(default_factory=dict)
+    encodings: Encodings = field(default_factory=Encodings)
 
     @property
     def current_values(self) -> Values:
@@ -80,8 +83,9 @@ async def draft_of(obj: DynamoModel, values: Mapping[str, object], binding: Mode
     It takes the model's binding, which may ask the table, unless it is given.
     """
     binding, before = binding or await taken(type(obj)), obj._stored
-    changed = {**values, **form_of(binding).automatic_values(obj)}
-    return Draft(binding, before, decode.values_of(binding, before), changed)
+    form = form_of(binding)
+    changed = {**values, **form.automatic_values(obj)}
+    return Draft(binding, before, decode.values_of(binding, before, form.compared), changed)
 
 
 async def taken(model: type[DynamoModel], pending: Block | None = None) -> ModelBinding:
@@ -114,8 +118,8 @@ async def compose(
     changed = draft.new_values
     for effect in effects if not draft.raw else ():
         changed = changed | effect.values_of_each_write(before)
-    after = form.after(before, draft.read_values, changed)
-    size = form.check_size(obj, after)
+    after = form.after(before, draft.read_values, changed, draft.encodings)
+    size = form.check_size(obj, after, draft.encodings)
     put = {name: value for name, value in after.items() if before.get(name) != value}
     removed = tuple(name for name in before if name not in after and name in form.known)
     if not (put or removed or draft.changes or draft.repeated):

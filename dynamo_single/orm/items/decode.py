@@ -38,12 +38,15 @@ from dynamo_single.table.table import get_table
 Item = NewItem
 
 
-def values_of(model: Subject, item: Mapping[str, StoredValue]) -> dict[str, Any]:
+def values_of(model: Subject, item: Mapping[str, StoredValue], stored: frozenset[str] | None = None) -> dict[str, Any]:
     """The Python values of an item, by attribute; what the item lacks has the attribute's default, or ``None``.
 
-    Of an item that was read in part there are only the attributes that were read.
+    Of an item that was read in part there are only the attributes that were read. ``stored`` contains the physical
+    names of the attributes to decode, if not all are needed.
     """
-    return values_reader(model, item.names if isinstance(item, PartialItem) else None)(item)
+    if isinstance(item, PartialItem):
+        stored = item.names if stored is None else item.names & stored
+    return values_reader(model, stored)(item)
 
 
 def check_type(model: type[DynamoModel], item: Item) -> None:

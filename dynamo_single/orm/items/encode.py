@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from django.db.models import Field
@@ -38,6 +39,7 @@ from dynamo_single.table import names
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, NewItem
 
 Values = dict[str, Any]
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _Writer = tuple[str, str, Callable[[Any], dict[str, Any]]]
 
 #: Of these, two values of one type are stored alike exactly if they are equal; of naive moments, not those of the hour
@@ -69,9 +71,8 @@ def is_same(attribute: Attribute, value: object, other: object) -> bool:
         return value is other
     if type(value) is type(other) and type(value) in PLAIN:
         return bool(value == other)
-    return bool(
-        normalized_value(attribute.to_attribute_value(value)) == normalized_value(attribute.to_attribute_value(other))
-    )
+    before = attribute.encoded(other).stored
+    return attribute.encoded(value, before).stored is before
 
 
 def is_same_item(item: Item, other: Item, model: type[DynamoModel], *, apart_from: Collection[str] = ()) -> bool:
@@ -92,10 +93,17 @@ def with_twin_names(item: NewItem, twins: Iterable[Twin]) -> NewItem:
     return item
 
 
-def attributes_item(model: Subject, values: Values) -> NewItem:
-    """The model's own attributes as they are stored, of prepared values; ``None`` is left out."""
+def attributes_item(model: Subject, values: Values, encoded: Mapping[str, dict[str, Any]] = _NOTHING) -> NewItem:
+    """The model's own attributes as they are stored, of prepared values; ``None`` is left out.
+
+    ``encoded`` contains the AttributeValues that are known already, by attribute.
+    """
     writers, twins = _writers(model)
-    item = {stored: write(values[name]) for name, stored, write in writers if values[name] is not None}
+    item = {
+        stored: encoded[name] if name in encoded else write(values[name])
+        for name, stored, write in writers
+        if values[name] is not None
+    }
     return with_twin_names(item, twins) if twins else item
 
 
@@ -311,8 +319,8 @@ def stored_key(obj: DynamoModel) -> ItemKey:
     return key_of(obj._stored)
 
 
-def item_from(model: Subject, values: Values) -> NewItem:
-    """The whole item that the values give: key, type, index keys and attributes."""
+def item_from(model: Subject, values: Values, encoded: Mapping[str, dict[str, Any]] = _NOTHING) -> NewItem:
+    """The whole item that the values give: key, type, index keys and attributes; as ``attributes_item()``."""
     binding = binding_of(model)
     partition, sort = computed_key(binding.model, values)
     return {
@@ -321,7 +329,7 @@ def item_from(model: Subject, values: Values) -> NewItem:
         names.ITEM_TYPE: {"S": binding.layout.item_type},
         **version_mark(binding),
         **key_attributes(binding, values),
-        **attributes_item(binding, values),
+        **attributes_item(binding, values, encoded),
     }
 
 

@@ -35,6 +35,8 @@ from dynamo_single.orm.items.encode import (
     version_mark,
     writer_of,
 )
+from dynamo_single.orm.items.encodings import Encodings
+from dynamo_single.orm.items.readers import absent_value
 from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.requests.updates import Change, Place, as_stored, stored_value_at
 from dynamo_single.orm.schema import registry
@@ -155,6 +157,7 @@ class ItemForm(Struct, frozen=True, eq=False):
     always: frozenset[str]
     depended_on: frozenset[str]
     documents: frozenset[str]
+    compared: frozenset[str]
     repeatable: frozenset[str]
     immutable: frozenset[str]
     checked: tuple[Attribute, ...]
@@ -174,14 +177,22 @@ class ItemForm(Struct, frozen=True, eq=False):
         return any(isinstance(value, Operation) or hasattr(value, "resolve_expression") for value in others)
 
     def prepared(
-        self, values: Values, before: Item | None, only: Collection[str] | None = None, without: Collection[str] = ()
+        self,
+        values: Values,
+        before: Item | None,
+        only: Collection[str] | None = None,
+        without: Collection[str] = (),
+        *,
+        encodings: Encodings | None = None,
     ) -> Values:
         """An object's values in their stored Python form; raises ``InvalidValue`` for the first that is wrong,
         ``MissingValue`` for one that is required.
 
         ``only`` names the attributes to look at, with those that follow them; ``without`` those to leave out. What a
-        stored item lacked ``before`` may stay missing: the attribute may be younger than the item.
+        stored item lacked ``before`` may stay missing: the attribute may be younger than the item. ``encodings`` keeps
+        what was encoded, for the further steps of the write.
         """
+        encodings = Encodings() if encodings is None else encodings
         if only is not None:
             only = {*only, *(follower for follower, source in self.followers if source in only)}
         if without:
@@ -191,7 +202,13 @@ class ItemForm(Struct, frozen=True, eq=False):
             if name in without or (only is not None and name not in only):
                 continue
             try:
-                value = found[name] = attribute.prepare(attribute.current(values))
+                current = attribute.current(values)
+                if attribute.document:
+                    stored = None if before is None else before.get(self.stored[name])
+                    value = encodings.of(attribute, current, stored).value
+                else:
+                    value = attribute.prepare(current)
+                found[name] = value
             except InvalidValue as error:
                 raise type(error)(f"{self.label}: {error}") from error
             if value is None and not attribute.null and (before is None or self.stored[name] in before):
@@ -205,20 +222,35 @@ class ItemForm(Struct, frozen=True, eq=False):
             return f"{expects}, or null=True"
         return f"{expects}. {_COPY}"
 
-    def difference(self, prepared: Values, held: Values, before: Item, *, named: bool) -> Values:
-        """The prepared values that are otherwise than ``held``, which is what was read.
+    def difference(
+        self, prepared: Values, held: Values, before: Item, *, named: bool, encodings: Encodings | None = None
+    ) -> Values:
+        """The prepared values that are otherwise than ``held``, which is what was read, or than documents are stored.
 
         The default of a missing attribute is shown as its value, and is written only where attributes are ``named``.
         """
+        encodings = Encodings() if encodings is None else encodings
         found = {}
         for name, value in prepared.items():
-            if type(value) is type(held[name]) and type(value) in PLAIN:
+            attribute = self.attributes[name]
+            if attribute.document:
+                same = self._is_same_document(attribute, value, before, encodings)
+            elif type(value) is type(held[name]) and type(value) in PLAIN:
                 same = value == held[name]
             else:
-                same = self._is_as_stored(name, value, before) or is_same(self.attributes[name], value, held[name])
+                same = self._is_as_stored(name, value, before) or is_same(attribute, value, held[name])
             if not same or (named and value is not None and self.stored[name] not in before):
                 found[name] = value
         return found
+
+    def _is_same_document(self, attribute: Attribute, value: object, before: Item, encodings: Encodings) -> bool:
+        """Whether a document is as it was read; a missing one is read as its default."""
+        stored = before.get(self.stored[attribute.name])
+        if stored is None:
+            return is_same(attribute, value, absent_value(attribute))
+        if value is None:
+            return attribute.attr_type not in stored
+        return encodings.of(attribute, value, stored).stored is stored
 
     def _is_as_stored(self, name: str, value: object, before: Item) -> bool:
         """Whether a prepared value is stored already, to the letter: what it means need not be compared then."""
@@ -248,11 +280,11 @@ class ItemForm(Struct, frozen=True, eq=False):
                 f"{self.label}.{name} is set when an object is made, and never changes; nothing was written."
             )
 
-    def refuse_immutable(self, names: Collection[str], changed: Values, held: Values) -> None:
+    def refuse_immutable(self, names: Collection[str], changed: Values, held: Values, before: Item) -> None:
         """Raise for an immutable attribute that is to have another value; ``names`` are those that are computed."""
         for name in self.immutable.intersection((*changed, *names)):
             # The default that an older item is shown with may be written.
-            if name in names or not is_same(self.attributes[name], changed[name], held[name]):
+            if name in names or self.difference({name: changed[name]}, held, before, named=False):
                 raise ImmutableAttribute(label=self.label, field=name)
 
     def refuse_naming(self, names: Collection[str]) -> None:
@@ -302,23 +334,28 @@ class ItemForm(Struct, frozen=True, eq=False):
         obj.__dict__.update(held)
         return found
 
-    def after(self, before: Item, held: Values, changed: Values) -> NewItem:
+    def after(self, before: Item, held: Values, changed: Values, encodings: Encodings | None = None) -> NewItem:
         """The item with some attributes changed; the others stay to the letter, missing ones missing.
 
         A set has several spellings, and a default that was only shown is not written. Every index key is computed
         again, so that a write fills an index that is younger than the item.
         """
-        item = {name: dict(before[name]) for name in _KEY}
+        encodings = Encodings() if encodings is None else encodings
+        item: dict[str, Any] = {name: dict(before[name]) for name in _KEY}
         item[names.ITEM_TYPE] = {"S": self.model._options.item_type}
         item |= version_mark(self.binding)
         if self.keys:
             item |= key_attributes(self.binding, {**held, **changed})
         for name, stored in self.stored.items():
-            if name in changed:
-                if changed[name] is not None:
-                    item[stored] = self.attributes[name].to_attribute_value(changed[name])
-            elif stored in before:
-                item[stored] = dict(before[stored])
+            if name not in changed:
+                if stored in before:
+                    item[stored] = before[stored]
+            elif changed[name] is not None:
+                attribute = self.attributes[name]
+                if attribute.document:
+                    item[stored] = encodings.of(attribute, changed[name], before.get(stored)).stored
+                else:
+                    item[stored] = attribute.to_attribute_value(changed[name])
         return item
 
     def as_read(self, written: frozenset[str], after: Item | None) -> set[str]:
@@ -349,9 +386,9 @@ class ItemForm(Struct, frozen=True, eq=False):
         """Whether a write sets an index key that is made of an attribute."""
         return any(stored in key.made_of and key.pair & written for key in self.keys)
 
-    def check_size(self, obj: DynamoModel, item: Item) -> int:
+    def check_size(self, obj: DynamoModel, item: Item, encodings: Encodings) -> int:
         """The bytes of an item; one that is larger than DynamoDB stores is refused."""
-        size = item_size(item)
+        size = encodings.item_size(item) if encodings else item_size(item)
         if size > MAX_ITEM_SIZE:
             raise ItemTooLarge(
                 f"{named(obj)} would have {size} bytes; DynamoDB stores {MAX_ITEM_SIZE} an item. "
@@ -373,6 +410,7 @@ def form_of(binding: ModelBinding) -> ItemForm:
     fixed = frozenset(n for n, each in attributes.items() if isinstance(each, VersionAttribute) or each.settled)
     computed = {name for name, each in attributes.items() if each.computed}
     immutable = frozenset(name for name, each in attributes.items() if each.immutable)
+    asked = {name for key in index_keys if key.condition is not None for name in key.condition.attributes}
     return ItemForm(
         binding=binding,
         model=model,
@@ -412,6 +450,7 @@ def form_of(binding: ModelBinding) -> ItemForm:
             }
         ),
         documents=frozenset(stored[name] for name, each in attributes.items() if each.document),
+        compared=frozenset(stored[name] for name, each in attributes.items() if not each.document or name in asked),
         repeatable=frozenset(attributes.keys() - automatic.keys() - fixed - immutable - computed - {*model._identity}),
         immutable=immutable,
         checked=tuple(each for each in attributes.values() if getattr(each, "shape", None) is not None),
@@ -425,6 +464,7 @@ def item_of(obj: Any) -> NewItem:
     """The whole item with its automatic times, as PynamoDB's own writers put it. Sends nothing."""
     set_automatic(obj, add=obj._state.adding)
     form = form_of(type(obj))
-    prepared = form.prepared(obj.__dict__, None)
+    encodings = Encodings()
+    prepared = form.prepared(obj.__dict__, None, encodings=encodings)
     form.check_whole(prepared)
-    return item_from(form.binding, prepared)
+    return item_from(form.binding, prepared, encodings.of_values(prepared))

@@ -18,19 +18,20 @@ from msgspec import Struct
 from dynamo_single import clock
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.items.encode import PLAIN, IndexKey, Values, index_keys, version_mark, writer_of
+from dynamo_single.orm.items.encodings import NO_ITEM, Encodings
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, TimestampAttribute, UnicodeAttribute
 from dynamo_single.orm.schema.attributes.operations import Operation
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.keys.codecs import unsafe_in
 from dynamo_single.orm.schema.keys.template import KeyPart, Template
-from dynamo_single.orm.schema.keys.values import item_size
+from dynamo_single.orm.schema.keys.values import item_size, value_size
 from dynamo_single.orm.schema.layout import AccessKey
 from dynamo_single.table import names
-from dynamo_single.table.request import MAX_ITEM_SIZE, PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, Item, NewItem
+from dynamo_single.table.request import MAX_ITEM_SIZE, PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, Item, NewItem, StoredValue
 
 #: A value in its stored Python form, its AttributeValue, and the bytes of that with its name.
-Written = tuple[Any, dict[str, Any], int]
+Written = tuple[Any, StoredValue, int]
 #: The methods that decide how an attribute's value is written; a moment is cut off by ``floor``.
 _DECIDING: Final = ("prepare", "clean", "floor", "encode", "current", "to_attribute_value")
 
@@ -42,15 +43,16 @@ class Unusual(Exception):
 class ItemWriter(Struct, frozen=True, eq=False):
     """How to write the items of one binding.
 
-    - ``whole`` returns the prepared values, the item and its size in bytes, given an object's values by attribute. It
-      raises any error if ``ItemForm`` has to decide.
+    - ``whole`` returns the prepared values, the item and its size in bytes, given an object's values by attribute, the
+      item as it was read, if there is one, and what was encoded already. It raises any error if ``ItemForm`` has to
+      decide. Unchanged documents keep the form in which they were read, and so do those without a value.
     - ``parts`` write one value each, by attribute. The value is not ``None``.
     - ``in_keys`` contains the attributes that index keys depend on.
     - ``longest``: an object whose primary key has at most so many characters fits the trash's key.
     """
 
-    whole: Callable[[Mapping[str, Any]], tuple[Values, NewItem, int]]
-    parts: Mapping[str, Callable[[Any], Written]]
+    whole: Callable[..., tuple[Values, NewItem, int]]
+    parts: Mapping[str, Callable[..., Written]]
     in_keys: frozenset[str]
     longest: int
 
@@ -66,7 +68,7 @@ def item_writer(binding: ModelBinding) -> ItemWriter | None:
     if layout.sharding is not None or layout.twins or others & {*stored.values()}:
         return None
     parts = {name: _part(stored[name], attribute) for name, attribute in attributes.items()}
-    source = _Source({"Unusual": Unusual})
+    source = _Source({"Unusual": Unusual, "no_item": NO_ITEM})
     head = {names.ITEM_TYPE: {"S": layout.item_type}, **version_mark(binding)}
     source.line(f"prepared = {{}}; own = {{}}; size = {item_size(head)}")
     for name, attribute in attributes.items():
@@ -86,7 +88,7 @@ def item_writer(binding: ModelBinding) -> ItemWriter | None:
     source.line("return prepared, item, size")
     in_keys = frozenset(name for key in (*live, *trash) for name in key.key.named_attributes)
     room = min((_room(layout.primary, key.key) for key in trash), default=2 * SORT_KEY_LIMIT + PARTITION_KEY_LIMIT)
-    return ItemWriter(source.function("values"), parts, in_keys, room)
+    return ItemWriter(source.function("values, before=no_item, encodings=None"), parts, in_keys, room)
 
 
 #: What an item has beside attributes and index keys.
@@ -109,8 +111,8 @@ class _Source:
         self.known[name] = value
         return name
 
-    def function(self, argument: str) -> Callable[..., Any]:
-        exec("\n".join([f"def write({argument}):", *self.lines, ""]), self.known)  # noqa: S102 - see the docstring
+    def function(self, arguments: str) -> Callable[..., Any]:
+        exec("\n".join([f"def write({arguments}):", *self.lines, ""]), self.known)  # noqa: S102 - see the docstring
         made: Callable[..., Any] = self.known["write"]
         return made
 
@@ -122,8 +124,25 @@ def _is_own(attribute: Attribute, kind: type[Attribute]) -> bool:
     )
 
 
-def _part(stored: str, attribute: Attribute) -> Callable[[Any], Written]:
-    encode, checked = writer_of(attribute), getattr(attribute, "shape", None) is not None
+def _document_part(stored: str, attribute: Attribute) -> Callable[..., Written]:
+    length, checked = len(stored.encode()), getattr(attribute, "shape", None) is not None
+
+    def write(value: Any, before: StoredValue | None = None, encodings: Encodings | None = None) -> Written:
+        _refuse_expression(value)
+        found = (Encodings() if encodings is None else encodings).of(attribute, value, before)
+        if found.stored is None:
+            raise Unusual
+        if checked and found.stored is not before:
+            attribute.check_whole(found.value)
+        return found.value, found.stored, length + found.size
+
+    return write
+
+
+def _part(stored: str, attribute: Attribute) -> Callable[..., Written]:
+    if attribute.document:
+        return _document_part(stored, attribute)
+    encode = writer_of(attribute)
 
     def write(value: Any) -> Written:
         if type(value) not in PLAIN and (isinstance(value, Operation) or hasattr(value, "resolve_expression")):
@@ -131,8 +150,6 @@ def _part(stored: str, attribute: Attribute) -> Callable[[Any], Written]:
         prepared = attribute.prepare(value)
         if prepared is None:
             raise Unusual
-        if checked:
-            attribute.check_whole(prepared)
         found = encode(prepared)
         return prepared, found, item_size({stored: found})
 
@@ -149,21 +166,43 @@ def _moment(attribute: Any, size: int, write: Callable[[Any], Written], value: A
     return clock.EPOCH + units * attribute.unit, {"N": text}, size + (length + 1) // 2 + 1 + (units < 0)
 
 
-def _add_attribute(source: _Source, stored: str, attribute: Attribute, part: Callable[[Any], Written]) -> None:
+def _add_attribute(source: _Source, stored: str, attribute: Attribute, part: Callable[..., Written]) -> None:
     name = attribute.name
+    if attribute.document:
+        source.line(f"if {name!r} not in values: size += {source.value(partial(_keep, stored))}(before, own)")
+        _add_value(source, stored, attribute, part, f"elif (value := values[{name!r}]) is None:")
+        return
     if type(attribute).current is Attribute.current:
         source.line(f"value = values[{name!r}]")
     else:
         source.line(f"{source.value(_refuse_expression)}(values.get({name!r}))")
         source.line(f"value = {source.value(attribute.current)}(values)")
-    source.line("if value is None:")
+    _add_value(source, stored, attribute, part, "if value is None:")
+
+
+def _keep(stored: str, before: Item, own: NewItem) -> int:
+    """Put a document into an item as it was read, and return its bytes with its name."""
+    if before is NO_ITEM:
+        raise Unusual
+    if stored not in before:
+        return 0
+    own[stored] = found = dict(before[stored])
+    return len(stored.encode()) + value_size(found)
+
+
+def _add_value(
+    source: _Source, stored: str, attribute: Attribute, part: Callable[..., Written], if_missing: str
+) -> None:
+    name = attribute.name
+    source.line(if_missing)
     source.line(f"prepared[{name!r}] = None" if attribute.null else "raise Unusual", 1)
     if _is_own(attribute, UnicodeAttribute):
         source.line("elif type(value) is str and value.isascii():")
         source.line(f"prepared[{name!r}] = value; own[{stored!r}] = {{'S': value}}", 1)
         source.line(f"size += {len(stored.encode())} + len(value)", 1)
     source.line("else:")
-    source.line(f"prepared[{name!r}], own[{stored!r}], more = {source.value(part)}(value)", 1)
+    given = f"value, before.get({stored!r}), encodings" if attribute.document else "value"
+    source.line(f"prepared[{name!r}], own[{stored!r}], more = {source.value(part)}({given})", 1)
     source.line("size += more", 1)
 
 

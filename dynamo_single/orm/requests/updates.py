@@ -273,7 +273,10 @@ def whole_write(name: str, before: Value | None, after: Value | None) -> Differe
 
 def _of_maps(place: Place, before: Mapping[str, Value], after: Mapping[str, Value]) -> Iterator[Change]:
     for key in sorted(before.keys() | after.keys()):
-        old, new, inner = before.get(key), after.get(key), Place(place.name, (*place.path, key))
+        old, new = before.get(key), after.get(key)
+        if old is new:
+            continue  # as most places of a document are, which keep their stored form when it is encoded
+        inner = Place(place.name, (*place.path, key))
         if old is not None and new is not None:
             if "M" in old and "M" in new:
                 yield from _of_maps(inner, old["M"], new["M"])

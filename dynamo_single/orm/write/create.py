@@ -20,6 +20,7 @@ from dynamo_single.orm.effects.compose import compose_new, taken
 from dynamo_single.orm.effects.trash_counts import has_trash_count
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values, item_from, may_block, set_automatic
+from dynamo_single.orm.items.encodings import NO_ITEM, Encodings
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.refresh import acomplete
 from dynamo_single.orm.items.stored import object_values
@@ -116,14 +117,15 @@ async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False
             values.update(effect.values_of_each_write(None))
     for effect in effects:
         values = {**values, **await effect.values_from_others(Subject(obj), values, None, None, pending, lenient=raw)}
-    writer = item_writer(binding)
+    writer, encodings = item_writer(binding), Encodings()
     with suppress(Exception):  # whatever it is, it is raised again where it is worded
         if writer is not None:
-            prepared, item, size = writer.whole(values)
+            prepared, item, size = writer.whole(values, NO_ITEM, encodings)
             return NewItem(binding, item, prepared, size)
-    prepared = form.prepared(values, None)
+    prepared = form.prepared(values, None, encodings=encodings)
     form.check_whole(prepared)
-    return NewItem(binding, item_from(binding, prepared), prepared)
+    item = item_from(binding, prepared, encodings.of_values(prepared))
+    return NewItem(binding, item, prepared, encodings.item_size(item) if encodings else 0)
 
 
 def _set_identity(obj: Any) -> None:

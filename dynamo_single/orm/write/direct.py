@@ -21,6 +21,7 @@ from dynamo_single.orm.effects.send import explained, undo_of
 from dynamo_single.orm.effects.write import Write, exists_error, stale_error
 from dynamo_single.orm.items import version
 from dynamo_single.orm.items.encode import Values, check_trash_key, fields_setting_themselves, may_block, set_automatic
+from dynamo_single.orm.items.encodings import Encodings
 from dynamo_single.orm.items.expiry import free_key_condition
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.readers import values_reader
@@ -49,6 +50,8 @@ class DirectWrites:
 
     - ``watched`` contains the physical names that effects depend on. If ``is_alone``, the model has no effects.
     - ``careful`` contains the physical names that are written by their difference, or under conditions of their own.
+    - ``read`` reads all values of an item, ``compared`` those that a write compares, ``needed`` also the documents that
+      values are extracted from: all other documents stay as they are stored.
     - ``kept`` contains the attributes that a save must not change.
     - ``asymmetrical`` contains the attributes whose stored value does not tell whether they changed.
     - ``version_name`` is the attribute that counts the writes, or ``""``.
@@ -58,9 +61,11 @@ class DirectWrites:
         "asymmetrical",
         "binding",
         "careful",
+        "compared",
         "form",
         "is_alone",
         "kept",
+        "needed",
         "new",
         "read",
         "sets_itself",
@@ -75,6 +80,8 @@ class DirectWrites:
         pairs = frozenset[str]().union(*(key.pair for key in form.keys)) if form.extracted else frozenset[str]()
         self.binding, self.writer, self.form = binding, writer, form
         self.read = values_reader(binding)
+        self.compared = values_reader(binding, form.compared)
+        self.needed = values_reader(binding, form.compared.union(each.place.name for each in form.extracted))
         self.is_alone = not effects
         self.watched = frozenset[str]().union(*(effect.watches for effect in effects))
         self.careful = form.documents.union(pairs, (each.copy for each in form.extracted))
@@ -178,7 +185,7 @@ def _is_passive(effect: Effect) -> bool:
     return not effect.always and all(own is base for own, base in methods)
 
 
-async def saved_directly(binding: ModelBinding, obj: Any, pending: Block | None = None) -> bool:
+async def saved_directly(binding: ModelBinding, obj: Any, encodings: Encodings, pending: Block | None = None) -> bool:
     """Write what changed since an object was read: one UpdateItem; ``False`` if the write has to be composed.
 
     In a block the write is added to that, and nothing is sent.
@@ -189,7 +196,7 @@ async def saved_directly(binding: ModelBinding, obj: Any, pending: Block | None 
         return False
     form = direct.form
     try:
-        prepared, after, size = direct.writer.whole(values)
+        prepared, after, size = direct.writer.whole(values, before, encodings)
         differing = {
             name: prepared[name]
             for name, stored in form.stored.items()
@@ -197,14 +204,14 @@ async def saved_directly(binding: ModelBinding, obj: Any, pending: Block | None 
         }
         if not differing:
             return direct.is_alone
-        read = direct.read(before)
-        changed = form.difference(differing, read, before, named=False)
+        read = direct.compared(before)
+        changed = form.difference(differing, read, before, named=False, encodings=encodings)
         if not direct.kept.isdisjoint(changed):
             return False
         if changed and (form.automatic or direct.version_name):
             changed.update(following := direct.following(obj, before))
             if not direct.put_in(after, following):
-                _, after, size = direct.writer.whole({**values, **following})
+                _, after, size = direct.writer.whole({**values, **following}, before, encodings)
     except Exception:
         return False  # whatever it is, it is raised again where it is worded
     if not changed:
@@ -214,7 +221,9 @@ async def saved_directly(binding: ModelBinding, obj: Any, pending: Block | None 
     return await _update(direct, obj, before, read, after, changed, size, pending=pending)
 
 
-async def saved_by_name(binding: ModelBinding, obj: Any, only: frozenset[str], pending: Block | None = None) -> bool:
+async def saved_by_name(
+    binding: ModelBinding, obj: Any, only: frozenset[str], encodings: Encodings, pending: Block | None = None
+) -> bool:
     """Write the attributes that ``only`` names, also unchanged ones: one UpdateItem; ``False`` if it must be composed.
 
     The object's other attributes are not written, even if they changed.
@@ -225,19 +234,23 @@ async def saved_by_name(binding: ModelBinding, obj: Any, only: frozenset[str], p
         return False
     form = direct.form
     try:
-        read = direct.read(before)
+        read = direct.needed(before)
         values = {**read, **{name: held[name] for name in only}}
-        prepared, after, size = direct.writer.whole(values)
+        prepared, after, size = direct.writer.whole(values, before, encodings)
         named = {*only, *(follower for follower, source in form.followers if source in only)}
         changed = form.difference(
-            {name: prepared[name] for name in form.stored if name in named}, read, before, named=True
+            {name: prepared[name] for name in form.stored if name in named},
+            read,
+            before,
+            named=True,
+            encodings=encodings,
         )
         repeated = form.repeatable.intersection(only).difference(changed)
         if not direct.kept.isdisjoint(changed) or not (changed or repeated):
             return False
         changed.update(following := direct.following(obj, before))
         if not direct.put_in(after, following):
-            _, after, size = direct.writer.whole({**values, **following})
+            _, after, size = direct.writer.whole({**values, **following}, before, encodings)
     except Exception:
         return False  # as above
     for name, stored in form.stored.items():
@@ -253,9 +266,9 @@ async def set_directly(binding: ModelBinding, obj: Any, values: Values) -> bool:
     if direct is None or type(before) is not dict:
         return False
     try:
-        read = direct.read(before)
+        read = direct.needed(before)
         changed = {**values, **direct.following(obj, before)}
-        _, after, size = direct.writer.whole({**read, **changed})
+        _, after, size = direct.writer.whole({**read, **changed}, before)
     except Exception:
         return False  # as above
     for name, stored in direct.form.stored.items():

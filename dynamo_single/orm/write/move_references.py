@@ -25,6 +25,7 @@ from dynamo_single.orm.effects.referrers import ReferrerQuery, queries_by_key
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values, computed_key, is_key_of, key_of_pk, pk_of, with_twin_names
+from dynamo_single.orm.items.encodings import Encodings
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.stored import object_values
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
@@ -76,12 +77,13 @@ async def new_item(
     given = object_values(obj)
     for effect in effects:
         given = {**given, **await effect.values_from_others(Subject(obj), given, before, None, pending, lenient=False)}
-    held = decode.values_of(type(obj), before)
-    changed = form.difference(form.prepared(given, before), held, before, named=False)
+    held, encodings = decode.values_of(type(obj), before), Encodings()
+    prepared = form.prepared(given, before, encodings=encodings)
+    changed = form.difference(prepared, held, before, named=False, encodings=encodings)
     form.check_whole(changed)
     if not follows:
         form.refuse_fixed(changed)
-        form.refuse_immutable((), changed, held)
+        form.refuse_immutable((), changed, held, before)
         if names.DELETED_WITH in before:
             changed = trash_counts.values_with_new_parent(type(obj), changed)
     changed |= form.automatic_values(obj)
@@ -92,7 +94,7 @@ async def new_item(
     partition, sort = own if is_key_of(form.model, values, own) else computed_key(form.model, values)
     key = {names.PARTITION_KEY: {"S": partition}, names.SORT_KEY: {"S": sort}}
     foreign = {name: dict(value) for name, value in before.items() if name not in form.known}
-    item = {**foreign, **form.after({**before, **key}, held, changed)}
+    item = {**foreign, **form.after({**before, **key}, held, changed, encodings)}
     return values, with_twin_names(item, form.twins) if form.twins else item
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db.models import Model
 from django.db.models.signals import post_delete, pre_delete
-from msgspec import Struct
+from msgspec import Struct, field
 
 from dynamo_single import clock
 from dynamo_single.exceptions import ConditionFailed, InvalidValue, MissingValue, NotSupported, UnknownField
@@ -38,6 +38,7 @@ from dynamo_single.orm.effects.write import unmet_error
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items import version as items_version
 from dynamo_single.orm.items.encode import stored_name
+from dynamo_single.orm.items.encodings import Encodings
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.unique_rules import rules_of
 from dynamo_single.orm.plan import planner
@@ -226,10 +227,14 @@ def _query_condition(query: Query) -> Callable[[DynamoModel], Condition]:
 
 
 class Assignments(Struct, frozen=True):
-    """Values to set, by attribute, and changes that DynamoDB makes of what is stored."""
+    """Values to set, by attribute, and changes that DynamoDB makes of what is stored.
+
+    ``encodings`` contains the documents among the values.
+    """
 
     values: Mapping[str, Any]
     changes: tuple[Change, ...] = ()
+    encodings: Encodings = field(default_factory=Encodings)
 
     def __bool__(self) -> bool:
         return bool(self.values or self.changes)
@@ -240,6 +245,7 @@ def read_assignments(model: type[DynamoModel], given: Mapping[str, object]) -> A
     values: dict[str, Any] = {}
     changes: list[Change] = []
     places: list[Place] = []
+    encodings = Encodings()
     for name, value in given.items():
         target = _target(model, name)
         result = resolve(target, value) if target.place.path or is_expression(value) else value
@@ -247,13 +253,13 @@ def read_assignments(model: type[DynamoModel], given: Mapping[str, object]) -> A
         if isinstance(result, Change):
             changes.append(result)
         else:
-            values[target.attribute.name] = _checked_value(target.attribute.field, result)
+            values[target.attribute.name] = _checked_value(target.attribute.field, result, encodings)
     clash = overlapping_places(places)
     if clash is not None:
         raise InvalidValue(
             f"{model._meta.label}: update() cannot set {clash[0]} and {clash[1]} at once, as one is (in) the other."
         )
-    return Assignments(values, tuple(changes))
+    return Assignments(values, tuple(changes), encodings)
 
 
 def _target(model: Any, name: str) -> Target:
@@ -280,14 +286,14 @@ def _is_of_key(field: Any) -> bool:
     return bool(field.primary_key or field.attname in field.model._identity)
 
 
-def _checked_value(field: Any, value: object) -> Any:
+def _checked_value(field: Any, value: object, encodings: Encodings) -> Any:
     attribute = field.attribute
     if isinstance(value, Model):
         if not field.is_relation or not isinstance(value, field.remote_field.model):
             raise InvalidValue(f"{field.model._meta.label}.{field.name} cannot be set to {shown(value)}.")
         value = value.pk
     try:
-        prepared = attribute.prepare(value)
+        prepared = encodings.of(attribute, value, None).value if attribute.document else attribute.prepare(value)
         attribute.check_whole(prepared)
     except InvalidValue as error:
         raise type(error)(f"{field.model._meta.label}: {error}") from error
@@ -369,9 +375,14 @@ def _update_action(model: type[DynamoModel], plan: Plan, assigned: Assignments, 
     values = {**form_of(model).automatic_values(blank), **assigned.values}
     attributes = registry.attributes_of(model)
     version = items_version.version_attribute(model)
+    encoded = assigned.encodings.of_values(values)
     return Update(
         plan.keys[0],
-        set={stored_name(model, n): attributes[n].to_attribute_value(v) for n, v in values.items() if v is not None},
+        set={
+            stored_name(model, name): encoded.get(name) or attributes[name].to_attribute_value(value)
+            for name, value in values.items()
+            if value is not None
+        },
         remove=tuple(stored_name(model, name) for name, value in values.items() if value is None),
         add={} if version is None else {version.attr_name: {"N": "1"}},
         changes=assigned.changes,

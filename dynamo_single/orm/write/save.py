@@ -31,6 +31,7 @@ from dynamo_single.orm.effects.compose import Draft, compose, taken
 from dynamo_single.orm.effects.write import Write, conflicting_item, is_gone
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values
+from dynamo_single.orm.items.encodings import Encodings
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.refresh import acomplete, changed_in_memory
 from dynamo_single.orm.items.stored import object_values, set_object_values
@@ -99,16 +100,16 @@ async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> 
     Nothing is sent if nothing changed, but for a check of what is demanded. An object that was read in part is read
     whole first, if there may be something to write.
     """
-    model = type(obj)
+    model, encodings = type(obj), Encodings()
     known = None if pending is not None else bindings.binding_if_known(model, get_table(model._options.alias))
     binding = known or await taken(model, pending)
     if wanted is DEFAULT_SAVE:
-        if await saved_directly(binding, obj, pending):
+        if await saved_directly(binding, obj, encodings, pending):
             return
     elif (
         (only := wanted.only) is not None
         and wanted == SaveOptions(only)
-        and await saved_by_name(binding, obj, only, pending)
+        and await saved_by_name(binding, obj, only, encodings, pending)
     ):
         return
     form = form_of(binding)
@@ -124,7 +125,7 @@ async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> 
         # Made again also where what is being renamed has another name meanwhile.
         now = binding if binding.is_current else await knowledge.binding_for(model)
         current = wanted.with_twin_names(now.layout.twins) if now.layout.twins else wanted
-        await _ObjectSave(obj, current, effects_of(now), pending, named, now).run()
+        await _ObjectSave(obj, current, effects_of(now), pending, named, now, encodings).run()
 
     await retry_source_changes(attempt)
 
@@ -172,6 +173,7 @@ class _ObjectSave(Struct, frozen=True, eq=False):
     """One save under way: the object, what is wanted of it, what follows from its model, and the block it joins.
 
     ``named`` are the attributes that are written although they are as they were read; ``None`` if none were named.
+    ``encodings`` contains the documents that were encoded already.
     """
 
     obj: Any
@@ -180,6 +182,7 @@ class _ObjectSave(Struct, frozen=True, eq=False):
     pending: Block | None
     named: frozenset[str] | None
     binding: ModelBinding
+    encodings: Encodings
 
     async def run(self) -> None:
         """Draft what is wanted and send it; again where another writer changed what something is computed of."""
@@ -208,14 +211,23 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         ``shown`` are values that another writer gave to attributes which were not set in the object.
         """
         model, changes, only, raw = type(self.obj), self.wanted.changes, self.wanted.only, self.wanted.raw
-        held, given = decode.values_of(self.binding, before), {**object_values(self.obj), **shown}
+        held = decode.values_of(self.binding, before, form_of(self.binding).compared)
+        given = {**object_values(self.obj), **shown}
         left = assignments.attribute_names(model, changes) if changes else frozenset()
         filled = await self._filled(before, given, only)
         changed = self._changed(before, held, {**given, **filled}, only, left)
         alone = self.pending is None
         if not changes or assignments.is_computed_by_dynamodb(model, changes, changed, alone=alone):
             draft = Draft(
-                self.binding, before, held, changed, changes, raw=raw, computed_values=filled, extra_values=shown
+                self.binding,
+                before,
+                held,
+                changed,
+                changes,
+                raw=raw,
+                computed_values=filled,
+                extra_values=shown,
+                encodings=self.encodings,
             )
             return self._as_named(draft, left)
         computed, condition = assignments.compute(Subject(self.obj), changes, before)
@@ -225,7 +237,15 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         changed = self._changed(before, held, {**given, **filled}, only)
         set_to = {**computed, **filled}
         draft = Draft(
-            self.binding, before, held, changed, computed=condition, raw=raw, computed_values=set_to, extra_values=shown
+            self.binding,
+            before,
+            held,
+            changed,
+            computed=condition,
+            raw=raw,
+            computed_values=set_to,
+            extra_values=shown,
+            encodings=self.encodings,
         )
         return self._as_named(draft)
 
@@ -253,8 +273,8 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         without: frozenset[str] = frozenset(),
     ) -> Values:
         form = form_of(self.binding)
-        prepared = form.prepared(given, before, only, without)
-        changed = form.difference(prepared, held, before, named=self.named is not None)
+        prepared = form.prepared(given, before, only, without, encodings=self.encodings)
+        changed = form.difference(prepared, held, before, named=self.named is not None, encodings=self.encodings)
         if names.DELETED_WITH in before and not self.wanted.raw:
             changed = trash_counts.values_with_new_parent(type(self.obj), changed)
         return changed
@@ -271,7 +291,7 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         form.check_whole(changed)
         if form.immutable:
             left = assignments.attribute_names(type(self.obj), draft.changes)
-            form.refuse_immutable(left, changed, draft.read_values)
+            form.refuse_immutable(left, changed, draft.read_values, draft.before)
         if not wanted.raw:
             form.refuse_fixed(changed)
             if automatic:

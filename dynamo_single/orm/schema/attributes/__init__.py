@@ -11,13 +11,13 @@ from dynamo_single.orm.schema.attributes.dates import (
 )
 from dynamo_single.orm.schema.attributes.documents import (
     BinarySetAttribute,
-    JSONAttribute,
     ListAttribute,
     MapAttribute,
     NumberSetAttribute,
     UnicodeSetAttribute,
 )
 from dynamo_single.orm.schema.attributes.files import FileAttribute, ImageAttribute
+from dynamo_single.orm.schema.attributes.json_texts import JSONAttribute
 from dynamo_single.orm.schema.attributes.references import (
     AuthorAttribute,
     CopiedAttribute,

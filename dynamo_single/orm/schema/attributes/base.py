@@ -22,9 +22,11 @@ from dynamo_single.orm.schema.attributes.field_names import check_options
 from dynamo_single.orm.schema.attributes.operations import Operation
 from dynamo_single.orm.schema.fields.base import DynamoField
 from dynamo_single.orm.schema.fields.fetching import DeferredValue, fetch
+from dynamo_single.orm.schema.keys.documents import Encoded, like
 from dynamo_single.orm.schema.keys.secret_values import MASK, Path, is_secret_name
-from dynamo_single.orm.schema.keys.values import expecting, gettext_noop, shown
+from dynamo_single.orm.schema.keys.values import expecting, gettext_noop, shown, value_size
 from dynamo_single.orm.schema.types import DynamoModel, ModelField, StoredAttribute
+from dynamo_single.table.request import StoredValue
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
@@ -44,6 +46,8 @@ else:
 NOT_PROVIDED = models.NOT_PROVIDED
 #: Text, or a lazy translation of it.
 Label = str | Promise
+#: The errors of a value that an attribute does not take; ``Attribute.refusing()`` words them.
+REFUSED = (ValidationError, ValueError, TypeError, ArithmeticError, RecursionError)
 #: What an admin site adds to the secrets: whether an attribute of a model is one, by either of its names.
 AlsoSecret = Callable[[Any, str], bool]
 
@@ -231,7 +235,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
             return None
         try:
             return self.clean(value)
-        except (ValidationError, ValueError, TypeError, ArithmeticError, RecursionError):
+        except REFUSED:
             with self.refusing(value):  # not around each value that is right
                 raise
 
@@ -288,6 +292,19 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         """Any value as an AttributeValue; ``None`` as DynamoDB's NULL."""
         prepared = self.prepare(value)
         return {"NULL": True} if prepared is None else {self.attr_type: self.encode(prepared)}
+
+    def encoded(self, value: object, before: StoredValue | None = None) -> Encoded:
+        """Return any value, prepared and encoded; ``before`` is the stored AttributeValue that it is compared with.
+
+        An unchanged document keeps the form that is stored. Raises ``InvalidValue`` as ``prepare()``.
+        """
+        prepared = self.prepare(value)
+        if prepared is None:
+            return Encoded(None, None, 0)
+        is_own = type(self).to_attribute_value is Attribute.to_attribute_value
+        # What is prepared is not prepared again.
+        stored = {self.attr_type: self.encode(prepared)} if is_own else self.to_attribute_value(prepared)
+        return Encoded(prepared, like(stored, before), value_size(stored))
 
     def operand(self, value: object) -> dict[str, object]:
         """A value that is compared with what is stored, as an AttributeValue."""

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Field
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, MissingValue
-from dynamo_single.lazy_modules import LazyModule
-from dynamo_single.orm.schema.attributes.base import NOT_PROVIDED, Absent, Attribute, Label, Null, T
+from dynamo_single.orm.schema.attributes.base import NOT_PROVIDED, REFUSED, Absent, Attribute, Label, Null, T
 from dynamo_single.orm.schema.attributes.computed import Steps
 from dynamo_single.orm.schema.attributes.scalars import DecimalAttribute, IntegerAttribute
 from dynamo_single.orm.schema.fields import base
 from dynamo_single.orm.schema.fields.forms import number_member
-from dynamo_single.orm.schema.keys import values
+from dynamo_single.orm.schema.keys import documents, values
+from dynamo_single.orm.schema.keys.documents import Encoded
 from dynamo_single.orm.schema.keys.secret_values import MASK, Path, is_secret_name
-from dynamo_single.orm.schema.keys.values import NESTED_TOO_DEEP, expecting, gettext_noop, shown, words, words_at
-from dynamo_single.orm.schema.types import ModelField
-
-if TYPE_CHECKING:
-    import simplejson
-else:
-    simplejson = LazyModule("simplejson")
-
+from dynamo_single.orm.schema.keys.values import expecting, gettext_noop, shown, words_at
+from dynamo_single.orm.schema.types import ModelField, are_plain
+from dynamo_single.table.request import StoredValue
 
 # What the places of a map and the elements of a list have to hold, where a model says so: as attributes would.
 #
@@ -331,11 +325,8 @@ def _is_stored_alike(attribute: Attribute, value: object, said: str) -> bool:
     return own.keys() == given.keys() and values.from_attribute_value(own) == values.from_attribute_value(given)
 
 
-#: A whole number that is written with an exponent beyond this stays a ``Decimal``; Python's ``float`` ends there.
-_MOST_DIGITS = 309
-#: How deep lists and dicts of a ``JSONAttribute`` may be nested. DynamoDB stores text and has no limit; Python's parser
-#: ends at its recursion limit of 1,000, which a web request has used up in part when it reads the value again.
-MAX_JSON_DEPTH = 200
+#: What of a class decides how its documents are stored and read.
+ENCODING = ("prepare", "clean", "encode", "decode", "to_attribute_value")
 
 
 class DocumentAttribute(Attribute[T, Null]):
@@ -362,13 +353,37 @@ class DocumentAttribute(Attribute[T, Null]):
         return super().hides_inside(path) if self.shape is None else self.shape.hides(path)
 
     def clean(self, value: object) -> Any:
-        """The value in the types that reading it back gives."""
+        """Return a copy of the value in the types that reading it back gives."""
         if not isinstance(value, self.python_types):
             raise self.refuse(value)
+        if are_plain(type(self), ("encode", "decode")):
+            return self._encoded(value, None).value
         if self.shape is None:
             return self.decode(self.encode(value))
         with hidden_value_errors(self.shape.has_secrets(), self.name):
             return self.decode(self.encode(self.shape.placed(value)))
+
+    def encoded(self, value: object, before: StoredValue | None = None) -> Encoded:
+        """Return a document, prepared and encoded in one pass; an unchanged one as given, with its decimal places."""
+        if not isinstance(value, self.python_types) or not are_plain(type(self), ENCODING):
+            return super().encoded(value, before)
+        try:
+            return self._encoded(value, before)
+        except REFUSED:
+            with self.refusing(value):
+                raise
+
+    def _encoded(self, value: object, before: StoredValue | None) -> Encoded:
+        if self.shape is None:
+            stored, size, is_as_read = documents.encode(value, before, self.name)
+        else:
+            with hidden_value_errors(self.shape.has_secrets(), self.name):
+                value = self.shape.placed(value)
+                stored, size, is_as_read = documents.encode(value, before, self.name)
+            is_as_read = is_as_read and not self.shape.has_decimals
+        if stored is before:
+            return Encoded(value, stored, size)
+        return Encoded(documents.copied(value) if is_as_read else self.decode(stored[self.attr_type]), stored, size)
 
     def lookup_value(self, value: object) -> object:
         """The value with all of the places of its numbers, as that of a decimal number."""
@@ -435,65 +450,6 @@ class ListAttribute(DocumentAttribute[list[Any], Null]):
     ) -> None:
         super().__init__(verbose_name, **options | {"null": null})
         self.shape = None if schema is None and of is None else Elements(schema, of)
-
-
-class JSONAttribute(Attribute[Any, Null]):
-    """Any JSON value, stored as text; DynamoDB cannot look inside (a ``MapAttribute`` can be filtered by path).
-
-    Lists and dicts may be nested 200 levels deep; what is deeper is ``InvalidValue``.
-
-    Equal values have one text: keys are sorted, and numbers lose the zeros that add nothing to them.
-    """
-
-    attr_type = "S"
-    expects = gettext_noop("a value that JSON can hold")
-    document = True
-    field_class = base.DocumentField
-
-    def clean(self, value: object) -> Any:
-        """The value as JSON gives it back: whole numbers as ``int``, others as exact ``Decimal``."""
-        # Without an encoding, bytes are refused as anything else that JSON has no place for.
-        text = simplejson.dumps(value, use_decimal=True, allow_nan=False, ensure_ascii=False, encoding=None)
-        # Each level has a bracket, so that what has few of them need not be walked.
-        if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deeper(value, MAX_JSON_DEPTH):
-            raise InvalidValue(
-                f"{self.name}: the value is nested deeper than {MAX_JSON_DEPTH} levels.",
-                words=words(NESTED_TOO_DEEP, levels=MAX_JSON_DEPTH),
-            )
-        return self.decode(values.checked_text(text, path=self.name))
-
-    def encode(self, value: object) -> str:
-        """JSON text."""
-        return str(simplejson.dumps(value, use_decimal=True, ensure_ascii=False, sort_keys=True))
-
-    def decode(self, inner: str) -> Any:
-        """From JSON text."""
-        return json.loads(inner, parse_float=_json_number)
-
-
-def _is_deeper(value: object, levels: int) -> bool:
-    found = [value]
-    for _level in range(levels):
-        found = [member for each in found for member in _nested_values(each)]
-    return any(isinstance(each, _NESTED) for each in found)
-
-
-def _nested_values(value: object) -> Any:
-    if isinstance(value, _NESTED):
-        return value.values() if isinstance(value, dict) else value
-    return ()
-
-
-_NESTED = (dict, list, tuple)
-
-
-def _json_number(text: str) -> int | Decimal:
-    number = Decimal(text)
-    if number == number.to_integral_value() and number.adjusted() < _MOST_DIGITS:
-        return int(number)
-    sign, digits, exponent = number.as_tuple()
-    kept = "".join(map(str, digits)).rstrip("0")
-    return Decimal((sign, tuple(map(int, kept)), int(exponent) + len(digits) - len(kept)))
 
 
 class SetAttribute(Attribute[set[T], Absent]):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from decimal import Decimal
@@ -177,16 +177,17 @@ MICROSECOND = timedelta(microseconds=1)
 #: Every whole number below has no more digits than DynamoDB stores.
 _SHORT = 10**MAX_DIGITS
 
-_INTEGER = re.compile(r"-?[0-9]+")
+_is_integer = re.compile(r"-?[0-9]+").fullmatch
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def to_attribute_value(value: object, *, path: str = "value") -> AttributeValue:
+def to_attribute_value(value: object, *, path: str = "value", depth: int = 0) -> AttributeValue:
     """Turn a document or a scalar into an attribute value; ``path`` is what an error calls the value.
 
-    A tuple is stored as a list. Sets hold one kind of value and are never empty, as DynamoDB wants them.
+    A tuple is stored as a list. Sets hold one kind of value and are never empty, as DynamoDB wants them. ``depth`` is
+    the number of maps and lists around the value.
     """
-    return _to_attribute_value(value, path, 0)
+    return _to_attribute_value(value, path, depth)
 
 
 def from_attribute_value(attribute_value: StoredValue) -> Any:
@@ -197,9 +198,9 @@ def from_attribute_value(attribute_value: StoredValue) -> Any:
     if kind == "N":
         return text_to_number(value)
     if kind == "M":
-        return {name: from_attribute_value(element) for name, element in value.items()}
+        return dict(zip(value, _from_members(value.values()), strict=True))
     if kind == "L":
-        return [from_attribute_value(element) for element in value]
+        return _from_members(value)
     if kind == "NULL":
         return None
     if kind == "B":
@@ -209,6 +210,19 @@ def from_attribute_value(attribute_value: StoredValue) -> Any:
     if kind in ("NS", "BS"):
         return {from_attribute_value({kind[0]: element}) for element in value}
     raise InvalidValue(f"{kind!r} is not a type of DynamoDB; there are S, N, B, BOOL, NULL, L, M, SS, NS and BS.")
+
+
+def _from_members(members: Iterable[StoredValue]) -> list[Any]:
+    found: list[Any] = []
+    for member in members:  # most are read here, which spares a call each
+        (kind,) = member
+        if kind == "S":
+            found.append(member["S"])
+        elif kind == "N":
+            found.append(text_to_number(member["N"]))
+        else:
+            found.append(from_attribute_value(member))
+    return found
 
 
 def number_to_text(value: Number, *, path: str = "value") -> str:
@@ -234,7 +248,7 @@ def number_to_text(value: Number, *, path: str = "value") -> str:
 
 def text_to_number(text: str) -> int | Decimal:
     """Read DynamoDB's text of a number: ``int`` if it is written as a whole number, ``Decimal`` otherwise."""
-    return int(text) if _INTEGER.fullmatch(text) else Decimal(text)
+    return int(text) if _is_integer(text) else Decimal(text)
 
 
 def seconds(duration: timedelta) -> Decimal:
@@ -332,7 +346,7 @@ def item_size(item: Mapping[str, StoredValue]) -> int:
     size = 0
     for name, value in item.items():
         text = value.get("S")
-        size += _text_size(name) + (_value_size(value) if text is None else _text_size(text))
+        size += _text_size(name) + (value_size(value) if text is None else _text_size(text))
     return size
 
 
@@ -446,7 +460,8 @@ def _text_size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def _value_size(attribute_value: StoredValue) -> int:
+def value_size(attribute_value: StoredValue) -> int:
+    """Count the bytes of an attribute value, as ``item_size()`` does."""
     ((kind, value),) = attribute_value.items()
     if kind in ("NULL", "BOOL"):
         return 1
@@ -457,10 +472,10 @@ def _value_size(attribute_value: StoredValue) -> int:
     if kind == "N":
         return _number_size(value)
     if kind == "L":
-        return 3 + sum(1 + _value_size(element) for element in value)
+        return 3 + sum(1 + value_size(element) for element in value)
     if kind == "M":
-        return 3 + sum(1 + _text_size(name) + _value_size(element) for name, element in value.items())
-    return sum(_value_size({kind[0]: element}) for element in value)
+        return 3 + sum(1 + _text_size(name) + value_size(element) for name, element in value.items())
+    return sum(value_size({kind[0]: element}) for element in value)
 
 
 def _number_size(text: str) -> int:
