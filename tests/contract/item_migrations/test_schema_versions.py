@@ -15,6 +15,7 @@ from dynamo_single import migrations as items
 from dynamo_single import models
 from dynamo_single.checks.migrations import check_tables
 from dynamo_single.checks.models import check_model
+from dynamo_single.contrib.doctor import verify
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.exceptions import ConfigurationError, FormNotApplied
 from dynamo_single.orm.rollout import knowledge
@@ -201,6 +202,27 @@ def test_items_in_the_trash_are_upgraded(app: History, table: Table) -> None:
     put(table, "d", "Ada D", deletedAt={"N": "1700000000000"})
     upgrade_all(app)
     assert new(app).all_objects.get(pk="d").last == "D"
+
+
+def test_claims_follow_the_upgrade(tmp_path: Path, table: Table) -> None:
+    with history(tmp_path) as app:
+        model = app.model(email=models.UnicodeAttribute(unique=True))
+        app.make()
+        app.migrate()
+        model.objects.create(shop_id="a", email="ADA@example.com")
+        write(app, "0002_raised", "    operations = [items.RaiseSchemaVersion('Shop', to=2, changes=['email'])]\n")
+        lower = "def split_name(item):\n    return {'email': item['email'].lower()}\n"
+        upgrade(app, functions=lower)
+        app.migrate()
+        app.finish()
+        assert model.objects.get(email="ada@example.com").pk == "a"
+        assert list(verify()) == []
+
+
+def test_a_rehearsal_shows_the_upgrade(app: History, table: Table) -> None:
+    upgrade(app)
+    assert "last missing -> 'A'" in app.migrate("--rehearse")
+    assert item(table) == OLD
 
 
 def _created(model: Any) -> str:
