@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -52,13 +53,19 @@ def _of_a_plain_model() -> Iterator[Operation]:
         memo.text = f"W{next(values)}"
         return memo.save
 
+    def update(text: str) -> None:
+        Memo.objects.filter(pk=memo.pk).update(text=text)
+
     def create(**more: Any) -> Memo:
         return Memo.objects.create(title="Others", text="By bus.", **more)
 
     yield Operation("get(pk=), Memo", lambda: lambda: Memo.objects.get(pk=memo.pk))
     yield Operation("filter(title=) to an object, Memo", lambda: lambda: list(Memo.objects.filter(title="Walkers")))
     yield Operation("save() of one attribute, Memo", save)
+    yield Operation("save(update_fields=) of one, Memo", lambda: partial(save(), update_fields=["text"]))
+    yield Operation("update() of one key, Memo", lambda: partial(update, f"W{next(values)}"))
     yield Operation("soft delete, Memo", lambda: create().delete)
+    yield Operation("hard_delete() of one key, Memo", lambda: Memo.objects.filter(pk=create().pk).hard_delete)
     yield Operation("create(), Memo", lambda: create)
 
 

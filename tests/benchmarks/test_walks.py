@@ -13,12 +13,15 @@ import pytest
 from dynamo_single.table.redirects import UNGUARDED, VARIABLE
 from tests import children
 
-#: The most modules and calls of the first five operations, which may become fewer.
+#: The most modules and calls of the first operations, which may become fewer.
 BOUNDS = {
     "get(pk=), Memo": (11, 41),
     "filter(title=) to an object, Memo": (32, 162),
-    "save() of one attribute, Memo": (13, 52),
-    "soft delete, Memo": (18, 86),
+    "save() of one attribute, Memo": (13, 51),
+    "save(update_fields=) of one, Memo": (14, 65),
+    "update() of one key, Memo": (20, 73),
+    "hard_delete() of one key, Memo": (10, 41),
+    "soft delete, Memo": (18, 85),
     "create(), Memo": (17, 54),
 }
 #: The modules of the table that a request enters if DynamoDB answers it at once.

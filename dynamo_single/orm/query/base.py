@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from itertools import chain
@@ -112,6 +112,12 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         self._fetch_mode = BY_NAME[default_fetch_mode()]
 
     def _filter_or_exclude_inplace(self, negate: bool, args: Any, kwargs: Any) -> None:
+        names = kwargs.keys()
+        is_positive = not (negate or args) and self._deferred_filter is None
+        if is_positive and (names == {"pk"} or names == {*self.model._identity}) and self._identifies_one(kwargs):
+            # Django's property builds it at the first use of ``query``, which a write by a key does not need.
+            self._deferred_filter = negate, args, kwargs
+            return
         conditions = (*args, *kwargs.items())
         if self._asked.no_secrets:
             check_nesting(args)
@@ -131,6 +137,10 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
         # Django's property would carry out a manager's own condition first, which may be this very one.
         check_condition_count(self._query.where.children)
+
+    def _identifies_one(self, kwargs: Mapping[str, object]) -> bool:
+        """Return whether a filter is the complete primary key of one object, and nothing else is asked."""
+        raise NotImplementedError
 
     def _ask_later(self, negate: bool, condition: models.Q) -> None:
         """Keep a condition until its querysets are read; names that are wrong are reported now."""

@@ -102,10 +102,12 @@ class Lookup(Struct, frozen=True, eq=False):
     """How to read an object by its whole key: the request without the key, and how to make the object.
 
     ``shares`` tells which keys other models may also have. It is ``None`` if that does not depend on the key.
+    ``condition`` is what an item has to meet, in stored names.
     """
 
     params: Mapping[str, object]
     shares: Sharing | None
+    condition: Condition
     is_wanted: Callable[[NewItem], bool]
     make: Callable[[NewItem], Any]
 
@@ -133,7 +135,8 @@ def lookup(binding: ModelBinding, visibility: Visibility, consistent: bool) -> L
     plan = planner.plan_of_keys(query, (key,))
     (request,) = compile_plan(plan)
     params = {name: value for name, value in request.params.items() if name != "Key"}
-    return Lookup(params, shares, _matcher(lower(plan.filter, layout)), reader_of(binding))
+    condition = lower(plan.filter, layout)
+    return Lookup(params, shares, condition, _matcher(condition), reader_of(binding))
 
 
 def _matcher(condition: Condition) -> Callable[[NewItem], bool]:
@@ -168,13 +171,42 @@ def _tell(queryset: StatefulQuerySet[Any], found: Sequence[Any]) -> None:
         set_modes(found, mode)
 
 
-def _is_plain_query(queryset: StatefulQuerySet[DynamoModel]) -> bool:
-    """Return whether a queryset asks for whole objects and nothing else, by no method that a project overrides."""
+class KeyFilter(Struct, frozen=True, eq=False):
+    """The key that the only filter of a queryset identifies, and the binding that rendered it."""
+
+    key: ItemKey
+    binding: ModelBinding
+
+
+def is_key_filter(queryset: StatefulQuerySet[DynamoModel], kwargs: Mapping[str, object]) -> bool:
+    """Return whether a filter identifies one object of a queryset that asks for nothing else."""
+    if not _is_plain_query(queryset) or (write := key_writer(queryset.model)) is None:
+        return False
+    return write(kwargs) is not None
+
+
+def key_filter(queryset: StatefulQuerySet[DynamoModel]) -> KeyFilter | None:
+    """Return the key of a queryset whose only filter is a deferred one; ``None`` if the query has to be planned."""
+    negated, args, kwargs = queryset._deferred_filter
+    model: Any = queryset.model
+    binding = binding_if_known(model, get_table(model._options.alias))
+    if negated or args or binding is None or not _is_plain_query(queryset, deferred=True):
+        return None
+    write = key_writer(binding)
+    found = None if write is None else write(kwargs)
+    return None if found is None else KeyFilter(found[0], binding)
+
+
+def _is_plain_query(queryset: StatefulQuerySet[DynamoModel], *, deferred: bool = False) -> bool:
+    """Return whether a queryset asks for whole objects and nothing else, by no method that a project overrides.
+
+    With ``deferred``, a filter that Django has not built yet does not count.
+    """
     if queryset._iterable_class is not ObjectIterable or not _has_only_stock_methods(type(queryset)):
         return False
-    asked = queryset._asked
-    # Django's property applies a filter that a related manager has deferred.
-    query = queryset._query if queryset._deferred_filter is None else queryset.query
+    if queryset._deferred_filter is not None and not deferred:
+        return False
+    asked, query = queryset._asked, queryset._query
     # Without soft delete there are no deleted objects, and nothing is sent.
     if asked.visibility == "deleted" and not registry.layout_of(queryset.model).soft_delete:
         return False

@@ -138,6 +138,9 @@ class QuerySet(AsyncQuerySet[M]):
         """Whether there is one: reads until the first match."""
         return run(self._found_any())
 
+    def _identifies_one(self, kwargs: Mapping[str, object]) -> bool:
+        return get.is_key_filter(self, kwargs)
+
     def get(self, *args: object, **kwargs: object) -> M:
         """The one object: one GetItem for a whole primary key, two for a unique value, else a Query for two matches."""
         key = get.key_of_one(self, kwargs) if kwargs and not args else None

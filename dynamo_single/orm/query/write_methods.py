@@ -27,10 +27,12 @@ from dynamo_single.table.flow import Flow, call_sync, run
 from dynamo_single.table.request import MAX_ACTIONS
 
 if TYPE_CHECKING:
+    from dynamo_single.orm.query import write_by_key
     from dynamo_single.orm.write import bulk, queryset_update
     from dynamo_single.orm.write.batch_transactions import Progress
     from dynamo_single.orm.write.bulk import CreatedList
 else:
+    write_by_key = LazyModule("dynamo_single.orm.query.write_by_key")
     bulk = LazyModule("dynamo_single.orm.write.bulk")
     queryset_update = LazyModule("dynamo_single.orm.write.queryset_update")
 
@@ -49,13 +51,21 @@ class WritingQuerySet(PlannedQuerySet[M]):
         Orders do not count. One whole primary key is one DeleteItem if nothing follows from the deletion; otherwise
         objects are read by the plan's requests.
         """
-        self._check_writable("delete()")
-        return run(self._written(queryset_update.delete, current()))
+        return run(self._removed("delete", current()))
 
     def hard_delete(self) -> tuple[int, dict[str, int]]:
         """Delete each object for good, with soft delete too, under the queryset's conditions."""
-        self._check_writable("hard_delete()")
-        return run(self._written(queryset_update.hard_delete, current()))
+        return run(self._removed("hard_delete", current()))
+
+    async def _removed(self, name: str, pending: Block | None) -> tuple[int, dict[str, int]]:
+        write = getattr(queryset_update, name)
+        if pending is None and self._deferred_filter is not None:
+            read_and_delete = partial(self._written, partial(write, reads=True), pending)
+            counts = await write_by_key.delete(self, read_and_delete, for_good=name == "hard_delete")
+            if counts is not None:
+                return counts
+        self._check_writable(f"{name}()")
+        return await self._written(write, pending)
 
     def restore(self) -> tuple[int, dict[str, int]]:
         """Take each object out of the trash, under the queryset's conditions; the counts are by model."""
@@ -66,15 +76,13 @@ class WritingQuerySet(PlannedQuerySet[M]):
         """``delete()``, awaited."""
         if not self._writes_natively("delete"):
             return await super().adelete()
-        self._check_writable("delete()")
-        return await self._written(queryset_update.delete, current())
+        return await self._removed("delete", current())
 
     async def ahard_delete(self) -> tuple[int, dict[str, int]]:
         """``hard_delete()``, awaited."""
         if not self._writes_natively("hard_delete"):
             return await sync_to_async(self.hard_delete)()
-        self._check_writable("hard_delete()")
-        return await self._written(queryset_update.hard_delete, current())
+        return await self._removed("hard_delete", current())
 
     async def arestore(self) -> tuple[int, dict[str, int]]:
         """``restore()``, awaited."""
@@ -94,6 +102,10 @@ class WritingQuerySet(PlannedQuerySet[M]):
         return await self._updated(kwargs, current())
 
     async def _updated(self, given: Mapping[str, object], pending: Block | None) -> int:
+        if pending is None and self._deferred_filter is not None:
+            written = await write_by_key.update(self, given)
+            if written is not None:
+                return written
         if self.query.is_sliced:
             raise TypeError("Cannot update a query once a slice has been taken.")
         self._check_rows()

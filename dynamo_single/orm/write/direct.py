@@ -6,11 +6,12 @@ composes the write, which raises the errors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import ConditionFailed
 from dynamo_single.orm.effects.all_effects import effects_of
@@ -130,39 +131,49 @@ class DirectWrites:
         if found is None:
             if len(self.shapes) >= MAX_SHAPES:
                 self.shapes.clear()
-            found = self.shapes[key] = UpdateShape.of(tuple(put), removed, as_read)
+            before: Item = {name: {_READ: name} for name, is_there in as_read if is_there}
+            conditions = WriteConditions(as_read=tuple(as_stored(before, name) for name, _ in as_read))
+            update = Update(("", ""), {}, removed, condition=conditions.request_condition())
+            found = self.shapes[key] = UpdateShape.of(put, update)
         return found
+
+
+#: The types of placeholders in a kept update: a value to write, and one that was read.
+_PUT: Final = "put"
+_READ: Final = "read"
 
 
 class UpdateShape(Struct, frozen=True, eq=False):
     """The parameters of an update that do not depend on its values.
 
-    ``values`` are the placeholders, each with a physical name and whether it has the value that was read.
+    ``values`` are the placeholders of values, each with a physical name and whether it has the value that was read.
+    ``constants`` are the other placeholders with their values.
     """
 
     params: dict[str, Any]
     values: tuple[tuple[str, str, bool], ...]
+    constants: dict[str, Any]
 
     @classmethod
-    def of(cls, put: Sequence[str], removed: tuple[str, ...], as_read: Sequence[tuple[str, bool]]) -> UpdateShape:
-        """Compile an update with names in place of values."""
-        before: Item = {name: {"S": f"1{name}"} for name, is_there in as_read if is_there}
-        conditions = WriteConditions(as_read=tuple(as_stored(before, name) for name, _ in as_read))
-        update = Update(
-            ("", ""), {name: {"S": f"0{name}"} for name in put}, removed, condition=conditions.request_condition()
-        )
-        params = dict(compile_action(update).params)
-        given: dict[str, Any] = params.get("ExpressionAttributeValues", {})
-        del params["Key"]
-        return cls(params, tuple((mark, each["S"][1:], each["S"][0] == "1") for mark, each in given.items()))
+    def of(cls, put: Iterable[str], update: Update) -> UpdateShape:
+        """Compile an update that also sets the attributes ``put``, with names instead of values.
 
-    def request(self, before: Item, after: Item) -> Request:
-        """Return the request that changes an item from ``before`` to ``after``."""
-        key = {name: before[name] for name in (names.PARTITION_KEY, names.SORT_KEY)}
+        A value of the type ``_READ`` in its condition is the one of this name that was read.
+        """
+        update = replace(update, set={name: {_PUT: name} for name in put})
+        params = dict(compile_action(update).params)
+        given: dict[str, dict[str, str]] = params.pop("ExpressionAttributeValues", {})
+        del params["Key"]
+        named = {mark: each for mark, each in given.items() if not each.keys().isdisjoint((_PUT, _READ))}
+        values = tuple((mark, name, kind == _READ) for mark, each in named.items() for kind, name in each.items())
+        return cls(params, values, {mark: each for mark, each in given.items() if mark not in named})
+
+    def request(self, key: Item, put: Item, read: Item) -> Request:
+        """Return the request that sets the values of ``put``, on the condition that those of ``read`` are stored."""
         params = {"Key": key, **self.params}
-        if self.values:
-            values = {mark: (before if is_read else after)[name] for mark, name, is_read in self.values}
-            params["ExpressionAttributeValues"] = values
+        if self.values or self.constants:
+            values = {mark: (read if is_read else put)[name] for mark, name, is_read in self.values}
+            params["ExpressionAttributeValues"] = {**self.constants, **values} if self.constants else values
         return Request("UpdateItem", params)
 
 
@@ -323,7 +334,9 @@ async def _update(
     if direct.version_name:
         as_read.insert(0, names.VERSION)
     try:
-        request = direct.shape(put, removed, [(name, name in before) for name in as_read]).request(before, after)
+        shape = direct.shape(put, removed, [(name, name in before) for name in as_read])
+        key = {names.PARTITION_KEY: before[names.PARTITION_KEY], names.SORT_KEY: before[names.SORT_KEY]}
+        request = shape.request(key, after, before)
     except Exception:
         return False  # such as too long an expression
     try:

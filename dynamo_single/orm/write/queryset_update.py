@@ -103,23 +103,26 @@ async def update(matches: QuerysetWrite, assigned: Assignments) -> int:
     return sum((await _bulk_write(matches, "update").write_each(objects, write)).values())
 
 
-async def delete(matches: QuerysetWrite) -> tuple[int, dict[str, int]]:
-    """Delete each object as its own ``delete()`` does; the counts are by model."""
+async def delete(matches: QuerysetWrite, *, reads: bool = False) -> tuple[int, dict[str, int]]:
+    """Delete each object as its own ``delete()`` does, and return the counts by model.
+
+    With ``reads``, read each object before it is deleted.
+    """
     if matches.query.visibility == "deleted":
         raise NotSupported(
             f"delete() moves {matches.model._meta.label} to the trash, and these objects are in it: hard_delete() "
             "deletes them for good, restore() takes them out of it."
         )
-    return await _delete_each(matches, "delete", for_good=False)
+    return await _delete_each(matches, "delete", for_good=False, reads=reads)
 
 
-async def hard_delete(matches: QuerysetWrite) -> tuple[int, dict[str, int]]:
-    """Delete each object for good; the counts are by model."""
-    return await _delete_each(matches, "hard_delete", for_good=True)
+async def hard_delete(matches: QuerysetWrite, *, reads: bool = False) -> tuple[int, dict[str, int]]:
+    """Delete each object for good, as ``delete()`` of a model without soft delete."""
+    return await _delete_each(matches, "hard_delete", for_good=True, reads=reads)
 
 
-async def _delete_each(matches: QuerysetWrite, verb: str, *, for_good: bool) -> tuple[int, dict[str, int]]:
-    deleted = await delete_by_key(matches, for_good=for_good)
+async def _delete_each(matches: QuerysetWrite, verb: str, *, for_good: bool, reads: bool) -> tuple[int, dict[str, int]]:
+    deleted = None if reads else await delete_by_key(matches, for_good=for_good)
     if deleted is not None:
         if deleted and matches.progress is not None:
             await call_sync(partial(matches.progress, deleted, deleted))

@@ -12,15 +12,16 @@ from django.db.models.signals import post_delete
 from django.utils import timezone
 
 from dynamo_single import models, transactions
-from dynamo_single.exceptions import NoAccessPattern, UnexpectedItem
+from dynamo_single.exceptions import InvalidValue, NoAccessPattern, UnexpectedItem
 from dynamo_single.table import Request, Table, get_table
 from dynamo_single.testing import assert_requests, intercept, refusal
 from tests.unit.declaring import declare, forgotten
 
 
-@pytest.fixture
-def notes(table: Table) -> Iterator[Any]:
-    """Notes of two topics, whose model has an order that no key serves."""
+@pytest.fixture(params=[True, False], ids=["expiring", "lasting"])
+def notes(request: pytest.FixtureRequest, table: Table) -> Iterator[Any]:
+    """Notes of two topics, whose model has an order that no key serves. Writes of expiring ones are planned."""
+    more = {"expires_at": models.TTLAttribute()} if request.param else {}
     with forgotten():
         model: Any = declare(
             "OrderedNote",
@@ -29,7 +30,7 @@ def notes(table: Table) -> Iterator[Any]:
             topic=models.UnicodeAttribute(),
             number=models.IntegerAttribute(),
             text=models.UnicodeAttribute(default="t"),
-            expires_at=models.TTLAttribute(),
+            **more,
         )
         for number in range(3):
             model.objects.create(topic="a", number=number, text=f"t{number}")
@@ -55,11 +56,36 @@ def test_one_key_is_one_request(notes: Any) -> None:
         assert notes.filter(pk="a~~1").delete() == (0, {})
 
 
+def test_a_coroutine_updates_by_one_request(notes: Any) -> None:
+    with assert_requests(["UpdateItem"]):
+        assert asyncio.run(notes.filter(topic="a", number=1).aupdate(text="u")) == 1
+
+
+def test_condition_after_a_key_counts(notes: Any) -> None:
+    """The filter by the key is built when the queryset is filtered again."""
+    with assert_requests(["UpdateItem"]):
+        assert notes.filter(pk="a~~1").filter(text="other").update(text="u") == 0
+
+
+def test_an_update_reads_the_results_again(notes: Any) -> None:
+    """A queryset that was evaluated before gives what is stored now."""
+    one = notes.filter(pk="a~~1")
+    assert [note.text for note in one] == ["t1"]
+    one.update(text="u")
+    assert [note.text for note in one] == ["u"]
+
+
+def test_wrong_value_of_a_key_is_reported_by_filter(notes: Any) -> None:
+    with pytest.raises(InvalidValue):
+        notes.filter(topic="a", number="one")
+
+
 def test_a_coroutine_deletes_by_one_request(notes: Any) -> None:
     with assert_requests(["DeleteItem"]):
         assert asyncio.run(notes.filter(pk="a~~1").adelete()) == (1, {"catalog.OrderedNote": 1})
 
 
+@pytest.mark.parametrize("notes", [True], indirect=True)
 def test_conditions_go_with_the_deletion(notes: Any) -> None:
     """What does not meet them, or has expired, is left alone and not counted."""
     notes.filter(pk="a~~2").update(expires_at=timezone.now() - timedelta(hours=1))
@@ -113,6 +139,11 @@ def test_a_signal_gets_the_object(notes: Any) -> None:
 def test_a_block_reads_and_joins(notes: Any) -> None:
     with assert_requests(["GetItem", "DeleteItem"]), transactions.atomic():
         notes.filter(pk="a~~1").delete()
+
+
+def test_an_update_joins_its_block(notes: Any) -> None:
+    with assert_requests(["GetItem", "UpdateItem"]), transactions.atomic():
+        notes.filter(pk="a~~1").update(text="u")
 
 
 def test_progress_is_told(notes: Any) -> None:
