@@ -220,7 +220,12 @@ class Signer:
         ``headers`` contains names in lower case and values without outer spaces; all of them are signed. ``seconds`` is
         the time since 1970.
         """
-        stamp = self._stamps.get(int(seconds)) or self._stamp(int(seconds))
+        second = int(seconds)
+        stamp = self._stamps.get(second)
+        if stamp is None:
+            stamp = time.strftime(dates.TIMESTAMP, time.gmtime(second))
+            # One assignment: another thread sees the old dict or the new one.
+            self._stamps = {second: stamp, **dict(list(self._stamps.items())[: _MAX_STAMPS - 1])}
         day = self._day
         if day.secret_key != credentials.secret_key or not stamp.startswith(day.date):
             # One assignment: another thread sees the old day or the new one.
@@ -237,12 +242,6 @@ class Signer:
         scope = f"{credentials.access_key}/{day.scope}"
         signed["authorization"] = f"{_ALGORITHM} Credential={scope}, SignedHeaders={names}, Signature={signature}"
         return signed
-
-    def _stamp(self, second: int) -> str:
-        stamp = time.strftime(dates.TIMESTAMP, time.gmtime(second))
-        # One assignment: another thread sees the old dict or the new one.
-        self._stamps = {second: stamp, **dict(list(self._stamps.items())[: _MAX_STAMPS - 1])}
-        return stamp
 
     def _day_of(self, date: str, secret_key: str) -> _Day:
         key = f"AWS4{secret_key}".encode()
