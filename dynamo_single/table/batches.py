@@ -177,7 +177,9 @@ def can_insert(table: Table) -> bool:
     return table.takes_statements
 
 
-async def insert_batch(table: Table, statements: Sequence[Statement]) -> list[InsertResult]:
+async def insert_batch(
+    table: Table, statements: Sequence[Statement], *, lease: Lease | None = None
+) -> list[InsertResult]:
     """Send up to 25 INSERT statements as one BatchExecuteStatement; each inserts its item only if there is none.
 
     Throttled statements are sent again without the others, after growing pauses, in at most ``BATCH_ATTEMPTS``
@@ -191,7 +193,7 @@ async def insert_batch(table: Table, statements: Sequence[Statement]) -> list[In
             await flow.pause(_pause_before(attempt))
         sent = [statements[number] for number in batch.left]
         try:
-            batch.answered(await table.ask(Request("BatchExecuteStatement", {"Statements": sent})))
+            batch.answered(await table.ask(Request("BatchExecuteStatement", {"Statements": sent}, lease)))
         except (Throttled, Conflict) as error:
             slow_down = error
             continue

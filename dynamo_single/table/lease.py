@@ -25,8 +25,8 @@ MARGIN: Final = 3.0
 class Lease:
     """The right to send requests by one revision of a table's state until ``deadline``.
 
-    Threads and event loops share a lease. A closed lease is never opened again. A process that has closed one may say
-    so to others as soon as ``is_idle``: no request of the lease is sent or executed after that.
+    Threads and event loops share a lease. A closed lease is never opened again or renewed. A process that has closed
+    one may say so to others as soon as ``is_idle``: no request of the lease is sent or executed after that.
     """
 
     __slots__ = ("_length", "_lost_at", "deadline", "is_closed", "revision", "tolerance", "under_way")

@@ -6,14 +6,17 @@ import asyncio
 import time
 from collections.abc import Iterator
 from threading import Thread
+from typing import Any
 from unittest import mock
 
 import pytest
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import AccessDenied, Expired, OutcomeUnknown, Superseded
-from dynamo_single.table import Request, Table, flow, get_table
+from dynamo_single.table import Request, Table, batches, flow, get_table
 from dynamo_single.table import lease as leases
 from dynamo_single.table.lease import Lease
+from dynamo_single.table.request import Parameters, Response
 from dynamo_single.table.table import MAX_WRONGFUL
 from dynamo_single.testing import capture_requests, intercept
 from tests.contract.table.test_strict import GET, KEY, PUT, on, requests
@@ -261,6 +264,38 @@ def test_pages_keep_the_lease(table: Table) -> None:
     lease.close()
     with pytest.raises(Superseded):
         next(pages)
+
+
+@pytest.mark.parametrize("send", [batches.write_batch, batches.insert_batch])
+def test_batches_of_writes_have_the_lease(table: Table, send: Any) -> None:
+    """A closed one refuses them, and the caller learns why."""
+    lease = Lease(1, 0.0)
+    lease.close()
+    given = {"PutRequest": {"Item": KEY}} if send is batches.write_batch else table.insert_statement(KEY)
+    with capture_requests() as sent:
+        result = flow.run(send(table, [given], lease=lease))
+    found = result if send is batches.write_batch else result[0]
+    assert (type(found.error), sent) == (Superseded, [])
+
+
+def test_unprocessed_keys_keep_the_lease(table: Table) -> None:
+    """The rest of a batch is not requested once the lease is closed."""
+    lease = Lease(1, 0.0)
+    keys = {table.name: {"Keys": [KEY]}}
+
+    def leave(operation: str, params: Parameters) -> Response:
+        lease.close()
+        return {"Responses": {table.name: []}, "UnprocessedKeys": keys, "ConsumedCapacity": []}
+
+    with intercept(leave), pytest.raises(Superseded):
+        flow.run(batches.get_batch(table, Request("BatchGetItem", {"RequestItems": keys}, lease)))
+
+
+def test_table_by_id_signs_by_the_lease(table: Table) -> None:
+    """Its requests are translated before they are sent."""
+    with in_front_of(Table(replace(table.settings, key="id"))) as server, pytest.raises(Expired):
+        get_table().send(under(server, -2))
+    assert len(server.refused) == 1
 
 
 def test_cancelled_write_keeps_lease_busy(table: Table) -> None:
