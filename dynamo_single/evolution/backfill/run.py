@@ -78,18 +78,17 @@ class Walk:
         for number, item in enumerate(items):
             if self.stopping():
                 return replace(segment, scanned=segment.scanned + number)
-            segment = replace(self._settled(segment, item, others), position=key_of(item))
+            segment = self._settled(segment, item, others, key_of(item))
         scanned = segment.scanned + answer["ScannedCount"]
         end = answer.get("LastEvaluatedKey")
         position = segment.position if end is None else key_of(end)
         return replace(segment, scanned=scanned, position=position, done=end is None)
 
-    def _settled(self, segment: Segment, item: Item, others: Others) -> Segment:
+    def _settled(self, segment: Segment, item: Item, others: Others, position: ItemKey | None) -> Segment:
         outcome = process_item(self.sender, self.work, item, others)
-        segment = replace(segment, matched=segment.matched + 1)
-        if isinstance(outcome, Failure):
-            return segment.failing(outcome)
-        return replace(segment, changed=segment.changed + 1) if outcome == "changed" else segment
+        changed = segment.changed + (outcome == "changed")
+        segment = replace(segment, position=position, matched=segment.matched + 1, changed=changed)
+        return segment.failing(outcome) if isinstance(outcome, Failure) else segment
 
     def _failures_again(self, segment: Segment) -> Segment:
         """Retry the failures of a completed segment, or the complete segment if not all failures are stored."""
@@ -105,9 +104,8 @@ class Walk:
             item = self.sender.at_once([failure.key]).get(failure.key)
             if item is None or not matches(self.work.task.items, item):
                 continue
-            left = self._settled(
-                replace(left, matched=left.matched - 1), item, read_others(self.sender, self.work.task, [item])
-            )
+            others = read_others(self.sender, self.work.task, [item])
+            left = self._settled(replace(left, matched=left.matched - 1), item, others, left.position)
         self.checkpoints.save(left)
         self.report(left)
         return left

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored, join
+from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Stored
 from dynamo_single.orm.requests.updates import Change, as_stored
 from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.table import names
@@ -38,7 +38,8 @@ def type_condition(item_type: str) -> Condition:
 
 def as_read(item: Item, stored: Iterable[str]) -> Condition:
     """The condition that an item is there, and some attributes of it are as they were read; its key always is."""
-    return join((ITEM_EXISTS, *(as_stored(item, name) for name in sorted({*stored} - _KEY))))
+    read = [as_stored(item, name) for name in sorted({*stored} - _KEY)]
+    return And((ITEM_EXISTS, *read)) if read else ITEM_EXISTS
 
 
 class Put(Struct, frozen=True):

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import ItemTooLarge, NotSupported
-from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Stored
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, SortOperator
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Delete, ItemKey, Put, Update
 from dynamo_single.orm.requests.expressions import (
@@ -276,7 +277,52 @@ def _keyed(action: Delete | Check) -> dict[str, object]:
     return {"Key": item_key(action.key), **_conditional(action.condition, ExpressionBuilder())}
 
 
+#: The operators of the conditions that an item is as it was read.
+_USUAL = frozenset({"=", "exists", "missing"})
+_NO_VALUE = {"NULL": True}
+
+
 def _update(action: Update) -> dict[str, object]:
+    """Write an update by the text that it shares with updates of the same names, if it has one."""
+    if action.add or action.discard or action.changes:
+        return _whole_update(action)
+    terms, values = [], [*action.set.values()]
+    for term in action.condition.children if type(action.condition) is And else (action.condition,):
+        if type(term) is not Stored or term.path or term.operator not in _USUAL:
+            return _whole_update(action)
+        terms.append((term.name, term.operator))
+        values += term.operands
+    text = _shared_update((*action.set,), action.remove, (*terms,))
+    if text is None:
+        return _whole_update(action)
+    params = {"Key": item_key(action.key), **text.params}
+    if values:
+        params[_VALUES] = dict(zip(text.placeholders, values, strict=True))
+    return params
+
+
+class _UpdateText(Struct, frozen=True):
+    """The parameters of an update that depend on its names only, and the placeholders of its values in their order."""
+
+    params: dict[str, object]
+    placeholders: tuple[str, ...]
+
+
+@lru_cache(maxsize=512)
+def _shared_update(
+    put: tuple[str, ...], removed: tuple[str, ...], terms: tuple[tuple[str, str], ...]
+) -> _UpdateText | None:
+    """Write an update of some names under some conditions; ``None`` if it is too long or changes nothing."""
+    conditions = tuple(Stored(name, operator, (_NO_VALUE,) if operator == "=" else ()) for name, operator in terms)
+    try:
+        params = _whole_update(Update(("", ""), dict.fromkeys(put, _NO_VALUE), removed, condition=And(conditions)))
+    except NotSupported:
+        return None
+    values: Any = params.pop(_VALUES, {})
+    return _UpdateText({name: each for name, each in params.items() if name != "Key"}, (*values,))
+
+
+def _whole_update(action: Update) -> dict[str, object]:
     builder = ExpressionBuilder()
     clauses = {
         "SET": [f"{builder.name(name)} = {builder.value(value)}" for name, value in action.set.items()],
