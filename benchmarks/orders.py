@@ -13,6 +13,9 @@ MILLISECOND = timedelta(milliseconds=1)
 CUSTOMER = "company-3f0d2a54-7d2b-4c1e-9a0e-5b8f6c7d1e22"
 ATTRIBUTES = ("customer", "number", "placed_at", "status", "coupon", "total")
 STATUS = "open"
+#: A document of 300 KB has so many entries, and what is changed is a number in one of them.
+ENTRIES = 3300
+ENTRY, PLACE = "entry 1650", "stock"
 
 
 def values(customer: str, number: int) -> dict[str, Any]:
@@ -53,6 +56,28 @@ def wire(customer: str, number: int) -> dict[str, dict[str, str]]:
     """The same as AttributeValues."""
     plain = item(customer, number)
     return {name: {"S": value} if isinstance(value, str) else {"N": str(value)} for name, value in plain.items()}
+
+
+def document() -> dict[str, Any]:
+    """A map of maps with strings, numbers and lists."""
+    return {
+        f"entry {number}": {
+            "name": f"Name of {number}",
+            PLACE: number,
+            "price": 12 + number % 7,
+            "tags": ["new", "set"],
+        }
+        for number in range(1, ENTRIES + 1)
+    }
+
+
+def attribute_value(value: Any) -> dict[str, Any]:
+    """The AttributeValue of a part of a document."""
+    if isinstance(value, dict):
+        return {"M": {name: attribute_value(each) for name, each in value.items()}}
+    if isinstance(value, list):
+        return {"L": list(map(attribute_value, value))}
+    return {"S": value} if isinstance(value, str) else {"N": str(value)}
 
 
 def said_by(read: Any) -> dict[str, Any]:

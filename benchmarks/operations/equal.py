@@ -5,29 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.orders import key, said_by, values
-from benchmarks.sides.floor import Floor, plain
+from benchmarks.orders import ENTRY, PLACE, attribute_value, document, key, said_by, values
+from benchmarks.sides.floor import Floor, plain, texts
 from benchmarks.sides.side import IN_BLOCK, IN_BULK, Side
 
 SQL = "Django, SQLite"
-#: Its answers are bytes, which nobody has read.
-UNREAD = "raw socket"
 
 
 def assert_equal(found: Mapping[str, Side], *, listed: int, many: int) -> None:
     """Raise unless all sides give equal data for every operation that they have."""
     floor = found["floor"]
     for side in found.values():
-        if side.name == UNREAD:
-            continue
         _same(side, "get", [side.get()], [values(side.listed, side.number)])
         _same(side, "objects", side.objects(), _wanted(side.listed, listed))
         _same(side, "many", side.many(), _wanted(side.long_list, many))
         _same(side, "in_bulk", side.in_bulk(), _wanted(side.listed, IN_BULK))
         _rows(side, listed)
     for side in found.values():
-        if side.name != UNREAD:
-            _writes(side, floor)
+        _writes(side, floor)
 
 
 def _rows(side: Side, listed: int) -> None:
@@ -52,6 +47,11 @@ def _writes(side: Side, floor: Floor) -> None:
         status = said_by(read.get())["status"]
         if not status.startswith(f"status {side.name} "):
             raise AssertionError(f"{side.name} wrote a status, and {status!r} is stored.")
+    if side.document is not None:
+        stock = side.document()
+        found = _item(floor, side.document_key)["data"]["M"]
+        if found != attribute_value({**document(), ENTRY: {**document()[ENTRY], PLACE: stock}})["M"]:
+            raise AssertionError(f"{side.name} has set a place of a document to {stock}: {found[ENTRY]} is stored.")
     bulks = (side.bulk_create, side.bulk_in_transactions, side.put_many)
     written = [(side.atomic(), IN_BLOCK), *((write(), side.bulk) for write in bulks)]
     for block, count in written:
@@ -62,8 +62,11 @@ def _writes(side: Side, floor: Floor) -> None:
 def _stored(side: Side, floor: Floor, customer: str, number: int) -> Any:
     if side.name == SQL:
         return side.orders.get(customer=customer, number=number)
-    wire_key = {name: {"S": value} for name, value in key(customer, number).items()}
-    return plain(floor.call("GetItem", {"TableName": floor.table, "Key": wire_key})["Item"])
+    return plain(_item(floor, key(customer, number)))
+
+
+def _item(floor: Floor, stored_key: dict[str, str]) -> Any:
+    return floor.call("GetItem", {"TableName": floor.table, "Key": texts(stored_key)})["Item"]
 
 
 def _wanted(customer: str, count: int) -> Iterable[dict[str, Any]]:

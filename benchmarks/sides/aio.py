@@ -61,11 +61,16 @@ class AioDynamo(Side):
 
     def save(self) -> Any:
         """``update_item()`` of one attribute, which returns the item."""
-        change = F("status").set(self.status())
-        asked = {"condition": F("pk").exists(), "return_values": ReturnValues.all_new}
-        return self.loop.run_until_complete(self.client.update_item(self.table, self.key, change, **asked))
+        return self._change(ReturnValues.all_new)
 
-    update = save
+    def update(self) -> Any:
+        """``update_item()`` of one attribute, which returns nothing."""
+        return self._change(ReturnValues.none)
+
+    def _change(self, returned: ReturnValues) -> Any:
+        change = F("status").set(self.status())
+        asked = {"condition": F("pk").exists(), "return_values": returned}
+        return self.loop.run_until_complete(self.client.update_item(self.table, self.key, change, **asked))
 
     def objects(self) -> Sequence[Any]:
         """``query()`` of the shorter list."""

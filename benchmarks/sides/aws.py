@@ -12,7 +12,7 @@ import botocore.session
 from botocore.config import Config
 
 from benchmarks.orders import item, wire
-from benchmarks.sides.floor import BATCH, CHANGED, MISSING, NAMED
+from benchmarks.sides.floor import BATCH, CHANGED, MISSING, NAMED, READ_BACK
 from benchmarks.sides.side import IN_BLOCK, Side
 
 try:
@@ -71,11 +71,15 @@ class Client(Side):
 
     def save(self) -> Any:
         """``update_item()`` of one attribute, which returns the item."""
-        said = {":s": self.text(self.status())}
-        answer = self.client.update_item(TableName=self.table, Key=self._one, **CHANGED, ExpressionAttributeValues=said)
-        return answer["Attributes"]
+        return self._change(READ_BACK)["Attributes"]
 
-    update = save
+    def update(self) -> Any:
+        """``update_item()`` of one attribute, which returns nothing."""
+        return self._change({})
+
+    def _change(self, returned: dict[str, str]) -> Any:
+        asked = {**CHANGED, **returned, "ExpressionAttributeValues": {":s": self.text(self.status())}}
+        return self.client.update_item(TableName=self.table, Key=self._one, **asked)
 
     def objects(self) -> Sequence[Any]:
         """``query()`` of the shorter list."""

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from benchmarks.orders import wire
+from benchmarks.orders import ENTRY, PLACE, attribute_value, document, wire
 from benchmarks.sides.side import IN_BLOCK, Side
 
 #: What one request takes at most: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
@@ -21,8 +21,8 @@ CHANGED = {
     "UpdateExpression": "SET #s = :s",
     "ConditionExpression": "attribute_exists(#p)",
     "ExpressionAttributeNames": {"#s": "status", "#p": "pk"},
-    "ReturnValues": "ALL_NEW",
 }
+READ_BACK = {"ReturnValues": "ALL_NEW"}
 NAMED = {
     "ProjectionExpression": "#n, #s",
     "ExpressionAttributeNames": {"#p": "pk", "#n": "number", "#s": "status"},
@@ -59,8 +59,9 @@ class Floor(Side):
         self._local = threading.local()
         address = urlsplit(self.settings.endpoint_url)
         self._place = address.hostname, address.port
-        self._wire_key = _texts(self.key)
-        self._wire_keys = [_texts(each) for each in self.keys]
+        self._has_document = False
+        self._wire_key = texts(self.key)
+        self._wire_keys = [texts(each) for each in self.keys]
 
     def call(self, operation: str, params: dict[str, Any]) -> Any:
         """One request, on the thread's connection."""
@@ -88,11 +89,16 @@ class Floor(Side):
 
     def save(self) -> Any:
         """UpdateItem of one attribute, if there is one, which returns the item."""
-        said = {":s": {"S": self.status()}}
-        params = {"TableName": self.table, "Key": self._wire_key, **CHANGED, "ExpressionAttributeValues": said}
-        return plain(self.call("UpdateItem", params)["Attributes"])
+        return plain(self._change(READ_BACK)["Attributes"])
 
-    update = save
+    def update(self) -> Any:
+        """UpdateItem of one attribute, if there is one, which returns nothing."""
+        return self._change({})
+
+    def _change(self, returned: dict[str, str]) -> Any:
+        said = {":s": {"S": self.status()}}
+        params = {"TableName": self.table, "Key": self._wire_key, **CHANGED, **returned}
+        return self.call("UpdateItem", {**params, "ExpressionAttributeValues": said})
 
     def objects(self) -> Sequence[Any]:
         """Query of the shorter list."""
@@ -111,6 +117,19 @@ class Floor(Side):
         """BatchGetItem."""
         answer = self.call("BatchGetItem", {"RequestItems": {self.table: {"Keys": self._wire_keys}}})
         return [plain(each) for each in answer["Responses"][self.table]]
+
+    def document(self) -> int:
+        """UpdateItem of one place, of an item that is put first."""
+        key = texts(self.document_key)
+        if not self._has_document:
+            self.call("PutItem", {"TableName": self.table, "Item": {**key, "data": attribute_value(document())}})
+            self._has_document = True
+        stock = self.stock()
+        places = {"#p": "pk", "#d": "data", "#e": ENTRY, "#s": PLACE}
+        change = {"UpdateExpression": "SET #d.#e.#s = :s", "ConditionExpression": "attribute_exists(#p)"}
+        said = {"ExpressionAttributeNames": places, "ExpressionAttributeValues": {":s": {"N": str(stock)}}}
+        self.call("UpdateItem", {"TableName": self.table, "Key": key, **change, **said})
+        return stock
 
     def atomic(self) -> Any:
         """TransactWriteItems."""
@@ -150,7 +169,7 @@ class Floor(Side):
             params["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
-def _texts(stored: dict[str, str]) -> dict[str, Any]:
+def texts(stored: dict[str, str]) -> dict[str, Any]:
     return {name: {"S": value} for name, value in stored.items()}
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.orders import values
+from benchmarks.orders import ENTRY, PLACE, document, values
 from benchmarks.sides.managers import DjangoSide
 from benchmarks.sides.side import IN_BLOCK, IN_BULK
 from dynamo_single import transactions
-from tests.catalog.models import Order
+from tests.catalog.models import Order, Sample
 
 
 class Ours(DjangoSide):
@@ -20,7 +20,19 @@ class Ours(DjangoSide):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.order = Order.objects.get(customer=self.listed, number=self.number)
+        self._sample: Any = None
         self.pks = [Order(customer=self.listed, number=number).pk for number in range(1, IN_BULK + 1)]
+
+    def document(self) -> int:
+        """``save()`` of an object with one place changed."""
+        if self._sample is None:
+            Sample.objects.create(sample_id="sample-of-documents", data=document())
+            self._sample = Sample.objects.get(pk="sample-of-documents")
+            self.document_key = {name: self._sample._stored[name]["S"] for name in ("pk", "sk")}
+        stock = self.stock()
+        self._sample.data[ENTRY][PLACE] = stock
+        self._sample.save()
+        return stock
 
     def atomic(self) -> Any:
         """``create()`` in ``atomic()``."""

@@ -8,7 +8,7 @@ from typing import Any
 from pynamodb.connection import Connection
 from pynamodb.transactions import TransactWrite
 
-from benchmarks.orders import item, values
+from benchmarks.orders import ENTRY, PLACE, document, item, values
 from benchmarks.sides import pynamodb_model
 from benchmarks.sides.side import IN_BLOCK, Side
 
@@ -25,6 +25,7 @@ class PynamoDB(Side):
         secret = {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
         self.connection = Connection(region=where.region, host=where.endpoint_url, **secret)
         self.order = self.get()
+        self._document: Any = None
 
     def new_order(self, customer: str, number: int) -> Any:
         """An order that is not stored yet."""
@@ -65,6 +66,16 @@ class PynamoDB(Side):
     def in_bulk(self) -> Sequence[Any]:
         """``Model.batch_get()``."""
         return list(self.model.batch_get([(each["pk"], each["sk"]) for each in self.keys]))
+
+    def document(self) -> int:
+        """``save()`` of an object with one place changed, which puts the whole item."""
+        if self._document is None:
+            kind = pynamodb_model.document_of(self.settings.endpoint_url, self.settings.region, self.table)
+            self._document = kind(*self.document_key.values(), data=document())
+        stock = self.stock()
+        self._document.data[ENTRY][PLACE] = stock
+        self._document.save()
+        return stock
 
     def atomic(self) -> Any:
         """``TransactWrite``."""

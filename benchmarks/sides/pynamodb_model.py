@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from pynamodb.attributes import Attribute, NumberAttribute, UnicodeAttribute
+from pynamodb.attributes import Attribute, MapAttribute, NumberAttribute, UnicodeAttribute
 from pynamodb.constants import NUMBER
 from pynamodb.models import Model
 
@@ -69,3 +69,22 @@ def model_of(endpoint_url: str | None, region: str, table: str) -> type[Any]:
         total = DecimalAttribute(null=True)
 
     return PeerOrder
+
+
+def document_of(endpoint_url: str | None, region: str, table: str) -> type[Any]:
+    """The model of an item with a document."""
+
+    class PeerDocument(Model):
+        class Meta:
+            host = endpoint_url
+            table_name = table
+            aws_access_key_id = "local"
+            aws_secret_access_key = "local"  # noqa: S105 - as above
+
+        Meta.region = region
+
+        pk = UnicodeAttribute(hash_key=True)
+        sk = UnicodeAttribute(range_key=True)
+        data: MapAttribute[str, Any] = MapAttribute()
+
+    return PeerDocument

@@ -1,22 +1,26 @@
-"""Less than the floor: the bytes of a request that was made before, and those of its answer, on a bare socket."""
+"""The second floor: signed requests on a bare socket, whose responses are decoded; no retry, check or object."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import socket
 import threading
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
 
-from benchmarks.sides.floor import HEADERS
-from benchmarks.sides.side import Side
+from benchmarks.sides.floor import Floor
 
-CHUNK = 1 << 16
+CHUNK = 1 << 18
+ACCESS_KEY, SECRET_KEY = "local", "local"
+SIGNED = "content-type;host;x-amz-date;x-amz-target"
 
 
-class Raw(Side):
-    """GetItem and Query of the shorter list; nothing that would have to be made again each time."""
+class Raw(Floor):
+    """Signature Version 4, orjson and ``socket``: what no client that is written in Python can leave out."""
 
     name = "raw socket"
 
@@ -25,47 +29,56 @@ class Raw(Side):
         self._local = threading.local()
         address = urlsplit(self.settings.endpoint_url)
         self._place = address.hostname, address.port
-        wire_key = {name: {"S": value} for name, value in self.key.items()}
-        self._get = self._request("GetItem", {"TableName": self.table, "Key": wire_key})
-        asked = {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": {":p": wire_key["pk"]}}
-        self._query = self._request("Query", {"TableName": self.table, **asked})
+        self._host = f"{address.hostname}:{address.port}"
+        self._date, self._day_key = "", b""
 
-    def get(self) -> Any:
-        """The bytes of an item."""
-        return self._send(self._get)
+    def call(self, operation: str, params: dict[str, Any]) -> Any:
+        """One request, on the thread's connection."""
+        status, body = self._exchange(self._signed(operation, orjson.dumps(params)))
+        if status != b"200":
+            raise RuntimeError(f"{operation}: {status!r} {body!r}")
+        return orjson.loads(body)
 
-    def objects(self) -> Any:
-        """The bytes of a page."""
-        return self._send(self._query)
+    def _signed(self, operation: str, body: bytes) -> bytes:
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        if stamp[:8] != self._date:
+            self._date, self._day_key = stamp[:8], self._key_of(stamp[:8])
+        fixed = (
+            f"content-type:application/x-amz-json-1.0\nhost:{self._host}\n"
+            f"x-amz-date:{stamp}\nx-amz-target:DynamoDB_20120810.{operation}\n"
+        )
+        request = f"POST\n/\n\n{fixed}\n{SIGNED}\n{hashlib.sha256(body).hexdigest()}"
+        scope = f"{self._date}/{self.settings.region}/dynamodb/aws4_request"
+        text = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
+        signature = hmac.digest(self._day_key, text.encode(), "sha256").hex()
+        head = (
+            f"POST / HTTP/1.1\n{fixed}content-length:{len(body)}\nauthorization:AWS4-HMAC-SHA256 "
+            f"Credential={ACCESS_KEY}/{scope}, SignedHeaders={SIGNED}, Signature={signature}\n\n"
+        )
+        return head.replace("\n", "\r\n").encode() + body
 
-    create = save = many = in_bulk = bulk_create = None
+    def _key_of(self, date: str) -> bytes:
+        key = f"AWS4{SECRET_KEY}".encode()
+        for part in (date, self.settings.region, "dynamodb", "aws4_request"):
+            key = hmac.digest(key, part.encode(), "sha256")
+        return key
 
-    def _request(self, operation: str, params: Any) -> bytes:
-        body = orjson.dumps(params)
-        fixed = {
-            **HEADERS,
-            "Host": "{}:{}".format(*self._place),
-            "X-Amz-Target": f"DynamoDB_20120810.{operation}",
-            "Content-Length": len(body),
-        }
-        head = "".join(f"{name}: {value}\r\n" for name, value in fixed.items())
-        return f"POST / HTTP/1.1\r\n{head}\r\n".encode() + body
-
-    def _send(self, request: bytes) -> bytes:
+    def _exchange(self, request: bytes) -> tuple[bytes, bytes]:
         try:
             connection = self._local.connection
         except AttributeError:
             connection = self._local.connection = socket.create_connection(self._place)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.sendall(request)
-        parts = [connection.recv(CHUNK)]
-        head, _, body = parts[0].partition(b"\r\n\r\n")
+        head, _, body = connection.recv(CHUNK).partition(b"\r\n\r\n")
         length = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
-        left = length - len(body)
-        while left > 0:
-            parts.append(connection.recv(CHUNK))
-            left -= len(parts[-1])
-        return b"".join(parts)
+        if len(body) < length:
+            parts, left = [body], length - len(body)
+            while left > 0:
+                parts.append(connection.recv(CHUNK))
+                left -= len(parts[-1])
+            body = b"".join(parts)
+        return head[9:12], body
 
 
 SIDES = (Raw,)

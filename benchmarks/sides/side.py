@@ -30,6 +30,9 @@ class Side:
     rows: Callable[[], Sequence[Any]] | None = None
     many: Callable[[], Sequence[Any]]
     in_bulk: Callable[[], Sequence[Any]]
+    #: Change one number in a document, and return it; ``document_key`` is the key of the item.
+    document: Callable[[], int] | None = None
+    document_key: dict[str, str]
     atomic: Callable[[], Any] | None = None
     bulk_create: Callable[[], Any]
     bulk_in_transactions: Callable[[], Any] | None = None
@@ -43,7 +46,8 @@ class Side:
         self.number = 1
         self.key = key(self.listed, self.number)
         self.keys = [key(self.listed, number) for number in range(1, IN_BULK + 1)]
-        self._made, self._blocks, self._status = count(1), count(1), count(1)
+        self._made, self._blocks, self._status, self._stock = count(1), count(1), count(1), count(10_000)
+        self.document_key = {"pk": f"DOCUMENT#{self.name}", "sk": "#METADATA"}
 
     def new(self) -> tuple[str, int]:
         """The customer and number of an order that is not there yet."""
@@ -56,6 +60,10 @@ class Side:
     def status(self) -> str:
         """A status that is stored nowhere."""
         return f"status {self.name} {next(self._status)}"
+
+    def stock(self) -> int:
+        """A number that is in no document."""
+        return next(self._stock)
 
     def close(self) -> None:
         """End what was begun; the connections are the process's."""
