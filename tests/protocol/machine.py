@@ -36,6 +36,8 @@ class Rules(NamedTuple):
     unknown_stays_unknown: bool = True
     allows_for_the_future: bool = True
     forgets_silent: bool = True
+    waits_for_commands: bool = True
+    tokens_end: bool = True
     drops_needless: bool = True
     counts_under_mark: bool = True
     skew: int = 0
@@ -46,8 +48,10 @@ class Scenario(NamedTuple):
     """What is explored. The options switch on what makes histories longer.
 
     ``lease`` and ``short`` are the leases in ticks of processes with and without a presence item; without ``short`` all
-    can write theirs. ``unanswered``: responses are lost. ``unfenced``: the process of this number may lose the fence.
+    can write theirs. ``unanswered``: responses are lost. ``tokens``: requests are transactions. ``unfenced``: the
+    process of this number may lose the fence.
     ``delayed``: the indexes show a write later. ``turns`` is how often a run may be stopped, and one go the other way.
+    ``commands``: a run may be stopped with a write of its pass under way, while another one takes over.
     ``meant`` derives what code does from a revision.
     """
 
@@ -60,9 +64,11 @@ class Scenario(NamedTuple):
     lease: int = 1
     short: int = 0
     unanswered: bool = False
+    tokens: bool = False
     unfenced: int = -1
     delayed: bool = False
     turns: int = 1
+    commands: bool = False
     meant: Callable[[Sequence[Change], Vector, int], Meaning | None] = meaning
 
 
@@ -104,14 +110,27 @@ class Node(NamedTuple):
     work: str = ""
 
 
+class Write(NamedTuple):
+    """A write of a pass by a run that is stopped: its node, the item, what it has read, and its lease."""
+
+    node: int
+    at: int
+    seen: object
+    lease: int
+
+
 class Command(NamedTuple):
-    """The command: its node, how far a pass is, what it has read, and for how long leases of before may last."""
+    """The command: its node, how far a pass is, what it has read, and for how long leases of before may last.
+
+    ``late`` is a write of an earlier run.
+    """
 
     node: int = 0
     at: int = 0
     seen: object = None
     timer: int = 0
     is_new: bool = False
+    late: Write | None = None
 
 
 class Plan:
@@ -139,11 +158,10 @@ class Plan:
             revision = len(self.vectors) - 1
             begun = len(self.nodes)
             self._section(place, revision, way)
-            self.nodes.append(Node("stop", revision))
             turning.append((begun, len(self.nodes), place, revision))
         self.nodes.append(Node("end", revision))
-        for begun, ended, place, revision in turning if turns else []:
-            for number in range(begun, ended):
+        for begun, following, place, revision in turning if turns else []:
+            for number in range(begun, following + 1):
                 self.nodes[number] = self.nodes[number]._replace(turn=len(self.nodes))
             self._section(place, revision, -way)
             self._run(place, revision, -way, turns - 1)

@@ -77,6 +77,8 @@ def processes(name: str, changes: tuple[Change, ...], operations: tuple[Operatio
     yield plain._replace(name=f"{name}: no fence", unfenced=0)
     yield plain._replace(name=f"{name}: responses are lost", unanswered=True)
     yield plain._replace(name=f"{name}: clocks differ", operations=operations[:1], rules=Rules(skew=1, margin=1))
+    yield plain._replace(name=f"{name}: responses of transactions are lost", unanswered=True, tokens=True)
+    yield plain._replace(name=f"{name}: two commands", turns=1, commands=True)
     if any(each.aspect == "keys" for each in changes):
         yield plain._replace(name=f"{name}: the index lags", delayed=True)
 
@@ -108,6 +110,8 @@ def without_rules() -> Iterator[Scenario]:
     yield left_out("waits_for_unfenced", altered._replace(unfenced=0))
     yield left_out("says_unfenced", altered._replace(unfenced=0))
     yield left_out("unknown_stays_unknown", altered._replace(unanswered=True))
+    yield left_out("tokens_end", altered._replace(unanswered=True, tokens=True))
+    yield left_out("waits_for_commands", altered._replace(turns=1, commands=True))
     yield left_out("drops_needless", altered._replace(changes=(Change(KINDS["ADD_UNIQUE"]),), operations=CLAIMED))
     yield left_out("counts_under_mark", altered._replace(changes=(Change(KINDS["ADD_NUMBER"]),), operations=COUNTED))
     shards = altered._replace(changes=(Change(CHANGE_SHARDS),), operations=(CREATE, PUT))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.protocol.machine import Command, Node, Pending, Plan, Process, Scenario
+from tests.protocol.machine import Command, Node, Pending, Plan, Process, Scenario, Write
 from tests.protocol.meaning import Meaning
 from tests.protocol.stored import REWRITES, Data, Violation, carried_out, changed, pass_of, read
 
@@ -56,7 +56,9 @@ class Steps:
         scenario, rules = self.scenario, self.rules
         longest = scenario.lease + rules.skew
         if not process.believes and process.hand is None and rules.registers_first:
-            yield "registers", process._replace(believes=True, item=-1, is_clear=False)
+            # What happens between the two has no effect: a process without a binding only keeps the command waiting.
+            registered = process._replace(believes=True, item=-1, is_clear=False, hand=(revision, longest))
+            yield f"registers, and asks: revision {revision}", registered
         if scenario.short and process.hand is None and process.fence == "yes":
             short = scenario.short + rules.skew
             if process.bound != revision or process.lease < short:
@@ -182,9 +184,23 @@ class Steps:
         again = over._replace(budget=process.budget + 1)
         if not pending.lost:
             return again
+        if self.scenario.tokens:
+            return self._same_token(again, over, pending)
         if self.rules.unknown_stays_unknown:
             return over
         return again._replace(is_repeated=pending.lost == 2)
+
+    def _same_token(self, again: Process, over: Process, pending: Pending) -> Process:
+        """The server knows the token of a transaction that it has carried out, for ten minutes."""
+        if pending.lost == 1:
+            return again
+        return over if self.rules.tokens_end else again._replace(is_repeated=True)
+
+    def command_later(self, command: Command) -> Command:
+        """Return the command after a tick."""
+        late = command.late and command.late._replace(lease=command.late.lease - 1)
+        late = late if late is not None and late.lease > 0 else None
+        return command._replace(timer=max(0, command.timer - 1), late=late)
 
     # The command.
 
@@ -216,16 +232,43 @@ class Steps:
             if any(each.aspect == "schedule" for each in self.scenario.changes):
                 data = data._replace(until=timer + AHEAD * self.rules.allows_for_the_future)
             yield f"the table says {to}", moved._replace(timer=timer, is_new=False), data, False
-        elif node.kind == "stop":
-            yield "the phase is done", moved, data, False
         elif node.kind == "pass" and command.seen != NAMED:
             for line, after, changed_data in self._pass(node, command, moved, data):
                 yield line, after, changed_data, False
         if node.turn >= 0:
-            yield "a new run reverts", Command(node.turn, timer=command.timer, is_new=self._tells_new), data, False
+            turned = Command(node.turn, timer=command.timer, is_new=self._tells_new, late=command.late)
+            yield "a new run goes the other way", turned, data, False
         is_resumed = node.kind == "wait" and node.work == "bump" and not command.is_new and self._tells_new
         if is_resumed:
             yield "the run is killed, and begun again", command._replace(is_new=True), data, False
+
+        if self.scenario.commands:
+            for line, after, stored in self._late(node, command, data):
+                yield line, after, stored, False
+
+    def _late(self, node: Node, command: Command, data: Data) -> Iterator[tuple[str, Command, Data]]:
+        """Yield the steps of a run that is stopped with a write under way, while this one goes on."""
+        late = command.late
+        if late is not None:
+            over = command._replace(late=None)
+            written = self._carried_out_late(late, data)
+            yield f"the late write of {self.plan.nodes[late.node].work} {late.at} arrives", over, written
+        elif node.kind == "pass" and command.seen != NAMED:
+            is_rewrite = pass_of(self.scenario.changes[node.change], node.work) == "rewrite"
+            if command.seen is not None if is_rewrite else bool(data.claims):
+                lease = self.scenario.lease + self.rules.skew
+                late = Write(command.node, command.at, command.seen, lease)
+                yield "the run is stopped, and another one takes over", command._replace(seen=None, late=late), data
+
+    def _carried_out_late(self, late: Write, data: Data) -> Data:
+        """Return the data after a late write, which has the condition of its pass."""
+        node = self.plan.nodes[late.node]
+        if late.seen is None:
+            kind = pass_of(self.scenario.changes[node.change], node.work)
+            return _FOR_CLAIMS[kind](data, late.at) or data
+        if data.items[late.at] != late.seen:
+            return data
+        return self._rewritten(node, late.at, data)
 
     @property
     def _tells_new(self) -> bool:
@@ -241,7 +284,8 @@ class Steps:
             yield "nothing is waited for", moved, data, False
             return
         is_long = command.timer <= self.scenario.lease - self.scenario.short or not rules.waits_at_least
-        if is_long and all(each in (ABSENT, ANSWERED) for each in statuses):
+        is_alone = command.late is None or not rules.waits_for_commands
+        if is_long and is_alone and all(each in (ABSENT, ANSWERED) for each in statuses):
             yield "all have answered", moved, data, False
         elif not command.timer and UNFENCED not in statuses and rules.forgets_silent:
             yield "all leases of before have ended", moved, data, True
@@ -253,17 +297,18 @@ class Steps:
         if kind == "needless" and not self.rules.drops_needless:
             size = 0
         if command.at >= size:
-            yield f"the pass {node.work} ends", moved, data
-        elif kind == "rewrite":
-            yield from self._rewrite(node, command, data)
-        elif kind == "count":
-            yield from self._count(command, data)
+            yield f"the pass {node.work} has nothing to do", moved, data
+            return
+        steps = {"rewrite": self._rewrite, "count": self._count}.get(kind, self._over_claims)
+        for line, after, stored in steps(node, command, data):
+            yield line, moved if after.at >= size else after, stored
+
+    def _over_claims(self, node: Node, command: Command, data: Data) -> Iterator[tuple[str, Command, Data]]:
+        after = _FOR_CLAIMS[pass_of(self.scenario.changes[node.change], node.work)](data, command.at)
+        if after is None:
+            yield "two items have one value: named", command._replace(seen=NAMED), data
         else:
-            after = _FOR_CLAIMS[kind](data, command.at)
-            if after is None:
-                yield "two items have one value: named", command._replace(seen=NAMED), data
-            else:
-                yield f"{node.work} {command.at}", command._replace(at=command.at + 1), after
+            yield f"{node.work} {command.at}", command._replace(at=command.at + 1), after
 
     def _rewrite(self, node: Node, command: Command, data: Data) -> Iterator[tuple[str, Command, Data]]:
         item = data.items[command.at]
@@ -276,17 +321,24 @@ class Steps:
         if item is None or item != command.seen:
             yield f"{command.at} has changed: again", command._replace(seen=None), data
             return
+        data = self._rewritten(node, command.at, data)
+        yield f"{node.work} writes {command.at}", command._replace(at=command.at + 1, seen=None), data
+
+    def _rewritten(self, node: Node, at: int, data: Data) -> Data:
+        """Return the data after a pass has written an item."""
+        item = data.items[at]
+        assert item is not None
         changes, change = self.scenario.changes, self.scenario.changes[node.change]
         work = REWRITES[change.aspect, node.work]
         after = work(item, change, self.plan.vectors[node.revision], changes)
-        data = data._replace(items=changed(data.items, command.at, after))
+        data = data._replace(items=changed(data.items, at, after))
         if change.aspect == "nothing":  # such a pass is a writer as any other
-            data = data._replace(truth=changed(data.truth, command.at, after.names[0]))
+            data = data._replace(truth=changed(data.truth, at, after.names[0]))
         if change.aspect == "value":
-            data = data._replace(values=changed(data.values, command.at, after.value))
-        yield f"{node.work} writes {command.at}", command._replace(at=command.at + 1, seen=None), data
+            data = data._replace(values=changed(data.values, at, after.value))
+        return data
 
-    def _count(self, command: Command, data: Data) -> Iterator[tuple[str, Command, Data]]:
+    def _count(self, node: Node, command: Command, data: Data) -> Iterator[tuple[str, Command, Data]]:
         """Mark the object, count what refers to it one by one, and write the number if the mark is there."""
         if command.seen is None:
             yield "marks the number", command._replace(seen=(0, 0)), data._replace(mark=True)

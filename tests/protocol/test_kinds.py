@@ -9,7 +9,7 @@ from tests.deep import IS_DEEP, deep, examples
 from tests.protocol.explore import Explorer
 from tests.protocol.machine import Scenario
 from tests.protocol.meaning import AFTER, Change, UnknownPart, meaning
-from tests.protocol.scenarios import KINDS_OF_CHANGES, NUMBERS, RENAMED, TOGETHER, processes, workload
+from tests.protocol.scenarios import KINDS_OF_CHANGES, NUMBERS, RENAMED, SET, TOGETHER, processes, workload
 from tests.protocol.stored import pass_of
 
 
@@ -41,9 +41,11 @@ def test_changes_hold_together(name: str) -> None:
     holds(Scenario(name, changes, workload(changes[0], few=True), turns=examples(0, 1)))
 
 
-@pytest.mark.parametrize("scenario", [*processes("ALTER_KEY", (KINDS_OF_CHANGES["ALTER_KEY"],))], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "scenario", [*processes("ALTER_KEY", (KINDS_OF_CHANGES["ALTER_KEY"],), (SET,))], ids=lambda scenario: scenario.name
+)
 def test_processes_in_trouble_hold(scenario: Scenario) -> None:
-    """Whose items cannot be written, who lose the fence or responses, whose hosts' clocks differ, whose index lags."""
+    """Unwritable presence items, a lost fence, lost responses, clocks that differ, two commands, a slow index."""
     holds(scenario)
 
 
