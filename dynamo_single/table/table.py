@@ -110,13 +110,11 @@ class Table:
         task is cancelled, the outcome of a write is unknown. A note of its ``CancelledError`` and a warning in the log
         report this. ``head`` is for ``ask_dated()``.
         """
-        operation, params, lease = request.operation, dict(request.params), request.lease
+        operation, params = request.operation, dict(request.params)
         if operation not in _UNNAMED:
             params["TableName"] = self.settings.table_name
         try:
-            if lease is None:
-                return await self._call(operation, params, decoder, None, head)
-            return await self._call_under(lease, operation, params, decoder, head)
+            return await self._call(operation, params, decoder, request.lease, head)
         except transport.FAILURES as error:
             raise transport.error_for(self.settings, operation, params, error) from error
         except CancelledError as error:
@@ -159,52 +157,7 @@ class Table:
         Every request includes ``ReturnConsumedCapacity``, because ``answers.read()`` recognizes DynamoDB's responses by
         it. Raise Django's ``SynchronousOnlyOperation`` in the thread of an event loop, which the request would block.
         """
-        if lease is None:
-            return flow.run(self._call(operation, params, decoder))
-        return flow.run(self._call_under(lease, operation, dict(params), decoder, None))
-
-    async def _call_under(
-        self,
-        lease: Lease,
-        operation: str,
-        params: Parameters,
-        decoder: ResponseDecoder | None,
-        head: dict[str, str] | None,
-    ) -> Response:
-        """Send one request under a lease. ``params`` is a dict of this request alone."""
-        token, deadline = id(params), lease.deadline
-        try:
-            lease.enter(token)
-            return await self._call(operation, params, decoder, lease, head)
-        except transport.FAILURES as error:
-            expired = None if lease.signed_at is None else dates.expired(operation, params, error, deadline)
-            if expired is None:
-                raise
-            if expired.is_wrongful:
-                self._count_wrongful(lease)
-            raise expired from error
-        except DynamoSingleError:
-            raise
-        except BaseException:  # a cancellation, or a signal's exception: the request may be on its way
-            if operation not in READS:
-                lease.lose()
-            raise
-        finally:
-            lease.leave(token)
-
-    def _count_wrongful(self, lease: Lease) -> None:
-        """Count a date that was rejected too early; after ``MAX_WRONGFUL``, close the lease and report no tolerance."""
-        self._wrongful += 1
-        if self._wrongful < MAX_WRONGFUL or not self.is_fenced:
-            return
-        # Nothing is sent with the current date before other processes can know of it.
-        self.is_fenced = False
-        lease.close()
-        logger.warning(
-            "%s rejected %s dates of signatures that it should have accepted. This process dates its requests by the "
-            "clock from now on; a migration has to wait for this process.",
-            *(self.settings.place, MAX_WRONGFUL),
-        )
+        return flow.run(self._call(operation, params, decoder, lease))
 
     async def _call(
         self,
@@ -218,9 +171,51 @@ class Table:
             _refuse_in_event_loop()
         if operation in _CONSUMING and params.get("ReturnConsumedCapacity") not in {"TOTAL", "INDEXES"}:
             params = {**params, "ReturnConsumedCapacity": "TOTAL"}
-        if LISTENERS.get() or INTERCEPTORS.get() or redirects.state.guard is not None:
-            return await self._watched(operation, params, decoder, lease, head)
-        return await transport.send(self.settings, operation, params, decoder, lease, head)
+        is_watched = LISTENERS.get() or INTERCEPTORS.get() or redirects.state.guard is not None
+        if lease is None:
+            if is_watched:
+                return await self._watched(operation, params, decoder, None, head)
+            return await transport.send(self.settings, operation, params, decoder, None, head)
+        under_way, deadline = object(), lease.deadline
+        try:
+            lease.enter(id(under_way))
+            if is_watched:
+                return await self._watched(operation, params, decoder, lease, head)
+            return await transport.send(self.settings, operation, params, decoder, lease, head)
+        except BaseException as error:
+            self._failed_under(lease, operation, params, error, deadline)
+            raise
+        finally:
+            lease.leave(id(under_way))
+
+    def _failed_under(
+        self, lease: Lease, operation: str, params: Parameters, error: BaseException, deadline: float
+    ) -> None:
+        """Raise ``Expired`` if the date of a request was rejected; ``deadline`` is the lease's when it began."""
+        if isinstance(error, transport.FAILURES):
+            expired = None if lease.signed_at is None else dates.expired(operation, params, error, deadline)
+            if expired is None:
+                return
+            if expired.is_wrongful:
+                self._count_wrongful(lease)
+            raise expired from error
+        # After a cancellation or a signal's exception, the request may be on its way.
+        if not isinstance(error, DynamoSingleError) and operation not in READS:
+            lease.lose()
+
+    def _count_wrongful(self, lease: Lease) -> None:
+        """Count a date that was rejected too early; after ``MAX_WRONGFUL``, close the lease and give up the fence."""
+        self._wrongful += 1
+        if self._wrongful < MAX_WRONGFUL or not self.is_fenced:
+            return
+        # Nothing is sent with the current date before other processes can know of it.
+        self.is_fenced = False
+        lease.close()
+        logger.warning(
+            "%s rejected %s dates of signatures that it should have accepted. This process dates its requests by the "
+            "clock from now on; a migration has to wait for this process.",
+            *(self.settings.place, MAX_WRONGFUL),
+        )
 
     async def _watched(
         self,

@@ -353,10 +353,9 @@ class DirectClient:
         """Return the bytes of a signed request."""
         if credentials is None:
             raise NoCredentialsError
-        date = None if lease is None else lease.signed_at
-        if date is None:
-            # The server compares the time with its own clock, which tests do not move.
-            date = time.time() + self._ahead
+        tolerance = None if lease is None else lease.tolerance
+        # The server compares the time with its own clock, which tests do not move.
+        date = time.time() + self._ahead if lease is None or tolerance is None else lease.deadline - tolerance
         headers = self._signer.signed(body, {**self._headers, "x-amz-target": _TARGETS[operation]}, credentials, date)
         lines = "".join(starmap("{}: {}\r\n".format, headers.items()))
         head = f"{self._first_line}{lines}{self._unsigned}content-length: {len(body)}\r\n\r\n"
