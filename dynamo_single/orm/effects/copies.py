@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
 from typing import cast
 
@@ -21,6 +24,39 @@ from dynamo_single.orm.schema.attributes import CopiedAttribute
 from dynamo_single.orm.schema.attributes.base import Attribute
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.table import get_table
+
+#: The sources that were read for several objects together, by key; ``None`` for one that is not stored.
+_read_sources: ContextVar[Mapping[ItemKey, Item | None] | None] = ContextVar("read_sources", default=None)
+
+
+async def read_sources(
+    model: type[DynamoModel], objects: Iterable[DynamoModel], pending: Block | None
+) -> dict[ItemKey, Item | None]:
+    """Read what new objects copy, strongly consistent: a BatchGetItem for each hundred sources, or one GetItem.
+
+    Sources that a block writes are not read. Invalid references are left to the write, which reports them.
+    """
+    keys: dict[ItemKey, None] = {}
+    for obj in objects:
+        for copy in registry.copied_of(model):
+            with suppress(InvalidValue):
+                field = copy.reference_field
+                pk = field.attribute.prepare(obj.__dict__.get(field.attname))
+                key = None if pk is None else key_of_pk(copy.source_model, pk)
+                if key is not None and not (pending is not None and pending.writes_to(key)):
+                    keys[key] = None
+    found = await single.stored_items(get_table(model._options.alias), [*keys]) if keys else {}
+    return {key: found.get(key) for key in keys}
+
+
+@contextmanager
+def known_sources(found: Mapping[ItemKey, Item | None]) -> Iterator[None]:
+    """Let objects that are created within the block copy from sources that were just read."""
+    token = _read_sources.set(found)
+    try:
+        yield
+    finally:
+        _read_sources.reset(token)
 
 
 class Copies(Effect):
@@ -103,6 +139,9 @@ def _copied(subject: Subject, copy: CopiedAttribute, pk: object, item: Item | No
 async def _source_item(model: type[DynamoModel], key: ItemKey, pending: Block | None) -> Item | None:
     if pending is not None and pending.writes_to(key):
         return pending.item_after(key)
+    known = _read_sources.get()
+    if known is not None and key in known:
+        return known[key]
     # A block may change counters of the source, but not what is copied.
     return await single.stored_item(get_table(model._options.alias), key)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from asgiref.sync import sync_to_async
 from django.db import models
@@ -18,6 +18,7 @@ from django.db.models.signals import m2m_changed
 from msgspec import Struct
 
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import MAX_MEMBERS
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.query.state import state_of
@@ -26,6 +27,11 @@ from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import Defaults, DynamoModel, all_plain
 from dynamo_single.table.flow import call_sync, is_run, run
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.write import batch_deletes
+else:
+    batch_deletes = LazyModule("dynamo_single.orm.write.batch_deletes")
 
 
 class End(Struct, frozen=True, eq=False):
@@ -249,11 +255,14 @@ for _name in ("add", "remove", "clear", "set", "create", "get_or_create", "updat
 class EdgesManager(RelatedManager):
     """``server.users``: each edge is an item.
 
-    - ``add()`` sends a request for each edge, or a transaction for several edges if other items depend on them. Before
-      that it sends a BatchGetItem for objects that are given by ``pk``, and one for the edges if ``m2m_changed`` has
-      receivers. It raises ``ValueError`` if this object, or one of the others, is not stored.
-    - ``remove()`` sends a BatchGetItem, then as many requests as ``add()``.
-    - ``clear()`` sends a Query, then as many requests as ``add()``. If it is interrupted, call it again.
+    - ``add()`` creates the edges by ``bulk_create()``, in transactions if other items depend on them. Before that it
+      sends a BatchGetItem for each hundred objects that are given by ``pk``, one for what a hundred edges copy, and
+      one for the edges if ``m2m_changed`` has receivers. It raises ``ValueError`` if this object, or one of the others,
+      is not stored.
+    - ``remove()`` sends a BatchGetItem for each hundred edges, then a transaction for up to 100 edges if other items
+      depend on them, else a BatchWriteItem for each 25. Transactions that change the same counter are sent one after
+      the other. One edge without dependent items is one DeleteItem.
+    - ``clear()`` sends a Query, then what ``remove()`` sends. If it is interrupted, call it again.
     - ``set()`` sends a Query, then the requests of ``add()`` and ``remove()`` for the difference. It keeps edges to
       objects that the manager hides, such as those in the trash, unless ``clear`` is true.
     """
@@ -382,14 +391,25 @@ class EdgesManager(RelatedManager):
         self._told("add", set(edges), partial(create, in_transactions=bool(effects_of(self.through))))
 
     async def _remove(self, objs: Mapping[Any, Any]) -> None:
-        await call_sync(partial(self._told, "remove", set(objs), lambda: self._delete(self._edges_of(list(objs)))))
+        await call_sync(
+            partial(self._told, "remove", set(objs), lambda: self._delete(self._edges_of(list(objs)), len(objs)))
+        )
 
     async def _clear(self) -> None:
         await call_sync(partial(self._told, "clear", None, lambda: self._delete(self._edges())))
 
-    def _delete(self, edges: Any) -> None:
-        """Delete edges: a request for each, or a transaction for several if other items depend on them."""
-        (edges.in_transactions() if effects_of(self.through) else edges).delete()
+    def _remove_edges(self, pks: Sequence[object]) -> None:
+        self._delete(self._edges_of(pks), len(pks))
+
+    def _delete(self, edges: Any, number: int | None = None) -> None:
+        """Delete edges: a transaction for several if other items depend on them, else a BatchWriteItem for each 25.
+
+        An edge whose key is given is deleted without a read if no other item depends on it.
+        """
+        if number != 1 and batch_deletes.has_plain_deletion(self.through):
+            run(batch_deletes.delete_each(self.through, edges._pages()))
+        else:
+            edges.in_transactions().delete()
 
     def _edges(self) -> Any:
         """Return all edges of the object, to change them."""

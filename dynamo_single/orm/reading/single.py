@@ -216,9 +216,14 @@ async def stored_item(table: Table, key: tuple[str, str]) -> Item | None:
 async def get_items(table: Table, keys: Collection[ItemKey]) -> dict[ItemKey, Item]:
     """The items that are there under some keys, strongly consistent: one GetItem, or a BatchGetItem for each 100."""
     wanted = list(dict.fromkeys(keys))
-    if len(wanted) == 1:
-        item = await get_item(table, wanted[0])
-        return {} if item is None else {wanted[0]: item}
     atomic_block.check_keys(table.settings.alias, wanted)
+    return await stored_items(table, wanted)
+
+
+async def stored_items(table: Table, wanted: Sequence[ItemKey]) -> dict[ItemKey, Item]:
+    """The same of distinct keys, whatever a block is about to do with the items."""
+    if len(wanted) == 1:
+        item = await stored_item(table, wanted[0])
+        return {} if item is None else {wanted[0]: item}
     async with aclosing(get_batches(table, compile_batches(wanted, table.name), RemainingItems(None))) as batches:
         return {key_of(item): item async for batch in batches for item in batch}

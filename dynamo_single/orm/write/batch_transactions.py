@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from functools import partial
 from operator import attrgetter
@@ -30,7 +30,7 @@ from dynamo_single.exceptions import (
 )
 from dynamo_single.orm.effects import send
 from dynamo_single.orm.requests import atomic_block as pending
-from dynamo_single.orm.requests.actions import Check
+from dynamo_single.orm.requests.actions import Check, Delete
 from dynamo_single.orm.requests.atomic_block import Block, Entry
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import secrecy
@@ -65,12 +65,16 @@ class ObjectWriter(Struct):
     - ``write`` sends the write of one object or adds it to a block.
     - ``is_skipped`` returns whether the others continue without an object, given the error of its refused action.
     - ``estimated_size`` is the number of objects that probably fit into one transaction, estimated from the last one.
+    - ``shares_items`` is set if the objects of one transaction have written or checked one item together, such as their
+      parent's counter: several such transactions in parallel would refuse each other (AWS developer guide,
+      "Transaction conflict handling in DynamoDB").
     """
 
     write: ObjectWrite
     pk: Callable[[Any], Any]
     is_skipped: Callable[[Any, DynamoSingleError], bool] = lambda unit, error: False
     estimated_size: int = MAX_ACTIONS
+    shares_items: bool = False
 
     async def write_alone(self, unit: object, block: Block | None = None) -> Outcome:
         """Write one object by itself, or add it to a block."""
@@ -88,8 +92,9 @@ class ObjectWriter(Struct):
         rest, outcomes = deque(units), list[Outcome]()
         while rest and all(outcome.error is None for outcome in outcomes):
             group = await self._group(rest)
-            if not outcomes and len(group.joined) > 1:
-                self.estimated_size = group.room
+            if len(group.joined) > 1:
+                self.estimated_size = self.estimated_size if outcomes else group.room
+                self.shares_items = self.shares_items or group.shares_items
             if group.joined:
                 outcomes += await self._sent(group, rest)
             else:
@@ -114,15 +119,16 @@ class ObjectWriter(Struct):
         try:
             await group.send()
         except DynamoSingleError as error:
-            refused = group.refused(error)
+            refused, gone = group.refused(error), group.gone(error)
             group.block.discard()
-            return await self._refused(group, refused, error, rest)
+            return await self._refused(group, refused, gone, error, rest)
         return [Outcome(self.pk(each.unit), each.counts, await each.finish()) for each in group.joined]
 
     async def _refused(
         self,
         group: _Transaction,
         refused: Mapping[int, DynamoSingleError],
+        gone: Set[int],
         error: DynamoSingleError,
         rest: deque[object],
     ) -> list[Outcome]:
@@ -136,7 +142,9 @@ class ObjectWriter(Struct):
             found = refused.get(id(each))
             if found is None:
                 continue
-            if isinstance(found, _RETRIED_ERRORS):
+            if id(each) in gone:
+                outcomes.append(Outcome(self.pk(each.unit), {}))
+            elif isinstance(found, _RETRIED_ERRORS):
                 again.append(each.unit)
             elif self.is_skipped(each.unit, found):
                 outcomes.append(Outcome(self.pk(each.unit), {}))
@@ -196,9 +204,25 @@ class _Transaction(Struct, eq=False):
         count, actions, size = len(self.joined), len(self.block.actions()), self.block.size
         return max(1, min(count * MAX_ACTIONS // max(actions, 1), count * MAX_TRANSACTION_SIZE // max(size, 1)))
 
+    @property
+    def shares_items(self) -> bool:
+        """Whether several of the objects write or check one item."""
+        return sum(len(entry.actions) for entry in self.block.entries) > len(self.block.actions())
+
     async def send(self) -> None:
         """Send everything as one request; an empty transaction sends none."""
         await send.send_block(self.block)
+
+    def gone(self, error: DynamoSingleError) -> set[int]:
+        """The objects, by their ``id()``, whose deletion was refused because another process has deleted them."""
+        owners = {id(entry): each for each in self.joined for entry in each.entries}
+        reasons = error.__cause__.reasons if isinstance(error.__cause__, TransactionCancelled) else ()
+        return {
+            id(owners[id(entry)])
+            for (action, entry), reason in zip(self.block.actions(), reasons, strict=False)
+            if reason is not None and reason.get("Code") == "ConditionalCheckFailed" and not reason.get("Item")
+            if isinstance(action, Delete) and entry.is_of(action.key)
+        }
 
     def refused(self, error: DynamoSingleError) -> dict[int, DynamoSingleError]:
         """The objects, by their ``id()``, whose actions were refused, or could not be sent, each with its error."""
@@ -297,10 +321,15 @@ class BulkWrite(Struct):
             if self.transaction_size is None or self.pending is not None:
                 return await self.run(stream, partial(self._alone, writing), lambda unit: [writing.pk(unit)])
             async with aclosing(transaction_chunks(stream, writing, self.transaction_size)) as groups:
-                return await self.run(groups, writing.write_together, lambda group: [*map(writing.pk, group)])
+                return await self.run(groups, partial(self._together, writing), lambda group: [*map(writing.pk, group)])
 
     async def _alone(self, writing: ObjectWriter, unit: object) -> Sequence[Outcome]:
         return [await writing.write_alone(unit, self.pending)]
+
+    async def _together(self, writing: ObjectWriter, units: Sequence[object]) -> Sequence[Outcome]:
+        outcomes = await writing.write_together(units)
+        self.is_parallel = self.is_parallel and not writing.shares_items
+        return outcomes
 
     async def run(
         self,

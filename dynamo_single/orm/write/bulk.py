@@ -23,6 +23,7 @@ from dynamo_single.exceptions import (
     UniqueViolation,
 )
 from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.effects import copies
 from dynamo_single.orm.effects import unique_claims as uniqueness
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions, Subject
@@ -48,7 +49,7 @@ from dynamo_single.orm.write.create import NewItem, create, new_item
 from dynamo_single.orm.write.save import SaveOptions, save, write_if
 from dynamo_single.table import batches, names
 from dynamo_single.table.flow import Flow, as_stream
-from dynamo_single.table.request import MAX_BATCH_WRITES, MAX_STATEMENTS
+from dynamo_single.table.request import MAX_BATCH_KEYS, MAX_BATCH_WRITES, MAX_STATEMENTS
 from dynamo_single.table.table import get_table
 
 T = TypeVar("T")
@@ -108,7 +109,7 @@ class BulkCreate(Struct, frozen=True):
     async def create(self, objects: Sequence[DynamoModel], pending: Block | None) -> CreatedList[Any]:
         """Create the objects; nothing is sent if one of them is wrong, or two of them cannot both be stored."""
         result = CreatedList(objects)
-        new = [await self._prepared(obj, pending) for obj in objects]
+        new = await self._prepared(objects, pending)
         kept = self._distinct(new)
         job = BulkWrite(
             "bulk_create", self.model, pending, len(kept), self.progress, transaction_size=self.transaction_size
@@ -133,14 +134,23 @@ class BulkCreate(Struct, frozen=True):
         self.written.discard(id(new.obj))
         return self.ignore and isinstance(error, AlreadyExists | UniqueViolation)
 
-    async def _prepared(self, obj: DynamoModel, pending: Block | None) -> _NewObject:
-        if not isinstance(obj, self.model._meta.concrete_model):
-            raise TypeError(
-                f"bulk_create() of {self.model._meta.label} got {shown(obj)}. It takes objects: "
-                f"{self.model.__name__}(...) makes one."
-            )
-        obj._prepare_related_fields_for_save(operation_name="bulk_create")
-        return _NewObject(obj, await new_item(obj, pending))
+    async def _prepared(self, objects: Sequence[DynamoModel], pending: Block | None) -> list[_NewObject]:
+        """Return the objects with their items; what a hundred of them copy is read together, and then dropped."""
+        for obj in objects:
+            if not isinstance(obj, self.model._meta.concrete_model):
+                raise TypeError(
+                    f"bulk_create() of {self.model._meta.label} got {shown(obj)}. It takes objects: "
+                    f"{self.model.__name__}(...) makes one."
+                )
+            obj._prepare_related_fields_for_save(operation_name="bulk_create")
+        if not registry.copied_of(self.model):
+            return [_NewObject(obj, await new_item(obj, pending)) for obj in objects]
+        new: list[_NewObject] = []
+        for start in range(0, len(objects), MAX_BATCH_KEYS):
+            some = objects[start : start + MAX_BATCH_KEYS]
+            with copies.known_sources(await copies.read_sources(self.model, some, pending)):
+                new += [_NewObject(obj, await new_item(obj, pending)) for obj in some]
+        return new
 
     def _note(self, new: _NewObject) -> int:
         new.obj._state.adding = False

@@ -15,6 +15,8 @@ from tests.deep import examples
 ROOT = Path(__file__).resolve().parents[3]
 #: How often each process adds to a number, and how many addresses, and accounts elsewhere, all of them want.
 SUMS, WANTED = examples(30, 60), examples(6, 12)
+#: How many edges all of them change.
+FANS = examples(20, 120)
 
 
 def started(table: Table, number: int) -> children.Dialogue:

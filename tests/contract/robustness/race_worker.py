@@ -30,6 +30,7 @@ from dynamo_single import (
 )
 from dynamo_single.exceptions import (
     AlreadyExists,
+    BulkError,
     ConditionNotMet,
     Conflict,
     DynamoSingleError,
@@ -42,9 +43,9 @@ from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
 from tests.catalog.clubs import Club
 from tests.catalog.models import Member, Order
 from tests.catalog.seats import Seat
-from tests.catalog.servers import GameFan, GameGuild
+from tests.catalog.servers import GameFan, GameGuild, GamePlayer, GameServer, GameTag
 from tests.catalog.stocks import Ledger, Stock
-from tests.contract.robustness.race_processes import SUMS, WANTED
+from tests.contract.robustness.race_processes import FANS, SUMS, WANTED
 from tests.deep import examples
 
 #: How people log in while they race for it.
@@ -53,6 +54,8 @@ WAYS = {"LOGIN_WITH": ["email", "phone", "google"]}
 SAME, RENAMES = examples(16, 64), examples(30, 60)
 #: How often each one takes a place.
 TAKEN = examples(25, 50)
+#: How often each one changes edges.
+EDGES = examples(8, 40)
 #: What a race may be lost by.
 LOST = (UniqueViolation, AlreadyExists, StaleObject, ConditionNotMet)
 
@@ -210,6 +213,28 @@ def joined_and_deleted(process: int) -> int:
     return done
 
 
+def edges_changed(process: int) -> int:
+    """Add, remove, set and clear the same edges, of three kinds and from either side; how often that was done."""
+    chosen, done = random.Random(process), 0
+    managers = [
+        (loaded(GameGuild, "0").fans, GameFan),
+        (loaded(GameServer, "0").players, GamePlayer),
+        (loaded(GameServer, "0").tags, GameTag),
+    ]
+    for number in range(EDGES):
+        manager, model = managers[number % 3]
+        some = [f"{each:03}" for each in chosen.sample(range(FANS), chosen.randrange(2, FANS))]
+        change = chosen.choice(["add", "add", "remove", "set", "clear", "reverse"])
+        if change == "reverse":
+            obj = loaded(model, some[0])
+            other = getattr(obj, "guilds" if model is GameFan else "servers")
+            done += attempt(partial(other.set, ["0"] if number % 2 else []), BulkError)
+        else:
+            given = {"set": (some,), "clear": ()}.get(change, some)
+            done += attempt(partial(getattr(manager, change), *given), BulkError)
+    return done
+
+
 def versioned(process: int) -> tuple[int, int]:
     """Read a number, add one, and save; again where another writer was faster; how often it was saved, and refused."""
     done = refused = 0
@@ -352,6 +377,7 @@ RACES: dict[str, Callable[[int], Any]] = {
         appended,
         children_counted,
         joined_and_deleted,
+        edges_changed,
         versioned,
         conditional,
         moved,

@@ -14,9 +14,9 @@ from dynamo_single.table import Table
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
 from tests.catalog.models import Member, Order
 from tests.catalog.seats import Seat
-from tests.catalog.servers import GameFan, GameGuild
+from tests.catalog.servers import GameFan, GameGuild, GamePlayer, GameServer, GameTag
 from tests.catalog.stocks import Ledger, Stock
-from tests.contract.robustness.race_processes import SUMS, WANTED, answer, started, tell
+from tests.contract.robustness.race_processes import FANS, SUMS, WANTED, answer, started, tell
 from tests.contract.tables import assert_consistent, claims
 from tests.deep import examples
 
@@ -169,6 +169,27 @@ def test_a_checked_relation_leaves_no_edges(racers: Racers, table: Table) -> Non
     for guild in GameGuild.objects.all():
         guild.hard_delete()
     assert GameGuild.fans.through.objects.allow_scan().count() == 0
+    assert_consistent()
+
+
+def test_counts_of_edges_are_exact(racers: Racers, table: Table) -> None:
+    """All processes add and remove the same edges in transactions and batches; then any of them clears the rest."""
+    GameGuild.objects.create(guild_id="0")
+    server = GameServer.objects.create(server_id="0", name="Gaming")
+    for number in range(FANS):
+        pk = f"{number:03}"
+        GameFan.objects.create(fan_id=pk)
+        GamePlayer.objects.create(player_id=pk, username=f"name {number}")
+        GameTag.objects.create(word=pk)
+    done = racers.run("edges_changed")
+    assert sum(done) > PROCESSES
+    guild = GameGuild.objects.consistent().get(pk="0")
+    numbers = {name: value["N"] for name, value in guild._stored.items() if name.startswith("refs:")}
+    assert numbers == {} or [*numbers.values()] == [str(guild.fans.count())]
+    assert_consistent()
+    for manager in (guild.fans, server.players, server.tags):
+        manager.clear()
+        assert manager.count() == 0
     assert_consistent()
 
 

@@ -118,7 +118,7 @@ def test_what_other_objects_follow_is_counted_and_merged() -> None:
     john = ChatUser.objects.create(user_id="1", username="John")
     others = [ChatServer(server_id=f"o{number}", name="Other") for number in range(20)]
     ChatServer.objects.bulk_create(others)
-    with assert_requests(["GetItem"] * 20 + [TRANSACTION]):
+    with assert_requests(["GetItem", TRANSACTION]):
         ChatMembership.objects.bulk_create((ChatMembership(server=s, user=john) for s in others), in_transactions=True)
     assert_consistent()
 
