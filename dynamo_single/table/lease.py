@@ -25,8 +25,8 @@ MARGIN: Final = 3.0
 class Lease:
     """The right to send requests by one revision of a table's state until ``deadline``.
 
-    Threads and event loops share a lease. A closed lease is never opened again or renewed. A process that has closed
-    one may say so to others as soon as ``is_idle``: no request of the lease is sent or executed after that.
+    Threads and event loops share a lease. A closed lease is never opened again or renewed. After a process has closed
+    a lease, it may tell others as soon as ``is_idle``: no request of the lease is sent or executed after that.
     """
 
     __slots__ = ("_length", "_lost_at", "deadline", "is_closed", "revision", "tolerance", "under_way")
@@ -39,7 +39,7 @@ class Lease:
         self.deadline = deadline
         #: How many seconds AWS accepts a signature after its date; ``None`` if requests are dated by the clock.
         self.tolerance = tolerance
-        #: Whether a newer revision replaces this one.
+        #: Whether a newer revision has replaced this revision.
         self.is_closed = False
         #: The requests that are sent and have no response yet. Setting and deleting a key is atomic, unlike ``+=``.
         self.under_way: dict[int, None] = {}
@@ -74,9 +74,9 @@ class Lease:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no request is under way, and no attempt without a response can arrive any more.
+        """Return whether no request is under way, including attempts without a response that may still arrive.
 
-        The latter is certain after the length of the lease and the margin: such an attempt was signed before.
+        Such an attempt is over after the length of the lease and the margin, because it was signed before.
         """
         return not self.under_way and monotonic() > self._lost_at + self._length + MARGIN
 

@@ -56,7 +56,7 @@ def measured_tolerance(table: Table) -> Measured:
     """Measure which dates of signatures the endpoint of a table accepts from the credentials in use.
 
     Send six GetItems of an item that does not exist: the first one returns the server's time, and each of the others is
-    dated back by one of ``AGES``. A rejected one that took over five seconds is sent up to three times. Raise the
+    dated back by one of ``AGES``. A rejected probe that took over five seconds is sent up to three times. Raise the
     errors of ``Table.send()`` unless they reject a signature. A response without the header ``Date`` proves nothing, so
     no age is accepted.
     """

@@ -12,13 +12,13 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import AccessDenied, Expired, OutcomeUnknown, Superseded
+from dynamo_single.exceptions import AccessDenied, Expired, OutcomeUnknown, RequestFailed, Superseded
 from dynamo_single.table import Request, Table, batches, flow, get_table
 from dynamo_single.table import lease as leases
 from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import Parameters, Response
 from dynamo_single.table.table import MAX_WRONGFUL
-from dynamo_single.testing import capture_requests, intercept
+from dynamo_single.testing import capture_requests, intercept, refusal
 from tests.contract.table.test_strict import GET, KEY, PUT, on, requests
 from tests.contract.table.test_transports import Transport, hardly_any_pause, transport
 from tests.strict import IS_STRICT, Received, Strict, in_front_of
@@ -207,6 +207,34 @@ def test_wrong_key_is_not_a_wrong_date(transport: Transport, server: Strict) -> 
     server.secrets = {"local": "another"}
     with pytest.raises(AccessDenied, match="does not match"):
         transport.send(under(server, 30))
+
+
+@pytest.mark.parametrize(
+    "code", ["InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed", "SignatureDoesNotMatch"]
+)
+@pytest.mark.parametrize("tolerance", [300.0, None])
+def test_each_code_of_a_refused_date_expires(table: Table, code: str, tolerance: float | None) -> None:
+    """A request that is dated by the clock has a plain error."""
+
+    def refuse(operation: str, params: Parameters) -> None:
+        raise refusal(operation, code, "Signature expired: 20261123T000000Z")
+
+    with intercept(refuse), pytest.raises(RequestFailed) as raised:
+        table.send(Request("GetItem", GET.params, Lease(1, 0.0, tolerance)))
+    assert (type(raised.value) is Expired, raised.value.code) == (tolerance is not None, code)
+
+
+def test_pynamodb_calls_take_a_lease(table: Table) -> None:
+    """They raise the errors of the app that begin an operation again."""
+    with in_front_of(table) as server:
+        lease = Lease(1, server.now() - 2, 300)
+        params = {"TableName": table.name, **GET.params}
+        with pytest.raises(Expired):
+            get_table().call("GetItem", params, None, lease)
+        lease.close()
+        with pytest.raises(Superseded):
+            get_table().call("GetItem", params, None, lease)
+    assert (len(server.refused), lease.under_way) == (1, {})
 
 
 def test_rejection_at_the_deadline_is_not_wrongful(transport: Transport, server: Strict) -> None:
