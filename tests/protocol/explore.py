@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from tests.protocol.command import NAMED, UNFENCED
 from tests.protocol.machine import Command, Process, Scenario
-from tests.protocol.steps import NAMED, UNFENCED, Steps
+from tests.protocol.steps import Steps
 from tests.protocol.stored import Data, Violation, check_end, check_reads, first_data
 
 #: Bits of a state for the number of each process, and for that of the data.

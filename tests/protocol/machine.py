@@ -37,6 +37,9 @@ class Rules(NamedTuple):
     allows_for_the_future: bool = True
     forgets_silent: bool = True
     waits_for_commands: bool = True
+    waits_for_unanswered: bool = True
+    notices_expiry: bool = True
+    forgets_only_older: bool = True
     tokens_end: bool = True
     drops_needless: bool = True
     counts_under_mark: bool = True
@@ -50,7 +53,8 @@ class Scenario(NamedTuple):
     ``lease`` and ``short`` are the leases in ticks of processes with and without a presence item; without ``short`` all
     can write theirs. ``unanswered``: responses are lost. ``tokens``: requests are transactions. ``unfenced``: the
     process of this number may lose the fence.
-    ``delayed``: the indexes show a write later. ``turns`` is how often a run may be stopped, and one go the other way.
+    ``expiring``: DynamoDB deletes the items of processes that were silent for days. ``delayed``: the indexes show a
+    write later. ``turns`` is how often a run may be stopped, and one go the other way.
     ``commands``: a run may be stopped with a write of its pass under way, while another one takes over.
     ``meant`` derives what code does from a revision.
     """
@@ -66,6 +70,7 @@ class Scenario(NamedTuple):
     unanswered: bool = False
     tokens: bool = False
     unfenced: int = -1
+    expiring: bool = False
     delayed: bool = False
     turns: int = 1
     commands: bool = False
@@ -73,7 +78,11 @@ class Scenario(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A request under way. ``lost``: an attempt got no answer, and was not carried out (1) or was (2)."""
+    """A request under way.
+
+    ``lost``: an attempt got no answer, and was not carried out (1) or was (2), or it may still arrive (3), though the
+    process has given it up.
+    """
 
     operation: Operation
     revision: int
@@ -84,12 +93,14 @@ class Pending(NamedTuple):
 class Process(NamedTuple):
     """One process. ``item`` is its presence item's revision, -1 before its first answer, ``None`` without an item.
 
+    ``said`` is the revision that it remembers to have written there, though the item may have expired.
     ``is_clear``: the item says that nothing older is under way. ``hand`` is an answer that it has not acted on.
     ``fence``: "yes", "no" (and its item says so), "secret" (it does not), or "ended".
     """
 
     believes: bool = False
     item: int | None = None
+    said: int = -1
     is_clear: bool = False
     bound: int = -1
     lease: int = 0

@@ -78,6 +78,7 @@ def processes(name: str, changes: tuple[Change, ...], operations: tuple[Operatio
     yield plain._replace(name=f"{name}: responses are lost", unanswered=True)
     yield plain._replace(name=f"{name}: clocks differ", operations=operations[:1], rules=Rules(skew=1, margin=1))
     yield plain._replace(name=f"{name}: responses of transactions are lost", unanswered=True, tokens=True)
+    yield plain._replace(name=f"{name}: presence items expire", expiring=True)
     yield plain._replace(name=f"{name}: two commands", turns=1, commands=True)
     if any(each.aspect == "keys" for each in changes):
         yield plain._replace(name=f"{name}: the index lags", delayed=True)
@@ -110,6 +111,9 @@ def without_rules() -> Iterator[Scenario]:
     yield left_out("waits_for_unfenced", altered._replace(unfenced=0))
     yield left_out("says_unfenced", altered._replace(unfenced=0))
     yield left_out("unknown_stays_unknown", altered._replace(unanswered=True))
+    yield left_out("waits_for_unanswered", altered._replace(unanswered=True))
+    yield left_out("notices_expiry", altered._replace(expiring=True))
+    yield left_out("forgets_only_older", altered)
     yield left_out("tokens_end", altered._replace(unanswered=True, tokens=True))
     yield left_out("waits_for_commands", altered._replace(turns=1, commands=True))
     yield left_out("drops_needless", altered._replace(changes=(Change(KINDS["ADD_UNIQUE"]),), operations=CLAIMED))
