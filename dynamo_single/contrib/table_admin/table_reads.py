@@ -24,7 +24,7 @@ from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.table import id_tables, names
 from dynamo_single.table.redirects import SentRequest
-from dynamo_single.table.request import Parameters, Request, Response
+from dynamo_single.table.request import Parameters, Request, Response, inserted_key
 from dynamo_single.table.table import Table
 
 #: The items of a partition on one page.
@@ -169,6 +169,8 @@ def _items(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from asked.get("Keys", ()) if isinstance(asked, Mapping) else (_written(each) for each in asked)
     for action in params.get("TransactItems", ()):
         yield _written(action)
+    for _table, key in filter(None, map(inserted_key, params.get("Statements", ()))):
+        yield key
 
 
 def _written(action: Mapping[str, Any]) -> Mapping[str, Any]:

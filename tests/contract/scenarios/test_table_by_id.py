@@ -19,7 +19,14 @@ from dynamo_single.admin.secrets import Masks
 from dynamo_single.backend.migration_record import recorded
 from dynamo_single.contrib.doctor import verify
 from dynamo_single.contrib.table_admin.table_reads import shown_request
-from dynamo_single.exceptions import InvalidValue, KeyNotFilled, NotSupported, TableMismatch, UnexpectedItem
+from dynamo_single.exceptions import (
+    BulkIntegrityError,
+    InvalidValue,
+    KeyNotFilled,
+    NotSupported,
+    TableMismatch,
+    UnexpectedItem,
+)
 from dynamo_single.middleware import _Key
 from dynamo_single.table import Request, Table, capture_requests, get_table, id_tables, schema
 from dynamo_single.table.redirects import Place
@@ -131,6 +138,22 @@ def test_a_list_holds_its_items_as_they_came_with_their_keys(goods: Any, kept: T
         each.data["n"] += 1
         each.save()
     assert sorted(each.data["n"] for each in goods.objects.in_bulk([each.pk for each in found]).values()) == [1, 2, 3]
+
+
+def test_statements_insert_items_by_their_id(kept: Table, place: str) -> None:
+    with forgotten():
+        wares = product(place, name="Wares", isbn=models.UnicodeAttribute(null=True))
+        given = [wares(data={"n": number}) for number in range(30)]
+        with capture_requests() as sent:
+            wares.objects.bulk_create(given)
+        inserts = [request for request in sent if request.operation == "BatchExecuteStatement"]
+        assert [len(request.params["Statements"]) for request in inserts] == [25, 5]
+        assert inserts[0].params["Statements"][0]["Parameters"][0] == {"S": given[0].pk}
+        again = [wares(id=given[0].pk, data={}), wares(data={})]
+        with pytest.raises(BulkIntegrityError):
+            wares.objects.bulk_create(again)
+        assert wares.objects.get(pk=given[0].pk).data == {"n": 0}
+        assert {*wares.objects.in_bulk([again[1].pk])} == {again[1].pk}
 
 
 def test_an_item_of_a_records_type_that_is_none_is_read_without_identifier_and_reported(

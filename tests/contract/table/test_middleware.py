@@ -244,6 +244,7 @@ def test_writes_in_batches_and_transactions_count_as_writes(caplog: pytest.LogCa
         ("PutItem", {"TableName": name, "Item": item}),
         ("BatchWriteItem", {"RequestItems": {name: [{"PutRequest": {"Item": item}}]}}),
         ("TransactWriteItems", {"TransactItems": [{"Put": {"TableName": name, "Item": item}}]}),
+        ("BatchExecuteStatement", {"Statements": [get_table().insert_statement(item)]}),
         ("UpdateItem", {"TableName": name, "Key": key, "UpdateExpression": "REMOVE nothing"}),
         ("DeleteItem", {"TableName": name, "Key": key}),
         ("BatchWriteItem", {"RequestItems": {name: [{"DeleteRequest": {"Key": key}}]}}),

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.test import override_settings
 from moto import mock_aws
 
+from dynamo_single import models
 from dynamo_single.costs import measure_requests
 from dynamo_single.exceptions import (
     AccessDenied,
@@ -25,6 +26,8 @@ from dynamo_single.exceptions import (
     Throttled,
 )
 from dynamo_single.orm.schema import bindings
+from dynamo_single.orm.schema.bindings import Rollout
+from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.table import Table, batches, get_table, request, schema
 from dynamo_single.testing import assert_requests, capture_requests, fault, intercept, refuse
 from project.directory.models import Company
@@ -33,6 +36,7 @@ from tests.contract.inserting import answered, lose_next
 from tests.contract.table.test_stand_ins import AWS
 from tests.contract.table.test_transports import Transport, transport
 from tests.strict import in_front_of
+from tests.unit.declaring import declare, forgotten
 
 __all__ = ["transport"]
 
@@ -429,3 +433,48 @@ def test_migration_begun_meanwhile_writes_items_anew() -> None:
     operations = [request.operation for request in sent if request.operation in {INSERTS, PUT}]
     assert operations == [INSERTS] + [PUT] * 5
     assert Company.objects.count() == 30
+
+
+def test_open_rename_writes_both_names() -> None:
+    """Old code reads the one, new code the other."""
+    twin = Twin("name", "title")
+    bindings.begin_rollout(Company, Rollout((twin,)))
+    try:
+        with capture_requests() as sent:
+            Company.objects.bulk_create(companies(range(3)))
+    finally:
+        bindings.begin_rollout(Company, None)
+    (insert,) = [request for request in sent if request.operation == INSERTS]
+    for statement in insert.params["Statements"]:
+        assert "'name': ?" in statement["Statement"]
+        assert "'title': ?" in statement["Statement"]
+        assert statement["Parameters"].count({"S": "New"}) == 2
+
+
+def test_secret_key_is_not_told() -> None:
+    """Neither by the error of one object nor by that of several."""
+    with forgotten():
+        vault = declare("Vault", ("VAULT#{code}", "#METADATA"), code=models.UnicodeAttribute(secret=True))
+        vault.objects.bulk_create([vault(code=f"swordfish-{n}") for n in range(3)])
+        with pytest.raises(BulkError) as raised:
+            vault.objects.bulk_create([vault(code=f"swordfish-{n}") for n in range(6)])
+    assert "swordfish" not in str(raised.value)
+    assert not any("swordfish" in str(error) for error in raised.value.failed.values())
+    assert len(raised.value.written) == 3
+
+
+def test_versions_begin_with_one() -> None:
+    """A version does not stand in the way of statements; an update then needs it."""
+    with forgotten():
+        draft = declare(
+            "Draft",
+            ("DRAFT#{draft_id}", "#METADATA"),
+            draft_id=models.UnicodeAttribute(),
+            version=models.VersionAttribute(),
+        )
+        with assert_requests([INSERTS]):
+            made = draft.objects.bulk_create([draft(draft_id=f"d{n}") for n in range(3)])
+        stored = draft.objects.get(pk="d1")
+        assert (made[1].version, stored.version) == (1, 1)
+        stored.save(force_update=True)
+        assert stored.version == 2
