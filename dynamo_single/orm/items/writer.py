@@ -8,7 +8,9 @@ sends a request.
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from functools import partial
 from typing import Any, Final
 
@@ -20,7 +22,13 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.items.encode import PLAIN, IndexKey, Values, index_keys, version_mark, writer_of
 from dynamo_single.orm.items.encodings import NO_ITEM, Encodings
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import Attribute, TimestampAttribute, UnicodeAttribute
+from dynamo_single.orm.schema.attributes import (
+    Attribute,
+    DecimalAttribute,
+    IntegerAttribute,
+    TimestampAttribute,
+    UnicodeAttribute,
+)
 from dynamo_single.orm.schema.attributes.operations import Operation
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.keys.codecs import unsafe_in
@@ -153,7 +161,23 @@ def _part(stored: str, attribute: Attribute) -> Callable[..., Written]:
         found = encode(prepared)
         return prepared, found, item_size({stored: found})
 
-    return partial(_moment, attribute, len(stored.encode()), write) if _is_own(attribute, TimestampAttribute) else write
+    size = len(stored.encode())
+    if _is_own(attribute, TimestampAttribute):
+        return partial(_moment, attribute, size, write)
+    if isinstance(attribute, DecimalAttribute) and _is_own(attribute, DecimalAttribute):
+        return write if attribute.quantum or attribute.max_digits else partial(_decimal, size, write)
+    return write
+
+
+#: A number of few digits, as ``number_to_text()`` writes it: without a zero that says nothing.
+_short_decimal: Final = re.compile(r"(?:[1-9][0-9]{0,11}|0)(?:\.[0-9]{0,11}[1-9])?", re.ASCII).fullmatch
+
+
+def _decimal(size: int, write: Callable[[Any], Written], value: Any) -> Written:
+    """Write a number without declared places, as ``DecimalAttribute`` prepares and encodes a short one."""
+    if type(value) is not Decimal or not _short_decimal(text := str(value)):
+        return write(value)
+    return value, {"N": text}, size + (len(text.replace(".", "").strip("0")) + 1) // 2 + 1
 
 
 def _moment(attribute: Any, size: int, write: Callable[[Any], Written], value: Any) -> Written:
@@ -196,6 +220,11 @@ def _add_value(
     name = attribute.name
     source.line(if_missing)
     source.line(f"prepared[{name!r}] = None" if attribute.null else "raise Unusual", 1)
+    if _is_own(attribute, IntegerAttribute):
+        # As short_integer(), number_to_text() and item_size() have it.
+        source.line("elif type(value) is int and -1000000000000000 < value < 1000000000000000:")
+        source.line(f"text = str(value); prepared[{name!r}] = value; own[{stored!r}] = {{'N': text}}", 1)
+        source.line(f"size += {len(stored.encode()) + 1} + (len(text.strip('-0')) + 1) // 2 + (value < 0)", 1)
     if _is_own(attribute, UnicodeAttribute):
         source.line("elif type(value) is str and value.isascii():")
         source.line(f"prepared[{name!r}] = value; own[{stored!r}] = {{'S': value}}", 1)

@@ -40,8 +40,8 @@ ODD: st.SearchStrategy[Any] = st.sampled_from(
 )
 KINDS: dict[str, tuple[type, st.SearchStrategy[Any]]] = {
     "text": (models.UnicodeAttribute, TEXTS | LONG),
-    "integer": (models.IntegerAttribute, st.integers(-(10**20), 10**20) | st.integers(0, 99)),
-    "decimal": (models.DecimalAttribute, st.decimals(-100, 100, places=2)),
+    "integer": (models.IntegerAttribute, st.integers(-(10**20), 10**20) | st.integers(-999, 999)),
+    "decimal": (models.DecimalAttribute, st.decimals(-100, 100, places=2) | st.decimals(-(10**14), 10**14)),
     "flag": (models.BooleanAttribute, st.booleans()),
     "moment": (models.TimestampAttribute, MOMENTS),
     "day": (models.DateAttribute, st.dates()),
