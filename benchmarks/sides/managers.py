@@ -14,13 +14,14 @@ class DjangoSide(Side):
 
     #: A manager or a queryset of all orders.
     orders: Any
-    #: The order that is read and written, and the ``pk`` of those that are read in bulk.
+    #: The order that is read and written, its ``pk``, and the ``pk`` of those that are read in bulk.
     order: Any
+    pk: Any
     pks: Sequence[Any]
 
     def get(self) -> Any:
         """``get(pk=...)``."""
-        return self.orders.get(pk=self.order.pk)
+        return self.orders.get(pk=self.pk)
 
     def create(self) -> Any:
         """``create()``."""
@@ -36,7 +37,7 @@ class DjangoSide(Side):
 
     def update(self) -> Any:
         """``update()`` of one attribute of one item."""
-        return self.orders.filter(pk=self.order.pk).update(status=self.status())
+        return self.orders.filter(pk=self.pk).update(status=self.status())
 
     def objects(self) -> Sequence[Any]:
         """A list of objects."""

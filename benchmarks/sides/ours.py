@@ -20,6 +20,7 @@ class Ours(DjangoSide):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.order = Order.objects.get(customer=self.listed, number=self.number)
+        self.pk = self.order.pk
         self._sample: Any = None
         self.pks = [Order(customer=self.listed, number=number).pk for number in range(1, IN_BULK + 1)]
 

@@ -36,6 +36,7 @@ class Sqlite(DjangoSide):
         """Remember which orders are read and written."""
         listed = self.orders.filter(customer=self.listed)
         self.order = listed.get(number=self.number)
+        self.pk = self.order.pk
         self.pks = list(listed.filter(number__lte=IN_BULK).values_list("pk", flat=True))
 
     @property

@@ -16,10 +16,9 @@ import hmac
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from http import HTTPStatus
-from itertools import starmap
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -75,6 +74,7 @@ _SKEW = 240.0
 _UNANSWERED = (NotConnectedError, HTTPClientError)
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
+_TOKEN = "x-amz-security-token"  # noqa: S105 - the name of a header
 #: The most timestamps that a signer keeps.
 _MAX_STAMPS = 8
 
@@ -198,14 +198,31 @@ class _Day(Struct, frozen=True):
     key: bytes
 
 
+class _SignedHeaders(Struct, frozen=True):
+    """The headers that a request signs: their names, and their lines with a placeholder for each value."""
+
+    names: str
+    lines: str
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> _SignedHeaders:
+        ordered = sorted(names)
+        return cls(";".join(ordered), "".join(f"{name}:%({name})s\n" for name in ordered))
+
+
 class Signer:
     """Sign POST requests to one host, region, and target with Signature Version 4; threads can share a signer.
 
+    ``headers`` contains the names, in lower case, of the headers that each request has beside those of the signature.
     https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. The signer keeps the key
     of a day, because it takes four of the five HMACs.
     """
 
-    def __init__(self, host: str, region: str, service: str = "dynamodb", *, target: str = "/") -> None:
+    def __init__(
+        self, host: str, region: str, service: str = "dynamodb", *, target: str = "/", headers: Iterable[str] = ()
+    ) -> None:
+        names = {*headers, "host", "x-amz-date"}
+        self._plain, self._with_token = _SignedHeaders.of(names), _SignedHeaders.of({*names, _TOKEN})
         self._host = host
         self._resource = _canonical(target)
         self._region = region
@@ -214,11 +231,10 @@ class Signer:
         #: The timestamps of some seconds: requests under a lease have the same date for a long time.
         self._stamps: dict[int, str] = {}
 
-    def signed(self, body: bytes, headers: dict[str, str], credentials: Credentials, seconds: float) -> dict[str, str]:
-        """Return the headers of a POST request with ``body``: the given ones, and its signature.
+    def signed(self, body: bytes, headers: Mapping[str, str], credentials: Credentials, seconds: float) -> str:
+        """Return the header lines of a POST request with ``body``: the given headers, and its signature.
 
-        ``headers`` contains names in lower case and values without outer spaces; all of them are signed. ``seconds`` is
-        the time since 1970.
+        ``headers`` contains values without outer spaces by the names of the signer. ``seconds`` is the time since 1970.
         """
         second = int(seconds)
         stamp = self._stamps.get(second)
@@ -230,18 +246,17 @@ class Signer:
         if day.secret_key != credentials.secret_key or not stamp.startswith(day.date):
             # One assignment: another thread sees the old day or the new one.
             day = self._day = self._day_of(stamp[:8], credentials.secret_key)
-        signed = {**headers, "host": self._host, "x-amz-date": stamp}
+        form, values = self._plain, {**headers, "host": self._host, "x-amz-date": stamp}
         if credentials.token:
-            signed["x-amz-security-token"] = " ".join(credentials.token.split())
-        names = ";".join(sorted(signed))
-        lines = "".join(starmap("{}:{}\n".format, sorted(signed.items())))
+            form, values[_TOKEN] = self._with_token, " ".join(credentials.token.split())
+        names, lines = form.names, form.lines % values
         request = f"POST\n{self._resource}\n{lines}\n{names}\n{hashlib.sha256(body).hexdigest()}"
         digest = hashlib.sha256(request.encode()).hexdigest()
         text = f"{_ALGORITHM}\n{stamp}\n{day.scope}\n{digest}"
         signature = hmac.digest(day.key, text.encode(), "sha256").hex()
         scope = f"{credentials.access_key}/{day.scope}"
-        signed["authorization"] = f"{_ALGORITHM} Credential={scope}, SignedHeaders={names}, Signature={signature}"
-        return signed
+        authorization = f"{_ALGORITHM} Credential={scope}, SignedHeaders={names}, Signature={signature}"
+        return f"{lines}authorization:{authorization}\n".replace("\n", "\r\n")
 
     def _day_of(self, date: str, secret_key: str) -> _Day:
         key = f"AWS4{secret_key}".encode()
@@ -276,7 +291,9 @@ class DirectClient:
         self.host = endpoint.authority
         self._pool = connections.Pool(endpoint, pool_size)
         self._loop_pools = loop_connections.LoopPools(endpoint, pool_size)
-        self._signer = Signer(endpoint.authority, region, target=endpoint.target)
+        self._headers = {"content-type": "application/x-amz-json-1.0"}
+        names = (*self._headers, "x-amz-target")
+        self._signer = Signer(endpoint.authority, region, target=endpoint.target, headers=names)
         self._first_line = f"POST {endpoint.target} HTTP/1.1\r\n"
         self._credentials = credentials
         #: The object of ``renewed()`` for which the credentials were read, and the credentials.
@@ -284,7 +301,6 @@ class DirectClient:
         self._unchanging: Credentials | None = None
         self.max_attempts = max_attempts
         self.quota = RetryQuota()
-        self._headers = {"content-type": "application/x-amz-json-1.0"}
         self._unsigned = f"user-agent: {user_agent}\r\naccept-encoding: identity\r\n"
         #: The seconds by which the server's clock is ahead, known after it rejected a signature.
         self._ahead = 0.0
@@ -356,8 +372,7 @@ class DirectClient:
         tolerance = None if lease is None else lease.tolerance
         # The server compares the time with its own clock, which tests do not move.
         date = time.time() + self._ahead if lease is None or tolerance is None else lease.deadline - tolerance
-        headers = self._signer.signed(body, {**self._headers, "x-amz-target": _TARGETS[operation]}, credentials, date)
-        lines = "".join(starmap("{}: {}\r\n".format, headers.items()))
+        lines = self._signer.signed(body, {**self._headers, "x-amz-target": _TARGETS[operation]}, credentials, date)
         head = f"{self._first_line}{lines}{self._unsigned}content-length: {len(body)}\r\n\r\n"
         return head.encode("latin-1") + body
 

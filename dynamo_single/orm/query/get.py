@@ -260,14 +260,17 @@ def key_writer(binding: ModelBinding) -> Writer | None:
     checks = [(name, None if is_plain_text(attributes[name]) else attributes[name].prepare) for name in layout.identity]
     partition, sort = primary.partition.writer(PARTITION_KEY_LIMIT), primary.sort.writer(SORT_KEY_LIMIT)
     given_by = _given_by(model._meta.pk)
+    # A joined identity is accepted only as it is spelled, so its values are in the stored form.
+    pk_checks = [] if isinstance(model._meta.pk, IdentityField) else checks
     asked = {*layout.identity}
 
     def write(given: Mapping[str, Any]) -> tuple[ItemKey, Values] | None:
         try:
-            values = given_by(given["pk"]) if "pk" in given and len(given) == 1 else dict(given)
+            by_pk = "pk" in given and len(given) == 1
+            values = given_by(given["pk"]) if by_pk else dict(given)
             if values is None or values.keys() != asked:
                 return None
-            for name, prepare in checks:
+            for name, prepare in pk_checks if by_pk else checks:
                 value = values[name]
                 if prepare is None:
                     if type(value) is not str:

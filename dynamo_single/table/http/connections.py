@@ -10,11 +10,13 @@ The module is independent of DynamoDB, signatures, and retries. All errors are b
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 from collections import deque
 from collections.abc import Mapping
 from http import HTTPStatus
+from operator import methodcaller
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, ClassVar
@@ -78,6 +80,32 @@ class HTTPResponse(Struct, frozen=True):
         return checksum is None or checksum == str(crc32(self.body))
 
 
+_OK = b"HTTP/1.1 200 OK\r\n"
+_field = methodcaller("split", ": ", 1)
+#: The headers that change where a response ends, or what becomes of the connection.
+_FRAMING = frozenset({"transfer-encoding", "upgrade", "trailer"})
+
+
+def _usual_response(data: bytes) -> HTTPResponse | None:
+    """Return a successful response that arrived as a whole; ``None`` for all other bytes, which httptools reads."""
+    head, end, body = data.partition(b"\r\n\r\n")
+    if not (end and head.startswith(_OK)):
+        return None
+    # Only the identifier of the request has upper-case letters that count, and no one asks for it after a success.
+    lines = head[len(_OK) :].lower().decode("latin-1").split("\r\n")
+    try:
+        headers = dict(map(_field, lines))
+    except ValueError:
+        return None
+    is_usual = (
+        headers.get("content-length") == str(len(body))
+        and headers.get("connection", "keep-alive") == "keep-alive"
+        and len(headers) == len(lines)
+        and _FRAMING.isdisjoint(headers)
+    )
+    return HTTPResponse(HTTPStatus.OK, headers, body) if is_usual else None
+
+
 class ResponseParser:
     """Build the responses of one connection from its bytes; the methods ``on_...`` are called by httptools."""
 
@@ -99,6 +127,9 @@ class ResponseParser:
 
         Raise ``ValueError`` if it is not HTTP, is too long, ends early, or is followed by further bytes.
         """
+        if not self._size and (usual := _usual_response(data)) is not None:
+            self.keep_alive = True
+            return usual
         if not data:
             raise ValueError("the response is incomplete")
         self._size += len(data)
@@ -163,6 +194,11 @@ class Stream:
 
     def __init__(self, family: int, kind: int, protocol: int) -> None:
         self._socket = socket.socket(family, kind, protocol)
+        self._timeout: float | None = None
+        #: It watches the file descriptor, which stays the same with TLS. Windows has no ``poll()``.
+        self._poll = select.poll() if hasattr(select, "poll") else None
+        if self._poll is not None:
+            self._poll.register(self._socket, select.POLLIN)
 
     @staticmethod
     async def addresses(host: str, port: int, seconds: float) -> list[Any]:
@@ -171,30 +207,36 @@ class Stream:
 
     async def connect(self, address: Any, seconds: float) -> None:
         """Connect to an address."""
-        self._socket.settimeout(seconds)
+        self._set_timeout(seconds)
         self._socket.connect(address)
         # A request is sent in one piece, so there is nothing to wait for.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     async def encrypt(self, context: ssl.SSLContext, name: str, seconds: float) -> None:
         """Start TLS, and verify the certificate of the server."""
-        self._socket.settimeout(seconds)
+        self._set_timeout(seconds)
         self._socket = context.wrap_socket(self._socket, server_hostname=name)
 
     async def send(self, data: bytes, seconds: float) -> None:
         """Send all of the bytes."""
-        self._socket.settimeout(seconds)
+        if seconds != self._timeout:
+            self._set_timeout(seconds)
         self._socket.sendall(data)
 
     async def receive(self, seconds: float) -> bytes:
         """Return the next bytes, which are empty at the end of the connection."""
-        self._socket.settimeout(seconds)
+        if seconds != self._timeout:
+            self._set_timeout(seconds)
         return self._socket.recv(CHUNK)
+
+    def _set_timeout(self, seconds: float) -> None:
+        self._socket.settimeout(seconds)
+        self._timeout = seconds
 
     @property
     def is_readable(self) -> bool:
         """Return whether bytes, or the end of the connection, can be read without waiting."""
-        return wait_for_read(self._socket, timeout=0)
+        return wait_for_read(self._socket, timeout=0) if self._poll is None else bool(self._poll.poll(0))
 
     def close(self) -> None:
         """Close the connection immediately."""
