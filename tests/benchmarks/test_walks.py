@@ -15,14 +15,14 @@ from tests import children
 
 #: The most modules and calls of the first operations, which may become fewer.
 BOUNDS = {
-    "get(pk=), Memo": (11, 41),
-    "filter(title=) to an object, Memo": (32, 162),
-    "save() of one attribute, Memo": (13, 51),
-    "save(update_fields=) of one, Memo": (14, 65),
-    "update() of one key, Memo": (20, 73),
-    "hard_delete() of one key, Memo": (10, 41),
-    "soft delete, Memo": (18, 85),
-    "create(), Memo": (17, 54),
+    "get(pk=), Memo": (11, 39),
+    "filter(title=) to an object, Memo": (32, 160),
+    "save() of one attribute, Memo": (13, 49),
+    "save(update_fields=) of one, Memo": (14, 63),
+    "update() of one key, Memo": (20, 71),
+    "hard_delete() of one key, Memo": (10, 39),
+    "soft delete, Memo": (18, 83),
+    "create(), Memo": (17, 52),
 }
 #: The modules of the table that a request enters if DynamoDB answers it at once.
 PATH = {"flow", "table", "transport", "answers", "http.connections"}
