@@ -1,7 +1,7 @@
-"""The writes that a ``transactions.atomic()`` block has collected and not sent: values, and the block they belong to.
+"""The writes that a ``transactions.atomic()`` block has collected: actions of one transaction, merged by item.
 
-A block belongs to a context (a thread, or an asynchronous task and the threads that it awaits). Reads ask here whether
-they concern something pending. This module sends nothing and must not know models.
+A block belongs to a context: a thread, or an asynchronous task and the threads that it awaits. Reads check here whether
+they include a pending item. This module does not send requests, and does not depend on models.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ from dynamo_single.orm.schema.keys.values import item_size, number_to_text
 from dynamo_single.table import masking, names
 from dynamo_single.table.request import MAX_ITEM_SIZE, MAX_TRANSACTION_SIZE, NewItem
 
-#: Gives the error for the action that failed, from the item that DynamoDB found in its place.
+#: Returns the error for a refused action; ``None`` if DynamoDB returned no item.
 Explain = Callable[[Action, Item | None], Exception]
 
 
 class Entry(Struct, frozen=True, eq=False):
-    """One object's write: its actions, every item that they change, and how to take it back from the object.
+    """One object's write in a block.
 
-    ``make_name`` gives what messages call the object. ``written_items`` are the items as they are and as they will be,
-    of which one may be ``measured_item`` already: the item and its bytes. It is not to be sent after ``send_before``,
-    by ``time.monotonic()``.
+    - ``make_name`` returns the name of the object in messages.
+    - ``written_items`` contains the items before and after the write, the object's own last.
+    - ``undo`` restores the object's state before the write.
+    - ``measured_item`` is one of the items with its size in bytes, if that is known.
+    - ``send_before`` is the latest time to send the write, by ``time.monotonic()``.
     """
 
     make_name: Callable[[], str]
@@ -46,40 +48,40 @@ class Entry(Struct, frozen=True, eq=False):
 
     @property
     def name(self) -> str:
-        """What messages call the object."""
+        """The name of the object in messages."""
         return self.make_name()
 
     @property
     def size(self) -> int:
-        """The bytes that count for a transaction: those of the largest item, as it is or as it will be."""
+        """The size of the largest item before or after the write, in bytes: the limit of a transaction counts it."""
         sizes = {id(action.item): action.size for action in self.actions if isinstance(action, Put)}
         if self.measured_item is not None:
             sizes[id(self.measured_item[0])] = self.measured_item[1]
         return max((sizes.get(id(item)) or item_size(item) for item in self.written_items), default=0)
 
     def is_of(self, key: ItemKey) -> bool:
-        """Whether an item is the object's own, and not one that is written along with it."""
+        """Return whether a key is that of the object's own item."""
         return bool(self.written_items) and key_of(self.written_items[-1]) == key
 
 
 class Block(Struct, eq=False):
-    """What one ``atomic()`` block has collected."""
+    """The collected writes and callbacks of one ``atomic()`` block, or of several objects that are sent together."""
 
     token: str | None = None
     alias: str | None = None
     entries: list[Entry] = field(default_factory=list)
-    #: What is to be done once the block is sent.
+    #: The callbacks to run after the block is sent.
     callbacks: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
-    #: How many items it may write; ``None`` for what is sent in several transactions.
+    #: The maximum number of items; ``None`` if several transactions send them.
     limit: int | None = None
     #: By model, the binding that its first write was composed with.
     bindings: dict[Any, Any] = field(default_factory=dict)
-    #: Nothing joins it any more. Who began within it may still be running: a task that nobody has awaited.
+    #: Whether the block has ended, and rejects further writes: a task that began in it may still run.
     ended: bool = False
     #: The actions of the first ``_counted`` entries, each item once.
     _actions: dict[ItemKey, tuple[Action, Entry]] = field(default_factory=dict)
     _counted: int = 0
-    #: How large the items are that the first ``_measured`` entries write.
+    #: The size of the first ``_measured`` entries, in bytes.
     _size: int = 0
     _measured: int = 0
 
@@ -149,31 +151,31 @@ class Block(Struct, eq=False):
             )
 
     def check_open(self, what: str) -> None:
-        """Refuse what comes too late to be a part of the block."""
+        """Raise ``NotSupported`` if the block has ended."""
         if self.ended:
             raise NotSupported(
-                f"{what}: the atomic() block that this task was begun in has ended, and nothing can join it any more. "
+                f"{what}: the atomic() block that this task was begun in has ended, so that no write can join it. "
                 "Await the task within the block, or begin it outside."
             )
 
     def actions(self) -> list[tuple[Action, Entry]]:
-        """Everything to send, each item once, and whose it is."""
+        """Return all actions, each item once, with the entries that explain their refusals."""
         return list(self._collected().values())
 
     @property
     def size(self) -> int:
-        """The bytes of all entries."""
+        """The size of all entries, in bytes."""
         self._size += sum(entry.size for entry in self.entries[self._measured :])
         self._measured = len(self.entries)
         return self._size
 
     @property
     def is_too_large(self) -> bool:
-        """Whether a transaction does not take as many bytes; as few entries as always fit are not measured."""
+        """Whether the items exceed the size of a transaction; a number of entries that always fits is not measured."""
         return len(self.entries) * MAX_ITEM_SIZE > MAX_TRANSACTION_SIZE and self.size > MAX_TRANSACTION_SIZE
 
     def _collected(self) -> dict[ItemKey, tuple[Action, Entry]]:
-        """The actions by key; only entries that came since the last time are looked at."""
+        """Return the actions by key; it only adds the entries since the last call."""
         found = self._actions
         for entry in self.entries[self._counted :] if self._counted < len(self.entries) else ():
             for action in entry.actions:
@@ -187,11 +189,11 @@ class Block(Struct, eq=False):
         return found
 
     def writes_to(self, key: ItemKey) -> bool:
-        """Whether more than a counter of an item is changed."""
+        """Return whether the block changes an item other than by additions to its numbers."""
         return any(_changes(action, key) for entry in self.entries for action in entry.actions)
 
     def item_after(self, key: ItemKey) -> Item | None:
-        """An item that the block writes, as it will be; ``None`` if it will not be there."""
+        """Return an item after the block's writes; ``None`` if the block deletes it or does not write it."""
         for entry in reversed(self.entries):
             for action in entry.actions:
                 if _changes(action, key):
@@ -200,7 +202,7 @@ class Block(Struct, eq=False):
         return None
 
     def discard(self, count: int = 0) -> None:
-        """Forget the writes after the first ``count``, and let their objects forget them too."""
+        """Drop the entries after the first ``count``, and restore their objects."""
         for entry in reversed(self.entries[count:]):
             entry.undo()
         del self.entries[count:]
@@ -210,9 +212,9 @@ class Block(Struct, eq=False):
             self.bindings.clear()
 
     def drop_callbacks(self, count: int = 0) -> None:
-        """Forget the callbacks after the first ``count``: what they waited for is not written.
+        """Drop the callbacks after the first ``count``, since the writes before them were dropped.
 
-        One that Django keeps as well has a ``drop()``, by which Django forgets it.
+        A callback that Django stores too has a method ``drop()``, which removes it there.
         """
         for callback in self.callbacks[count:]:
             getattr(callback, "drop", bool)()
@@ -220,16 +222,16 @@ class Block(Struct, eq=False):
 
 
 def _explaining(action: Action, entry: Entry, later: Action, later_entry: Entry) -> Entry:
-    """Return which of two entries on an item says what is wrong with it.
+    """Return which of two entries on the same item explains its refusal.
 
-    It is the one that writes more than a counter; of a claim it is the one that takes it.
+    It is the entry that changes more than a counter; for a claim, the entry that takes it.
     """
     is_lesser = _is_addition(later) or (isinstance(later, Delete) and isinstance(action, Put))
     return entry if is_lesser else later_entry
 
 
 def combine_actions(actions: Iterable[Action]) -> list[Action]:
-    """Actions with those on one item made one, where that can be."""
+    """Return actions, those on the same item merged if possible."""
     found: list[Action] = []
     places: dict[ItemKey, int] = {}
     for action in actions:
@@ -244,7 +246,7 @@ def combine_actions(actions: Iterable[Action]) -> list[Action]:
 
 
 def disputed_claims(actions: Iterable[Action]) -> tuple[Put, Put] | None:
-    """The first two actions that would take one claim, if there are two: only one object can have it."""
+    """Return the first two actions that would take the same claim, which only one object can have."""
     taken: dict[ItemKey, Put] = {}
     for action in actions:
         if isinstance(action, Put) and _is_claim(action):
@@ -259,7 +261,7 @@ def _changes(action: Action, key: ItemKey) -> bool:
 
 
 def _with_check(one: Action, other: Action) -> Action | None:
-    """One action that holds to a check, too; a new item could not meet one on what is stored."""
+    """Return an action that includes a check; ``None`` for a new item, which cannot meet a check of a stored one."""
     if isinstance(one, Check):
         one, other = other, one
     if isinstance(one, Put) or not isinstance(other, Check):
@@ -272,7 +274,7 @@ def _is_claim(action: Put) -> bool:
 
 
 def _passed_on(one: Action, other: Action) -> Action | None:
-    """One action for a claim that one object releases and another one takes, in any order: it is one moment."""
+    """Return the action for a claim that one object releases and another object takes, in any order."""
     released, taken = (one, other) if isinstance(one, Delete) else (other, one)
     if not isinstance(released, Delete) or not isinstance(taken, Put) or not _is_claim(taken):
         return None
@@ -280,9 +282,9 @@ def _passed_on(one: Action, other: Action) -> Action | None:
 
 
 def merge(one: Action, other: Action) -> Action | None:
-    """The one action that does both, or ``None`` if there is none.
+    """Return an action that does what two actions on the same item do; ``None`` if there is none.
 
-    There is one where either only adds to numbers or checks, and for a claim that passes from one object to another.
+    There is one if either only adds to numbers or checks, and for a claim that passes from one object to another.
     """
     if isinstance(one, Check) or isinstance(other, Check):
         return _with_check(one, other)
@@ -294,7 +296,7 @@ def merge(one: Action, other: Action) -> Action | None:
     if not isinstance(other, Update) or not _is_addition(other):
         return None
     if isinstance(one, Delete):
-        # A parent that goes with its children; one that came would be left behind.
+        # The parent is deleted with its children; a child that is added would remain.
         return one if all(value.get("N", "").startswith("-") for value in other.add.values()) else None
     if isinstance(one, Put):
         item = dict(one.item)
@@ -305,7 +307,7 @@ def merge(one: Action, other: Action) -> Action | None:
 
 
 def _with_addition(one: Update, other: Update) -> Update | None:
-    # A number is removed with the last of what it counts, so that nothing is left to subtract from.
+    # A number that is removed with the last counted object cannot be subtracted from.
     gone = {name for name in one.remove if other.add.get(name, {}).get("N", "").startswith("-")}
     more = {name: value for name, value in other.add.items() if name not in gone}
     if {*one.set, *one.remove, *_changed(one)} & more.keys():
@@ -318,7 +320,7 @@ def _with_addition(one: Update, other: Update) -> Update | None:
 
 
 def _both(one: Condition, other: Condition) -> Condition:
-    """Two conditions; of many children's on one parent it stays one."""
+    """Return both conditions; equal ones, such as those of many children on a parent, stay one condition."""
     return one if one == other else join((one, other))
 
 
@@ -339,14 +341,14 @@ def _sum(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
 _block: ContextVar[Block | None] = ContextVar("block", default=None)
 
 
-#: The block of this context, if there is one.
+#: Returns the block of this context, or ``None``.
 current: Callable[[], Block | None] = _block.get
 enter, leave = _block.set, _block.reset
 
 
 @contextmanager
 def outside_block() -> Iterator[None]:
-    """What is written within is sent at once, and nothing takes it back: for what is no part of anybody's block."""
+    """Send the writes of a ``with`` immediately: they do not join the surrounding block."""
     token = _block.set(None)
     try:
         yield
@@ -355,19 +357,19 @@ def outside_block() -> Iterator[None]:
 
 
 def check_keys(alias: str, keys: Iterable[ItemKey]) -> None:
-    """Refuse to read an item that is pending: the table does not have it yet as the block means it."""
+    """Raise ``PendingWrite`` for an item that the block writes: the table still has its former state."""
     block = _block.get()
     if block is None or block.ended or block.alias != alias:
         return
     for key in keys:
         writers = [entry for entry in block.entries if any(_writes(action, key) for action in entry.actions)]
         if writers:
-            # Whose own item it is, before one that counts in it.
+            # The object of the item is named rather than an object that is counted in it.
             raise _refusal(next((entry for entry in writers if entry.is_of(key)), writers[0]), key)
 
 
 def pending_put(alias: str, keys: Sequence[ItemKey]) -> NewItem | None:
-    """The one item of some keys that the block of this context puts whole, as it will be: nobody has to read it."""
+    """Return the item of a single key if the block puts it whole: it need not be read."""
     block = _block.get()
     if block is None or block.ended or block.alias != alias or len(keys) != 1:
         return None
@@ -381,7 +383,7 @@ def _writes(action: Action, key: ItemKey) -> bool:
 
 
 def check_plan(alias: str, plan: Plan) -> None:
-    """Refuse a plan of which the requests would read what is pending, as it was before or as it will be."""
+    """Raise ``PendingWrite`` for a plan whose requests would return an item that the block writes."""
     block = _block.get()
     if block is None or block.ended or block.alias != alias or not block.entries:
         return

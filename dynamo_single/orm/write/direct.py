@@ -28,7 +28,7 @@ from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.readers import values_reader
 from dynamo_single.orm.items.stored import NAME as STORED
 from dynamo_single.orm.items.writer import ItemWriter, asymmetrical, item_writer
-from dynamo_single.orm.requests.actions import Action, Item, Put, Update, key_of
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Item, Put, Update, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Entry, Explain
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.requests.updates import as_stored
@@ -371,19 +371,15 @@ def _join(
     explain: Explain,
 ) -> None:
     """Add a write to a block; ``items`` are the item before, if there was one, and after, which has ``size`` bytes."""
-    model = direct.binding.model
-    identity = {name: values[name] for name in model._identity}
-    undo = undo_of(obj, items[-1])
-    block.add(
-        direct.form.alias, Entry(partial(_name, model, identity), (action,), items, explain, undo, (items[-1], size))
-    )
+    after = items[-1]
+    named = partial(_name, direct.binding.model, values)
+    block.add(direct.form.alias, Entry(named, (action,), items, explain, undo_of(obj, after), (after, size)))
 
 
-def _name(model: Any, identity: Values) -> str:
-    """Return what messages call an object whose key has these values; most names are never used in a message."""
-    field = model._meta.pk
-    values = [*identity.values()]
-    return secrecy.named(model, field.joined(values) if isinstance(field, IdentityField) else values[0])
+def _name(model: Any, values: Values) -> str:
+    """Return what messages call an object with these values; most names are never used in a message."""
+    field, held = model._meta.pk, [values[name] for name in model._identity]
+    return secrecy.named(model, field.joined(held) if isinstance(field, IdentityField) else held[0])
 
 
 def _update_error(obj: Any, before: Item, action: Action, found: Item | None) -> Exception:
@@ -421,7 +417,8 @@ async def created_directly(binding: ModelBinding, obj: Any, pending: Block | Non
         if pending is None:
             await get_table(direct.form.alias).ask_patiently(direct.creation(item, size))
         else:
-            put = Put(item, free_key_condition(binding.model), size)
+            free = ITEM_MISSING if binding.layout.expires is None else free_key_condition(binding.model)
+            put = Put(item, free, size)
             _join(pending, direct, obj, values, put, (item,), size, partial(_creation_error, obj))
     except ConditionFailed as error:
         write = await compose_new(obj, binding, effects_of(binding), item, values)

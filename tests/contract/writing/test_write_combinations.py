@@ -64,7 +64,7 @@ def test_a_block_and_a_callback_cannot_begin_in_a_block_that_has_ended() -> None
         transactions.on_commit(lambda: None)
 
     for work in (begin, call_back):
-        with pytest.raises(NotSupported, match="has ended, and nothing can join it any more"):
+        with pytest.raises(NotSupported, match="has ended, so that no write can join it"):
             outliving(work)
 
 
