@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dynamo_single.evolution.phases import KINDS, Phases
 from tests.protocol.machine import Rules, Scenario
-from tests.protocol.meaning import CHANGE_SHARDS, Change
+from tests.protocol.meaning import AFTER, CHANGE_SHARDS, Change, Meaning, Vector, meaning
 from tests.protocol.stored import Operation
 
 SET, CREATE = Operation("set", 0, 10), Operation("create", 1, 20)
@@ -66,6 +66,30 @@ TOGETHER: dict[str, tuple[Change, ...]] = {
     ),
     "a rename and an altered key": (rename(0, 1), Change(KINDS["ALTER_KEY"])),
 }
+
+
+def early(changes: Sequence[Change], vector: Vector, code: int) -> Meaning | None:
+    """Return what code does that writes a new value, number or claim before the phase in which all code has to.
+
+    So does code of after the migration as soon as it has the attribute or the rule.
+    """
+    found = meaning(changes, vector, code)
+    own = {each.aspect: each for each in changes if code == each.owner == AFTER}
+    if found is None or not own:
+        return found
+    value = "derived" if "value" in own and own["value"].is_derived else "stored" if "value" in own else found.value
+    return found._replace(value=value, claims=found.claims or "claims" in own, counts=found.counts or "number" in own)
+
+
+def removing(changes: Sequence[Change], vector: Vector, code: int) -> Meaning | None:
+    """Return what code does that takes an absent name out of what it writes, as code does that knows both."""
+    found = meaning(changes, vector, code)
+    names = {name for each in changes if each.aspect == "names" for name in each.names}
+    return found and found._replace(removes=tuple(sorted(names.difference(found.writes))))
+
+
+#: What code may do besides: forward only, since what is written early stays when it is reverted meanwhile.
+EARLY = ("ADD_VALUE", "ADD_VALUE, computed", "ADD_NUMBER", "ADD_UNIQUE")
 
 ALTERED, RENAMED = (Change(KINDS["ALTER_KEY"]),), (rename(0, 1),)
 

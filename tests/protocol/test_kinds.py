@@ -9,7 +9,19 @@ from tests.deep import IS_DEEP, deep, examples
 from tests.protocol.explore import Explorer
 from tests.protocol.machine import Scenario
 from tests.protocol.meaning import AFTER, Change, UnknownPart, meaning
-from tests.protocol.scenarios import KINDS_OF_CHANGES, NUMBERS, RENAMED, SET, TOGETHER, processes, workload
+from tests.protocol.scenarios import (
+    EARLY,
+    FEW,
+    KINDS_OF_CHANGES,
+    NUMBERS,
+    RENAMED,
+    SET,
+    TOGETHER,
+    early,
+    processes,
+    removing,
+    workload,
+)
 from tests.protocol.stored import pass_of
 
 
@@ -32,6 +44,18 @@ def test_each_kind_holds(name: str) -> None:
 def test_numbers_hold_in_rename() -> None:
     """Additions go to both names."""
     holds(Scenario("numbers", RENAMED, NUMBERS, turns=examples(0, 1)))
+
+
+@pytest.mark.parametrize("name", EARLY)
+def test_parts_may_be_written_early(name: str) -> None:
+    """New code may write a value, a number or a claim before all code has to: the pass repairs what old code left."""
+    change = KINDS_OF_CHANGES[name]
+    holds(Scenario(name, (change,), workload(change, few=False), turns=0, meant=early))
+
+
+def test_absent_name_may_be_removed() -> None:
+    """Writers may take the name that is absent out of what they write."""
+    holds(Scenario("removing", RENAMED, NUMBERS if IS_DEEP else FEW, turns=examples(0, 1), meant=removing))
 
 
 @pytest.mark.parametrize("name", TOGETHER)
