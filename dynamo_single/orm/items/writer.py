@@ -109,6 +109,8 @@ class _Source:
     def __init__(self, known: dict[str, Any]) -> None:
         self.known = known
         self.lines: list[str] = []
+        #: The local variables that contain parts of the primary key.
+        self.rendered: dict[tuple[Any, ...], str] = {}
 
     def line(self, text: str, depth: int = 0) -> None:
         self.lines.append(" " * (depth + 1) + text)
@@ -278,9 +280,16 @@ def _add_key(source: _Source, key: AccessKey, pair: tuple[str, str], indent: str
 def _add_text(source: _Source, target: str, template: Template, depth: int) -> None:
     texts = []
     for number, part in enumerate(template.parts):
-        local = f"part_{number}"
-        source.line(f"{local} = prepared[{part.name!r}]", depth)
         codec = part.bound
+        rendered = (part.name, codec, part.path, part.place, _terminator(part))
+        if (known := source.rendered.get(rendered)) is not None:
+            texts += [repr(part.literal), known]
+            continue
+        local = f"part_{number}"
+        if not depth:
+            # The primary key is written of every object, so that index keys can use its parts.
+            local = source.rendered[rendered] = f"own_part_{len(source.rendered)}"
+        source.line(f"{local} = prepared[{part.name!r}]", depth)
         if (codec.kind, codec.spec, codec.place, codec.member) == ("text", "", "", ()) and not part.path:
             unsafe = source.value(unsafe_in(_terminator(part)).search)
             source.line(f"if type({local}) is not str or not {local} or {unsafe}({local}):", depth)
