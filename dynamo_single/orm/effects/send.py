@@ -24,13 +24,12 @@ from dynamo_single.exceptions import (
 )
 from dynamo_single.orm.conditions.matching import normalized_value
 from dynamo_single.orm.effects.write import Write
-from dynamo_single.orm.items import decode
-from dynamo_single.orm.items.encode import changed_attributes
+from dynamo_single.orm.items.refresh import changed_attributes
 from dynamo_single.orm.requests.actions import Action, Check, Item, Update, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Explain
 from dynamo_single.orm.requests.compiler import compile_action, compile_transaction
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.schema import bindings
+from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.request import MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
@@ -90,10 +89,10 @@ def undo_of(obj: DynamoModel, after: Item | None) -> Callable[[], None]:
     stored, adding, values = obj._stored, obj._state.adding, dict(obj.__dict__)
 
     def undo() -> None:
-        written = {} if after is None else decode.values_of(type(obj), after)
-        touched_since = changed_attributes(obj, written)
-        for name in values.keys() & written.keys() - touched_since:
-            obj.__dict__[name] = values[name]
+        if after is not None:
+            touched_since = changed_attributes(obj, after)
+            for name in values.keys() & registry.attributes_of(type(obj)).keys() - touched_since:
+                obj.__dict__[name] = values[name]
         obj._stored = stored
         obj._state.adding = adding
 

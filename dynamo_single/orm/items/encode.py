@@ -47,24 +47,6 @@ _Writer = tuple[str, str, Callable[[Any], dict[str, Any]]]
 PLAIN = frozenset((str, int, bool, bytes, datetime.date, uuid.UUID, type(None)))
 
 
-def changed_attributes(obj: DynamoModel, held: Values) -> set[str]:
-    """The attributes that were set to something else since the object was read; ``held`` is what was read."""
-    found, values = set(), obj.__dict__
-    for name, attribute in registry.attributes_of(type(obj)).items():
-        if name not in values or attribute.computed:
-            continue  # neither read nor set
-        if name not in held:
-            found.add(name)
-            continue
-        try:
-            same = is_same(attribute, attribute.prepare(values.get(name)), held.get(name))
-        except InvalidValue:
-            same = False
-        if not same:
-            found.add(name)
-    return found
-
-
 def is_same(attribute: Attribute, value: object, other: object) -> bool:
     """Whether two prepared values are stored alike: to Python ``True`` equals 1, in a document they differ."""
     if value is None or other is None:
@@ -157,23 +139,31 @@ def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
     return IndexKey(key, index, pair, needs, lowering.with_stored_names(condition, layout), conditioned)
 
 
-def key_attributes(model: Subject, values: Values) -> NewItem:
-    """The index keys that the values give: those of a live object, or the trash's for a deleted one."""
+def key_attributes(model: Subject, values: Values, encoded: Mapping[str, Any] = _NOTHING) -> NewItem:
+    """The index keys that the values give: those of a live object, or the trash's for a deleted one.
+
+    ``encoded`` contains the AttributeValues that are known already, by attribute; ``None`` for no value.
+    """
     binding = binding_of(model)
     live, trash = index_keys(binding)
     found: NewItem = {}
     for each in live if values.get(registry.DELETED_AT) is None else trash:
-        texts = _index_key(binding.model, each, values)
+        texts = _index_key(binding.model, each, values, encoded)
         if texts is not None:
             found |= {name: {"S": text} for name, text in zip(each.pair, texts, strict=True)}
     return found
 
 
-def _index_key(model: type[DynamoModel], index_key: IndexKey, values: Values) -> tuple[str, str] | None:
+def _index_key(
+    model: type[DynamoModel], index_key: IndexKey, values: Values, encoded: Mapping[str, Any]
+) -> tuple[str, str] | None:
     """Both halves of an index key, or neither: what lacks a part, or does not meet its condition, stays out of it."""
     if index_key.conditioned:
-        asked = ((stored, write, values.get(name)) for name, stored, write in index_key.conditioned)
-        if not matches(index_key.condition, {name: write(value) for name, write, value in asked if value is not None}):
+        asked = {stored: encoded[name] for name, stored, _ in index_key.conditioned if name in encoded}
+        for name, stored, write in index_key.conditioned:
+            if name not in encoded and values.get(name) is not None:
+                asked[stored] = write(values[name])
+        if not matches(index_key.condition, {stored: value for stored, value in asked.items() if value is not None}):
             return None
     for name, required in index_key.needs:
         if values.get(name) is None or values[name] == "":
@@ -328,7 +318,7 @@ def item_from(model: Subject, values: Values, encoded: Mapping[str, dict[str, An
         names.SORT_KEY: {"S": sort},
         names.ITEM_TYPE: {"S": binding.layout.item_type},
         **version_mark(binding),
-        **key_attributes(binding, values),
+        **key_attributes(binding, values, encoded),
         **attributes_item(binding, values, encoded),
     }
 
@@ -400,8 +390,9 @@ def check_keys(obj: DynamoModel) -> None:
             raise InvalidValue(f"{', '.join(model._identity)}: what makes up the primary key cannot change.")
     live, trash = index_keys(model)
     for each in live if values.get(registry.DELETED_AT) is None else trash:
-        asked = (registry.attributes_of(model)[name] for name, _stored, _write in each.conditioned)
-        prepared = {attribute.name: attribute.prepare(values.get(attribute.name)) for attribute in asked}
+        asked = [registry.attributes_of(model)[name] for name, _stored, _write in each.conditioned]
+        prepared = {asks.name: asks.prepare(values.get(asks.name)) for asks in asked if not asks.document}
+        encoded = {asks.name: asks.encoded(values.get(asks.name)).stored for asks in asked if asks.document}
         # One by one: a key whose part is missing says nothing of what another key refuses.
         with suppress(EmptyKeyPart):
-            _index_key(model, each, {**values, **prepared})
+            _index_key(model, each, {**values, **prepared}, encoded)

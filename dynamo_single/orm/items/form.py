@@ -48,7 +48,7 @@ from dynamo_single.orm.schema.keys.values import HAS_TO_HAVE_VALUE, item_size, n
 from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import masking, names
-from dynamo_single.table.request import MAX_ITEM_SIZE, NewItem
+from dynamo_single.table.request import MAX_ITEM_SIZE, NewItem, StoredValue
 
 # What a write of values out of documents depends on: pure, of the item before and after it.
 #
@@ -135,10 +135,11 @@ class ItemForm(Struct, frozen=True, eq=False):
     another one, as ``(follower, source)``; ``folded`` the same by physical names, for the folded copies of texts, and
     ``extracted`` for values out of documents, with their places. ``depended_on`` is what keys and folded copies are
     made of, and what says whether an item is live: of what is extracted from, only its places are. ``documents`` are
-    the physical names of what is saved by its difference; ``repeatable`` are the attributes of which a value that did
-    not change can be written again. ``checked`` are those that hold values to more than their kind. ``files`` are the
-    fields whose contents a storage holds, ``writers`` write prepared values. ``twins`` are what is being renamed: it is
-    written whole, and never computed by DynamoDB. All of it is worked out of ``binding``.
+    the physical names of what is saved by its difference, ``compared`` those of all other attributes, whose values are
+    read to compose a write. Keys have conditions on the documents ``in_conditions``. ``repeatable`` are the attributes
+    of which a value that did not change can be written again. ``checked`` are those that hold values to more than their
+    kind. ``files`` are the fields whose contents a storage holds, ``writers`` write prepared values. ``twins`` are what
+    is being renamed: it is written whole, and never computed by DynamoDB. All of it is worked out of ``binding``.
     """
 
     binding: ModelBinding
@@ -158,6 +159,7 @@ class ItemForm(Struct, frozen=True, eq=False):
     depended_on: frozenset[str]
     documents: frozenset[str]
     compared: frozenset[str]
+    in_conditions: tuple[str, ...]
     repeatable: frozenset[str]
     immutable: frozenset[str]
     checked: tuple[Attribute, ...]
@@ -234,7 +236,7 @@ class ItemForm(Struct, frozen=True, eq=False):
         for name, value in prepared.items():
             attribute = self.attributes[name]
             if attribute.document:
-                same = self._is_same_document(attribute, value, before, encodings)
+                same = self.is_same_document(attribute, value, before, encodings)
             elif type(value) is type(held[name]) and type(value) in PLAIN:
                 same = value == held[name]
             else:
@@ -243,7 +245,7 @@ class ItemForm(Struct, frozen=True, eq=False):
                 found[name] = value
         return found
 
-    def _is_same_document(self, attribute: Attribute, value: object, before: Item, encodings: Encodings) -> bool:
+    def is_same_document(self, attribute: Attribute, value: object, before: Item, encodings: Encodings) -> bool:
         """Whether a document is as it was read; a missing one is read as its default."""
         stored = before.get(self.stored[attribute.name])
         if stored is None:
@@ -345,7 +347,8 @@ class ItemForm(Struct, frozen=True, eq=False):
         item[names.ITEM_TYPE] = {"S": self.model._options.item_type}
         item |= version_mark(self.binding)
         if self.keys:
-            item |= key_attributes(self.binding, {**held, **changed})
+            known = {name: self._conditional(name, before, changed, encodings) for name in self.in_conditions}
+            item |= key_attributes(self.binding, {**held, **changed}, known)
         for name, stored in self.stored.items():
             if name not in changed:
                 if stored in before:
@@ -357,6 +360,14 @@ class ItemForm(Struct, frozen=True, eq=False):
                 else:
                     item[stored] = attribute.to_attribute_value(changed[name])
         return item
+
+    def _conditional(self, name: str, before: Item, changed: Values, encodings: Encodings) -> StoredValue | None:
+        """The AttributeValue of a document that keys have conditions on; a missing one has its default there."""
+        attribute, stored = self.attributes[name], before.get(self.stored[name])
+        if name in changed:
+            return encodings.of(attribute, changed[name], stored).stored
+        found = attribute.encoded(absent_value(attribute)).stored if stored is None else stored
+        return None if found is None or "NULL" in found else found
 
     def as_read(self, written: frozenset[str], after: Item | None) -> set[str]:
         """The physical names that have to be as they were read, for the keys and folded copies that are written to fit.
@@ -450,7 +461,8 @@ def form_of(binding: ModelBinding) -> ItemForm:
             }
         ),
         documents=frozenset(stored[name] for name, each in attributes.items() if each.document),
-        compared=frozenset(stored[name] for name, each in attributes.items() if not each.document or name in asked),
+        compared=frozenset(stored[name] for name, each in attributes.items() if not each.document),
+        in_conditions=tuple(name for name, each in attributes.items() if each.document and name in asked),
         repeatable=frozenset(attributes.keys() - automatic.keys() - fixed - immutable - computed - {*model._identity}),
         immutable=immutable,
         checked=tuple(each for each in attributes.values() if getattr(each, "shape", None) is not None),

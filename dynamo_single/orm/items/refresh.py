@@ -10,9 +10,11 @@ from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
 
-from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.items import decode
-from dynamo_single.orm.items.encode import changed_attributes, index_keys, index_names, known_names, stored_name
+from dynamo_single.orm.items.encode import index_keys, index_names, is_same, known_names, stored_name
+from dynamo_single.orm.items.encodings import Encodings
+from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.stored import object_values
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading.single import get_items
@@ -119,7 +121,30 @@ def is_partial(obj: DynamoModel) -> bool:
 
 def changed_in_memory(obj: DynamoModel) -> set[str]:
     """The attributes that were set since the object was read or written, and are not saved yet."""
-    return changed_attributes(obj, decode.values_of(type(obj), obj._stored)) if obj._stored is not None else set()
+    return set() if obj._stored is None else changed_attributes(obj, obj._stored)
+
+
+def changed_attributes(obj: DynamoModel, item: Item) -> set[str]:
+    """The attributes of an object that are otherwise than in an item; of a part of one, also those that it lacks."""
+    form, values, encodings = form_of(type(obj)), obj.__dict__, Encodings()
+    held = decode.values_of(type(obj), item, form.compared)
+    read = item.names if isinstance(item, PartialItem) else None
+    found = set()
+    for name, attribute in form.attributes.items():
+        if name not in values or attribute.computed:
+            continue  # neither read nor set
+        try:
+            if read is not None and form.stored[name] not in read:
+                same = False
+            elif attribute.document:
+                same = form.is_same_document(attribute, values[name], item, encodings)
+            else:
+                same = is_same(attribute, attribute.prepare(values[name]), held[name])
+        except InvalidValue:
+            same = False
+        if not same:
+            found.add(name)
+    return found
 
 
 def clear_attribute(obj: DynamoModel, name: str) -> None:

@@ -26,8 +26,9 @@ from dynamo_single.orm.effects.all_effects import changes_extracted, watched_att
 from dynamo_single.orm.effects.base import Subject
 from dynamo_single.orm.effects.write import unmet_error
 from dynamo_single.orm.items import decode, version
-from dynamo_single.orm.items.encode import Values, changed_attributes, index_names, stored_name
+from dynamo_single.orm.items.encode import Values, index_names, stored_name
 from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.items.refresh import changed_attributes
 from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.requests.updates import Change, Place, add, as_stored, evaluate, operand_names, unmet_change
 from dynamo_single.orm.schema import registry
@@ -468,8 +469,8 @@ def with_current_operands(
 
 def operand_values(obj: DynamoModel, changes: Sequence[Change], read: Item, item: Item) -> Values:
     """Return the operands' values in an item, by attribute, except those that were set in the object."""
-    operands, set_here = operand_names(changes), changed_attributes(obj, decode.values_of(type(obj), read))
-    held = decode.values_of(type(obj), item)
+    operands, set_here = operand_names(changes), changed_attributes(obj, read)
+    held = decode.values_of(type(obj), item, frozenset(operands))
     names = {name for name, each in form_of(type(obj)).stored.items() if each in operands} - set_here
     return {name: held[name] for name in names & obj.__dict__.keys()}
 

@@ -396,8 +396,9 @@ async def record_write(obj: DynamoModel, write: Write, stored: Item) -> None:
     """
     after, values = write.transition.after, write.values
     if stored is not after:
-        held = decode.values_of(type(obj), stored)
         left = assignments.attribute_names(type(obj), write.changes) if write.changes else frozenset()
+        wanted = frozenset(form_of(type(obj)).stored[name] for name in {*values, *left})
+        held = decode.values_of(type(obj), stored, wanted)
         for name in left - held.keys():
             obj.__dict__.pop(name, None)
         values = {name: held[name] for name in {*values, *left} if name in held}

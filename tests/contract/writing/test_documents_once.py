@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from django.core import serializers
 from django.db.models import Q
+from django.forms import modelform_factory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,7 +78,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> Passes:
             found["compared" if result[0] is old else "encoded"] += 1
         return result
 
-    monkeypatch.setattr(documents, "_map", mapped)
+    monkeypatch.setitem(documents._ENCODERS, dict, mapped)
     counting(values, "_to_attribute_value", "encoded", is_marked)
     counting(values, "from_attribute_value", "decoded", is_stored_mark)
     counting(values, "value_size", "sized", is_stored_mark)
@@ -101,6 +103,21 @@ def in_block(stock: Stock) -> None:
     """Saved in a block."""
     with atomic():
         stock.save()
+
+
+def rolled_back(stock: Stock) -> None:
+    """Saved in a block that fails, and then saved."""
+    with pytest.raises(ZeroDivisionError), atomic():
+        changed(stock).save()
+        raise ZeroDivisionError
+
+
+def by_form(stock: Stock) -> None:
+    """Changed by a form, which checks the document before it is saved."""
+    data = {**DATA, "a": {"b": [1, {"c": "z"}], "price": 1.5}}
+    form = modelform_factory(Stock, fields=("data",))({"data": json.dumps(data)}, instance=stock)
+    assert form.is_valid(), form.errors
+    form.save()
 
 
 #: Each operation on an object that was read, and the passes over its document.
@@ -135,6 +152,22 @@ OPERATIONS: dict[str, tuple[Callable[[Stock], object], dict[str, int]]] = {
         lambda stock: Stock.objects.filter(pk="s").update(data=deepcopy(DATA)),
         {"encoded": 1, "copied": 1},
     ),
+    "update of listed objects": (
+        lambda stock: Stock.objects.filter(rank=0).update(note="x"),
+        {"decoded": 1, "sized": 1},
+    ),
+    "bulk_update, which checks all objects first": (
+        lambda stock: Stock.objects.bulk_update([changed(stock)], ["data"]),
+        {"encoded": 2, "copied": 2},
+    ),
+    "update_or_create": (
+        lambda stock: Stock.objects.update_or_create(code="s", defaults={"data": {**DATA, "n": 2}}),
+        {"decoded": 1, "encoded": 1, "copied": 1},
+    ),
+    "block that is rolled back": (rolled_back, {"encoded": 1, "compared": 1, "copied": 1}),
+    "full_clean": (lambda stock: stock.full_clean(), {"encoded": 1, "copied": 1}),
+    "form, which checks it first": (by_form, {"encoded": 2, "copied": 2}),
+    "filter in memory": (lambda stock: list(Stock.objects.filter(rank=0, data__n=1)), {"decoded": 1}),
     "dumpdata": (lambda stock: serializers.serialize("json", [stock]), {}),
     "pickle": (lambda stock: pickle.loads(pickle.dumps(stock)).save(), {"compared": 1}),
 }
@@ -166,7 +199,10 @@ def followed() -> Iterator[Any]:
         yield declare(
             "FollowedSheet",
             ("FOLLOWED#{code}", "#METADATA"),
-            {"by_mark": models.IndexKey("gs1", "FOLLOWED#{taken}", "{code}")},
+            {
+                "by_mark": models.IndexKey("gs1", "FOLLOWED#{taken}", "{code}"),
+                "some": models.IndexKey("gs2", "FOLLOWED", "{code}", condition=Q(data__n=1)),
+            },
             bases=(models.SoftDeleteModel,),
             code=models.UnicodeAttribute(),
             data=models.MapAttribute(schema=Places),

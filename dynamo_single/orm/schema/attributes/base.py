@@ -260,6 +260,12 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     def check_whole(self, value: object) -> None:
         """Raise ``InvalidValue`` for a prepared value that breaks what was declared of it besides its kind."""
 
+    def check_storable(self, value: object) -> None:
+        """Raise ``InvalidValue`` for any value that cannot be stored."""
+        self.prepare(value)
+        # As it was given: forms report the places that a write would round.
+        self.check_whole(self.lookup_value(value))
+
     def lookup_value(self, value: object) -> object:
         """A lookup's value in the same Python form, as fine as it was given."""
         return self.prepare(value)

@@ -153,9 +153,7 @@ class DynamoField(HidingField):
     def validate_stored(self, value: object) -> None:
         """Report a value that the attribute refuses as a validation error."""
         try:
-            self.attribute.prepare(value)
-            # As it was given: forms report the places that a write would round.
-            self.attribute.check_whole(self.attribute.lookup_value(value))
+            self.attribute.check_storable(value)
         except InvalidValue as error:
             raise ValidationError(error.in_words(), code="invalid_value") from error
 

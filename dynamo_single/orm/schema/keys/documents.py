@@ -8,7 +8,7 @@ forms contain nothing mutable of the value, so that they stay as they are when t
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from decimal import Decimal
 from operator import is_
@@ -106,7 +106,7 @@ def _members(given: Iterable[Any], before: Iterable[StoredValue], depth: int) ->
             if old.get("BOOL") is not value:
                 stored = {"BOOL": value}
         else:
-            stored, more, is_same = _map(value, old, depth) if kind is dict else _other(value, old, depth)
+            stored, more, is_same = _ENCODERS.get(kind, _other)(value, old, depth)
             size += more
             is_as_read = is_as_read and is_same
         found.append(stored)
@@ -114,17 +114,12 @@ def _members(given: Iterable[Any], before: Iterable[StoredValue], depth: int) ->
 
 
 def _other(value: Any, old: StoredValue, depth: int) -> _Found:
-    kind = type(value)
-    if kind is list or kind is tuple:
-        return _list(value, old, depth)
-    if kind is Decimal or kind is float:
-        return _number(value, old)
-    stored = like(values.to_attribute_value(value, depth=depth), old or None)
+    kind, stored = type(value), like(values.to_attribute_value(value, depth=depth), old or None)
     is_as_read = value is None or kind is bytes or (kind is set and {*map(type, value)} in _MEMBERS)
     return stored, values.value_size(stored), is_as_read
 
 
-def _number(value: Decimal | float, old: StoredValue) -> _Found:
+def _number(value: Decimal | float, old: StoredValue, depth: int) -> _Found:
     text = str(value)
     is_usual = len(text) <= MAX_DIGITS and _DECIMAL.fullmatch(text) is not None
     if not is_usual:
@@ -161,3 +156,12 @@ def _list(value: list[Any] | tuple[Any, ...], old: StoredValue, depth: int) -> _
     if "L" in old and len(before) == len(value) and all(map(is_, found, olds)):
         return old, size, is_as_read
     return {"L": found}, size, is_as_read
+
+
+_ENCODERS: Final[dict[type, Callable[[Any, StoredValue, int], _Found]]] = {
+    dict: _map,
+    list: _list,
+    tuple: _list,
+    Decimal: _number,
+    float: _number,
+}

@@ -198,9 +198,9 @@ def from_attribute_value(attribute_value: StoredValue) -> Any:
     if kind == "N":
         return text_to_number(value)
     if kind == "M":
-        return dict(zip(value, _from_members(value.values()), strict=True))
+        return _from_map(value)
     if kind == "L":
-        return _from_members(value)
+        return _from_list(value)
     if kind == "NULL":
         return None
     if kind == "B":
@@ -212,16 +212,32 @@ def from_attribute_value(attribute_value: StoredValue) -> Any:
     raise InvalidValue(f"{kind!r} is not a type of DynamoDB; there are S, N, B, BOOL, NULL, L, M, SS, NS and BS.")
 
 
-def _from_members(members: Iterable[StoredValue]) -> list[Any]:
-    found: list[Any] = []
-    for member in members:  # most are read here, which spares a call each
-        (kind,) = member
+def _from_map(entries: Mapping[str, StoredValue]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in entries.items():  # most are read here, which spares a call each
+        (kind,) = value
         if kind == "S":
-            found.append(member["S"])
+            found[name] = value["S"]
         elif kind == "N":
-            found.append(text_to_number(member["N"]))
+            text = value["N"]
+            found[name] = int(text) if _is_integer(text) else Decimal(text)
+        elif kind == "M":
+            found[name] = _from_map(value["M"])
         else:
-            found.append(from_attribute_value(member))
+            found[name] = from_attribute_value(value)
+    return found
+
+
+def _from_list(elements: Iterable[StoredValue]) -> list[Any]:
+    found: list[Any] = []
+    for value in elements:
+        (kind,) = value
+        if kind == "S":
+            found.append(value["S"])
+        elif kind == "M":
+            found.append(_from_map(value["M"]))
+        else:
+            found.append(from_attribute_value(value))
     return found
 
 
