@@ -15,12 +15,13 @@ import orjson
 from benchmarks.sides.floor import Floor
 
 CHUNK = 1 << 18
+#: A local engine does not check them.
 ACCESS_KEY, SECRET_KEY = "local", "local"
 SIGNED = "content-type;host;x-amz-date;x-amz-target"
 
 
 class Raw(Floor):
-    """Signature Version 4, orjson and ``socket``: what no client that is written in Python can leave out."""
+    """Signature Version 4, orjson and ``socket``: a client in Python cannot do less."""
 
     name = "raw socket"
 
