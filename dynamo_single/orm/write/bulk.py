@@ -144,7 +144,8 @@ class BulkCreate(Struct, frozen=True):
                 )
             obj._prepare_related_fields_for_save(operation_name="bulk_create")
         if not registry.copied_of(self.model):
-            return [_NewObject(obj, await new_item(obj, pending)) for obj in objects]
+            known = bulk_insert.KnownBindings()
+            return [_NewObject(obj, await bulk_insert.item_of(known, obj, pending)) for obj in objects]
         new: list[_NewObject] = []
         for start in range(0, len(objects), MAX_BATCH_KEYS):
             some = objects[start : start + MAX_BATCH_KEYS]

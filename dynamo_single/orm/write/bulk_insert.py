@@ -8,20 +8,26 @@ caller does with an item that exists, or with one that has to be written by itse
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.effects.all_effects import effects_of
+from dynamo_single.orm.effects.compose import taken
 from dynamo_single.orm.effects.derived import Version
-from dynamo_single.orm.items.encode import check_trash_key, is_same_item
+from dynamo_single.orm.items import version
+from dynamo_single.orm.items.encode import check_trash_key, is_same_item, may_block, set_automatic
+from dynamo_single.orm.items.stored import NAME as STORED
 from dynamo_single.orm.items.writer import item_writer
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
+from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import compile_batches
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.keys.values import item_size
-from dynamo_single.orm.write.create import NewItem
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.write.create import NewItem, new_item
+from dynamo_single.orm.write.direct import direct_writes
 from dynamo_single.table import names
 from dynamo_single.table.batches import EXISTS, get_batch, insert_batch
 from dynamo_single.table.request import MAX_ITEM_SIZE, MAX_STATEMENTS, MAX_TRANSACTION_SIZE, Statement
@@ -34,6 +40,47 @@ T = TypeVar("T")
 def is_inserted(binding: ModelBinding) -> bool:
     """Return whether the objects of a model can be created by INSERT statements."""
     return binding.layout.expires is None and all(isinstance(each, Version) for each in effects_of(binding))
+
+
+def _plain_item(binding: ModelBinding, obj: Any, *, raw: bool = False) -> NewItem | None:
+    """Return the item of an object to create as ``new_item()`` does, in one pass; ``None`` if that has to make it.
+
+    It sets automatic times and the version in the object, unless ``raw`` (fixtures) is set.
+    """
+    direct, values = direct_writes(binding), obj.__dict__
+    if direct is None or not direct.is_alone or values[STORED] is not None:
+        return None
+    if any(values.get(name) is None for name in binding.model._identity):
+        return None
+    as_it_was = values
+    if not raw:
+        if may_block(binding.model):
+            return None
+        if direct.sets_itself or direct.version_name:
+            as_it_was = {**values}
+            set_automatic(obj, add=True)
+            values.update(version.next_values(binding.model, None))
+    try:
+        prepared, item, size = direct.writer.whole(values)
+    except Exception:
+        # Whatever it is, it is raised again where it is worded, of the object as it was given.
+        values.update(as_it_was)
+        return None
+    return NewItem(binding, item, prepared, size)
+
+
+#: The bindings of an operation, taken once for each class.
+KnownBindings = dict[type[DynamoModel], ModelBinding]
+
+
+async def item_of(known: KnownBindings, obj: DynamoModel, pending: Block | None, *, raw: bool = False) -> NewItem:
+    """Return the item of an object to create, and take the binding of its class if it is not known."""
+    model = type(obj)
+    binding = known.get(model)
+    if binding is None:
+        binding = known[model] = await taken(model, pending)
+    made = _plain_item(binding, obj, raw=raw) if pending is None else None
+    return made or await new_item(obj, pending, raw=raw)
 
 
 def in_batches(objects: Sequence[T], sizes: Sequence[int], most: int = MAX_STATEMENTS) -> Iterator[Sequence[T]]:

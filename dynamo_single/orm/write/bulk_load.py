@@ -16,7 +16,7 @@ from dynamo_single.orm.schema.bindings import binding_of
 from dynamo_single.orm.schema.types import DynamoModel, are_plain
 from dynamo_single.orm.write import bulk_insert
 from dynamo_single.orm.write.bulk_insert import Inserted
-from dynamo_single.orm.write.create import NewItem, new_item, replace
+from dynamo_single.orm.write.create import NewItem, replace
 from dynamo_single.orm.write.save import SaveOptions, save
 from dynamo_single.table import batches
 from dynamo_single.table.table import Table, get_table
@@ -51,9 +51,10 @@ async def load(objects: Sequence[DynamoModel]) -> None:
     first object that cannot be written. Objects after it may be written.
     """
     new: list[NewItem] = []
+    known = bulk_insert.KnownBindings()
     for position, obj in enumerate(objects):
         try:
-            new.append(await new_item(obj, None, raw=True))
+            new.append(await bulk_insert.item_of(known, obj, None, raw=True))
         except Exception as error:
             await _write(objects[:position], new)
             raise NotLoaded(position) from error
