@@ -21,7 +21,7 @@ class CommandSteps:
 
     def __init__(self, scenario: Scenario, plan: Plan | None = None) -> None:
         self.scenario, self.rules = scenario, scenario.rules
-        self.plan = plan or Plan(scenario.changes, scenario.turns)
+        self.plan = plan or Plan(scenario.changes, scenario.turns, self.rules.turns_by_bump)
         self.meanings = [
             [scenario.meant(scenario.changes, vector, code) for code in (0, 1)] for vector in self.plan.vectors
         ]

@@ -37,6 +37,7 @@ class Rules(NamedTuple):
     allows_for_the_future: bool = True
     forgets_silent: bool = True
     waits_for_commands: bool = True
+    turns_by_bump: bool = True
     waits_for_unanswered: bool = True
     notices_expiry: bool = True
     forgets_only_older: bool = True
@@ -148,11 +149,13 @@ class Plan:
     """The nodes of all runs, with a number for each revision.
 
     A run that is stopped in a phase may be reverted from there, and one that reverts may be taken forward again. It
-    begins with the passes of the phase that it finds, in its own direction.
+    begins with the passes of the phase that it finds, in its own direction, after a bump that only says so: writes of
+    the run before it are over then.
     """
 
-    def __init__(self, changes: Sequence[Change], turns: int) -> None:
+    def __init__(self, changes: Sequence[Change], turns: int, turns_by_bump: bool = True) -> None:
         self.changes = tuple(changes)
+        self.turns_by_bump = turns_by_bump
         self.nodes: list[Node] = []
         self.vectors: list[Vector] = []
         self.chain = schedule(changes)
@@ -174,6 +177,10 @@ class Plan:
         for begun, following, place, revision in turning if turns else []:
             for number in range(begun, following + 1):
                 self.nodes[number] = self.nodes[number]._replace(turn=len(self.nodes))
+            if self.turns_by_bump:
+                self.nodes.append(Node("bump", revision))
+                self.vectors.append(self.chain[place])
+                revision = len(self.vectors) - 1
             self._section(place, revision, -way)
             self._run(place, revision, -way, turns - 1)
 

@@ -97,13 +97,15 @@ ALTERED, RENAMED = (Change(KINDS["ALTER_KEY"]),), (rename(0, 1),)
 def processes(name: str, changes: tuple[Change, ...], operations: tuple[Operation, ...] = FEW) -> Iterator[Scenario]:
     """Yield what can go wrong for the processes of a change, one thing in each scenario."""
     plain = Scenario(name, changes, operations, turns=0)
+    by_time = any(each.aspect == "schedule" for each in changes)
     yield plain._replace(name=f"{name}: no presence item can be written", lease=2, short=1)
-    yield plain._replace(name=f"{name}: no fence", unfenced=0)
+    if not by_time:  # an entry begins at a time: a stopped process without the fence may still write by the earlier one
+        yield plain._replace(name=f"{name}: no fence", unfenced=0)
     yield plain._replace(name=f"{name}: responses are lost", unanswered=True)
     yield plain._replace(name=f"{name}: clocks differ", operations=operations[:1], rules=Rules(skew=1, margin=1))
     yield plain._replace(name=f"{name}: responses of transactions are lost", unanswered=True, tokens=True)
     yield plain._replace(name=f"{name}: presence items expire", expiring=True)
-    yield plain._replace(name=f"{name}: two commands", turns=1, commands=True)
+    yield plain._replace(name=f"{name}: two commands", turns=int(not by_time), commands=True)
     if any(each.aspect == "keys" for each in changes):
         yield plain._replace(name=f"{name}: the index lags", delayed=True)
 
@@ -140,6 +142,8 @@ def without_rules() -> Iterator[Scenario]:
     yield left_out("forgets_only_older", altered)
     yield left_out("tokens_end", altered._replace(unanswered=True, tokens=True))
     yield left_out("waits_for_commands", altered._replace(turns=1, commands=True))
+    paused = (Change(KINDS["PAUSE"]),)
+    yield left_out("turns_by_bump", altered._replace(changes=paused, turns=1, commands=True))
     yield left_out("drops_needless", altered._replace(changes=(Change(KINDS["ADD_UNIQUE"]),), operations=CLAIMED))
     yield left_out("counts_under_mark", altered._replace(changes=(Change(KINDS["ADD_NUMBER"]),), operations=COUNTED))
     shards = altered._replace(changes=(Change(CHANGE_SHARDS),), operations=(CREATE, PUT))
