@@ -20,7 +20,7 @@ from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.fields.forms import HiddenError
 from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.write import bulk_load
+from dynamo_single.orm.write import bulk_insert
 from dynamo_single.table.flow import run
 from dynamo_single.table.request import MAX_STATEMENTS
 from dynamo_single.table.table import get_table
@@ -82,8 +82,8 @@ class Command(loaddata.Command):
         objects = [*self._together.values()]
         self._together.clear()
         try:
-            run(bulk_load.load(objects))
-        except bulk_load.NotLoaded as failure:
+            run(bulk_insert.load(objects))
+        except bulk_insert.NotLoaded as failure:
             error, obj = failure.__cause__, objects[failure.position]
             if isinstance(error, (DatabaseError, ValueError)) and not isinstance(error, CommandError):
                 pk = MASK if secrecy.is_secret(type(obj), "pk") else obj.pk
@@ -107,7 +107,7 @@ class Command(loaddata.Command):
             self.objs_with_deferred_fields.append(_Waiting(self, obj))  # type: ignore[arg-type]  # it is asked for one method
             return True
         is_alone = excluded or not is_stored_in_dynamodb(model) or bool(obj.deferred_fields or obj.m2m_data)
-        if is_alone or not bulk_load.is_loaded_together(model):
+        if is_alone or not bulk_insert.is_loaded_together(model):
             self._write_together()
             return self._saved(obj)
         self._wait(obj.object)

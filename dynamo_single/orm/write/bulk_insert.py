@@ -1,8 +1,8 @@
 """Insert many new items by INSERT statements, 25 a request, each refused by itself if its item exists.
 
 It serves models whose creation is one conditional write: without effects such as claims, copies and counters, and
-without expiry, since a put may overwrite an expired item and an INSERT may not. This module does not depend on what a
-caller does with an item that exists, or with one that has to be written by itself.
+without expiry, since a put may overwrite an expired item and an INSERT may not. ``insert()`` leaves to its caller what
+to do with an item that exists, or has to be written by itself: to ``bulk_create()``, or to ``load()`` of fixtures here.
 """
 
 from __future__ import annotations
@@ -10,28 +10,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from django.db.models.signals import post_save, pre_save
 from msgspec import Struct
 
-from dynamo_single.exceptions import DynamoSingleError
+from dynamo_single.exceptions import DynamoSingleError, StaleObject
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.compose import taken
+from dynamo_single.orm.effects.counters import own_counters
 from dynamo_single.orm.effects.derived import Version
-from dynamo_single.orm.items import version
+from dynamo_single.orm.items import decode, version
 from dynamo_single.orm.items.encode import check_trash_key, is_same_item, may_block, set_automatic
 from dynamo_single.orm.items.stored import NAME as STORED
 from dynamo_single.orm.items.writer import item_writer
+from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import compile_batches
-from dynamo_single.orm.schema.bindings import ModelBinding, fact
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.bindings import ModelBinding, binding_of, fact
 from dynamo_single.orm.schema.keys.values import item_size
-from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.write.create import NewItem, new_item
+from dynamo_single.orm.schema.types import DynamoModel, are_plain
+from dynamo_single.orm.write.create import NewItem, new_item, replace
 from dynamo_single.orm.write.direct import direct_writes
-from dynamo_single.table import names
+from dynamo_single.orm.write.save import SaveOptions, save
+from dynamo_single.table import batches, names
 from dynamo_single.table.batches import EXISTS, get_batch, insert_batch
 from dynamo_single.table.request import MAX_ITEM_SIZE, MAX_STATEMENTS, MAX_TRANSACTION_SIZE, Statement
-from dynamo_single.table.table import Table
+from dynamo_single.table.table import Table, get_table
 
 T = TypeVar("T")
 
@@ -185,3 +190,84 @@ def _statement(table: Table, new: NewItem) -> Statement | None:
         return table.insert_statement(item)
     except DynamoSingleError:
         return None
+
+
+# The objects of a fixture: each replaces a stored object, as ``create.replace()`` does.
+
+
+def is_loaded_together(model: type[DynamoModel]) -> bool:
+    """Return whether objects of a fixture can wait for others and be written with them.
+
+    They cannot if writes depend on each other, if a project's own code runs for each object, if objects are found by
+    natural keys while the fixture is read, or in an ``atomic()`` block.
+    """
+    binding = binding_of(model)
+    depends = own_counters(binding) or registry.copied_of(model) or not is_inserted(binding)
+    listens = pre_save.has_listeners(model) or post_save.has_listeners(model)
+    natural = hasattr(model, "natural_key") or hasattr(model._default_manager, "get_by_natural_key")
+    is_own = not are_plain(model, ("_save_table", "save_base"))
+    return not (depends or listens or natural or is_own) and atomic_block.current() is None
+
+
+class NotLoaded(Exception):
+    """An object could not be written: its position and, as the cause, the error. Those before it are written."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(position)
+        self.position = position
+
+
+async def load(objects: Sequence[DynamoModel]) -> None:
+    """Write up to 25 objects of one table: one BatchExecuteStatement, and what existing objects need.
+
+    Existing objects take a BatchGetItem together, and an UpdateItem each if they differ. Raises ``NotLoaded`` for the
+    first object that cannot be written. Objects after it may be written.
+    """
+    new: list[NewItem] = []
+    known = KnownBindings()
+    for position, obj in enumerate(objects):
+        try:
+            new.append(await item_of(known, obj, None, raw=True))
+        except Exception as error:
+            await _write(objects[:position], new)
+            raise NotLoaded(position) from error
+    await _write(objects, new)
+
+
+async def _write(objects: Sequence[DynamoModel], new: Sequence[NewItem]) -> None:
+    if not objects:
+        return
+    table = get_table(objects[0]._options.alias)
+    inserted = await _inserted(table, new)
+    for position, (obj, made, result) in enumerate(zip(objects, new, inserted, strict=True)):
+        try:
+            await _settle(obj, made, result)
+        except Exception as error:
+            raise NotLoaded(position) from error
+
+
+async def _inserted(table: Table, new: Sequence[NewItem]) -> list[Inserted]:
+    """Insert items in as many requests as their sizes need; items with one key are written by themselves, in order."""
+    is_single = len(new) == 1 or len({key_of(each.item) for each in new}) < len(new)
+    if is_single or not batches.can_insert(table):
+        return [Inserted()] * len(new)
+    return [result for some in in_batches(new, [size_of(each) for each in new]) for result in await insert(table, some)]
+
+
+async def _settle(obj: DynamoModel, made: NewItem, result: Inserted) -> None:
+    """Write an object that was not inserted: change the stored object, or write it by itself."""
+    if result.is_written:
+        decode.set_stored(obj, made.item, made.values)
+    elif result.error is not None and not result.is_doubtful:
+        raise result.error
+    elif result.found:
+        obj._stored = dict(result.found)
+        try:
+            await save(obj, SaveOptions(raw=True), None)
+        except StaleObject:
+            # Another process has changed or deleted it since.
+            obj._stored = None
+            await replace(obj, None)
+    else:
+        await replace(obj, None)
+    obj._state.adding = False
