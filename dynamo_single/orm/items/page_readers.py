@@ -41,6 +41,8 @@ _INSIDES: dict[str, Any] = {
 }
 
 
+#: The types of maps and lists.
+_NESTED = frozenset(("M", "L"))
 _KEY = (physical.PARTITION_KEY, physical.SORT_KEY)
 
 
@@ -85,9 +87,12 @@ def rows_reader(
         row = _dict(zip(names, columns, strict=True))
     else:
         row = _tuple(columns) if shape == "tuple" else columns[0]
-    return PageReader(
-        ResponseDecoder(decoded, is_raw=item.is_raw), _compiled("item", [*item.usual, f"add({row})"], item.known)
-    )
+    lines = [*item.usual, f"add({row})"]
+    if not any(own[name].attr_type in _NESTED for group in groups for name in group):
+        return PageReader(ResponseDecoder(decoded, is_raw=item.is_raw), _compiled("item", lines, item.known))
+    # Item by item: the decoded documents of a whole page at once would take several times the memory of its rows.
+    item.known["decode"] = msgspec.json.Decoder(decoded).decode
+    return PageReader(ResponseDecoder(msgspec.Raw, is_raw=item.is_raw), _compiled("raw", lines, item.known))
 
 
 def objects_reader(model: Subject, read: Sequence[str], *, keyed: bool = False, by: str = "") -> PageReader | None:

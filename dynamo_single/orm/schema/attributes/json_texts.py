@@ -105,6 +105,8 @@ class JSONAttribute(Attribute[Any, Null]):
 def _is_deeper(value: object, levels: int) -> bool:
     found = [value]
     for _level in range(levels):
+        if not found:
+            return False
         found = [member for each in found for member in _nested_values(each)]
     return any(isinstance(each, _NESTED) for each in found)
 

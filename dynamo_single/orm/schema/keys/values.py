@@ -234,6 +234,9 @@ def _from_list(elements: Iterable[StoredValue]) -> list[Any]:
         (kind,) = value
         if kind == "S":
             found.append(value["S"])
+        elif kind == "N":
+            text = value["N"]
+            found.append(int(text) if _is_integer(text) else Decimal(text))
         elif kind == "M":
             found.append(_from_map(value["M"]))
         else:
