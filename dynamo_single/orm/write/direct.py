@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import ConditionFailed
+from dynamo_single.orm.conditions.terms import join
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import Effect, Effects, Subject, WriteConditions
 from dynamo_single.orm.effects.compose import Draft, compose, compose_new
@@ -28,7 +29,7 @@ from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.readers import values_reader
 from dynamo_single.orm.items.stored import NAME as STORED
 from dynamo_single.orm.items.writer import ItemWriter, asymmetrical, item_writer
-from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Item, Put, Update, key_of
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Item, Put, Update, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Entry, Explain
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.requests.updates import as_stored
@@ -343,8 +344,10 @@ async def _update(
         if pending is None:
             await get_table(form.alias).ask_patiently(request)
         else:
-            conditions = WriteConditions(as_read=tuple(as_stored(before, name) for name in as_read))
-            update = Update(key_of(before), put, removed, condition=conditions.request_condition())
+            # Most updates depend on no attribute that was read.
+            unchanged = [as_stored(before, name) for name in as_read]
+            condition = join((ITEM_EXISTS, *unchanged)) if unchanged else ITEM_EXISTS
+            update = Update(key_of(before), put, removed, condition=condition)
             _join(pending, direct, obj, read, update, (before, after), size, partial(_update_error, obj, before))
     except ConditionFailed as error:
         draft = Draft(binding, before, read, changed, repeated=repeated)

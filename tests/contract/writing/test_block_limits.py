@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from dynamo_single import models, transactions
 from dynamo_single.costs import measure_requests
-from dynamo_single.exceptions import NotSupported, UniqueViolation
+from dynamo_single.exceptions import NotSupported, PendingWrite, UniqueViolation
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Office, Person
 from tests.catalog.models import Order
@@ -170,3 +171,26 @@ def test_references_beyond_the_limit_are_not_reset() -> None:
             found.delete()
         assert found.delete()[0] == 1
         assert thing.objects.get(pk="7").owner_id is None
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_later_pages_are_read_before_the_writes(way: str) -> None:
+    """A page has a megabyte. The block has written the objects of the first one when the second is read."""
+    large = [Order(customer="a", number=number, status="x" * 20_000) for number in range(60)]
+    Order.objects.bulk_create(large, in_transactions=True)
+    found = Order.objects.filter(customer="a")
+
+    async def awaited() -> None:
+        async with transactions.atomic():
+            await found.aupdate(status="y")
+
+    with assert_requests(["Query", "Query", "TransactWriteItems"]):
+        if way == "async":
+            asyncio.run(awaited())
+        else:
+            with transactions.atomic():
+                found.update(status="y")
+    assert {order.status for order in found.all()} == {"y"}
+    with pytest.raises(PendingWrite), transactions.atomic():
+        Order.objects.create(customer="a", number=60)
+        found.all().delete()
