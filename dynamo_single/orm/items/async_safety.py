@@ -7,6 +7,7 @@ Where neither would be passed by, a coroutine of ours is awaited. This module se
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from django.db.models.signals import post_init, pre_init
 from django.dispatch import Signal
@@ -20,9 +21,17 @@ def creates_plain_objects(model: type[DynamoModel]) -> bool:
     return not (model._has_from_db or pre_init.has_listeners(model) or post_init.has_listeners(model))
 
 
-async def notify(signal: Signal, sender: type[object] | None, **named: object) -> None:
+def is_heard(model: type[DynamoModel], *signals: Signal) -> bool:
+    """Return whether a signal about a model's objects has receivers.
+
+    As in Django, none of them is notified of the edges that a many-to-many relation without ``through`` creates.
+    """
+    return not model._meta.auto_created and any(signal.has_listeners(model) for signal in signals)
+
+
+async def notify(signal: Signal, sender: Any, **named: object) -> None:
     """Send a signal; in an event loop synchronous receivers are called in a thread, and others are awaited."""
-    if not (signal.receivers and signal.has_listeners(sender)):
+    if not (signal.receivers and is_heard(sender, signal)):
         return
     if is_run():
         outside_run(partial(signal.send, sender=sender, **named))

@@ -13,6 +13,7 @@ from django.db.models.signals import post_delete, pre_delete
 
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import NO_CONDITIONS
+from dynamo_single.orm.items.async_safety import is_heard
 from dynamo_single.orm.requests.actions import Delete, key_of
 from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.orm.schema import registry
@@ -29,8 +30,7 @@ def has_plain_deletion(model: type[DynamoModel]) -> bool:
     """Return whether the deletion of a model's object is one DeleteItem, and no receiver of a signal is told of it."""
     if registry.has_soft_delete(model) or effects_of(model) or on_delete.has_references(model):
         return False
-    heard = any(signal.has_listeners(model) for signal in (pre_delete, post_delete))
-    return not (heard or cascading_children(model))
+    return not (is_heard(model, pre_delete, post_delete) or cascading_children(model))
 
 
 async def delete_each(model: type[DynamoModel], pages: AsyncGenerator[Iterable[Any], None]) -> None:

@@ -37,6 +37,7 @@ from dynamo_single.orm.effects.base import CallerConditions, Subject
 from dynamo_single.orm.effects.write import unmet_error
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items import version as items_version
+from dynamo_single.orm.items.async_safety import is_heard
 from dynamo_single.orm.items.encode import stored_name
 from dynamo_single.orm.items.encodings import Encodings
 from dynamo_single.orm.items.form import form_of
@@ -168,7 +169,7 @@ def _bulk_write(matches: QuerysetWrite, verb: str, *signals: Any) -> BulkWrite:
     others refer to, which go along, protect or are changed: transactions of their own are packed for them.
     """
     models = cascade.cascade_models(matches.model)
-    heard = any(signal.has_listeners(model) for signal in signals for model in models)
+    heard = any(is_heard(model, *signals) for model in models)
     alone = len(models) > 1 or any(map(on_delete.has_references, models))
     together = None if heard or (signals and alone) else matches.together
     return BulkWrite(
