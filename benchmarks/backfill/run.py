@@ -1,8 +1,8 @@
-"""What it takes to write a new index key into every item: our work on items beside PynamoDB's scan and batch write.
+"""What it takes to write a new index key into every item, and to load a fixture, beside PynamoDB's batch write.
 
 ``python -m benchmarks.backfill.run [ITEMS ...]`` fills a table of a local engine in memory for each number of items
-and each side, and carries the change out in a process of its own. Times are this machine's; compare them by ratio
-in one run.
+and each side, and carries the change out in a process of its own. The sides that load begin with an empty table. Times
+are this machine's; compare them by ratio in one run.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ import resource
 import subprocess
 import sys
 import time
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import django
+from django.core import serializers
+from django.core.management import call_command
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 django.setup()
 
-from benchmarks.orders import wire  # noqa: E402 - after Django is set up
+from benchmarks.orders import item, values, wire  # noqa: E402 - after Django is set up
 from benchmarks.sides.pynamodb_model import model_of  # noqa: E402
 from dynamo_single.evolution.backfill import Options, Work, run_work  # noqa: E402
 from dynamo_single.evolution.backfill.rewrite import rewrite_index_keys  # noqa: E402
@@ -31,10 +35,12 @@ from dynamo_single.testing import local_engine, setup_table  # noqa: E402
 from tests.catalog.models import Order  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
+FIXTURE = ROOT / "var" / "benchmarks" / "orders.json"
 NUMBERS = (10_000, 200_000)
 CUSTOMERS = 1000
+LOAD_THEIRS, LOAD_OURS = "pynamodb, load", "ours, loaddata"
 #: The segments that ours reads beside each other; PynamoDB reads and writes one after the other.
-SIDES = {"pynamodb": 0, "ours, 1 segment": 1, "ours, 4 segments": 4}
+SIDES = {"pynamodb": 0, "ours, 1 segment": 1, "ours, 4 segments": 4, LOAD_THEIRS: 0, LOAD_OURS: 0}
 COLUMNS = "{:>8}  {:<18}{:>9}{:>10}{:>10}{:>9}{:>9}"
 
 
@@ -66,13 +72,46 @@ def pynamodb(table: Table) -> int:
     return changed
 
 
+def write_fixture(count: int) -> None:
+    """A fixture of all orders, as ``dumpdata`` writes it."""
+    orders = (Order(**values(f"c{number % CUSTOMERS}", number)) for number in range(count))
+    FIXTURE.parent.mkdir(parents=True, exist_ok=True)
+    with FIXTURE.open("w") as stream:
+        serializers.serialize("json", orders, stream=stream)
+
+
+def load_ours() -> int:
+    """``loaddata``, which overwrites no item that others have written meanwhile."""
+    call_command("loaddata", str(FIXTURE), verbosity=0)
+    return len(json.loads(FIXTURE.read_text()))
+
+
+def load_theirs(table: Table) -> int:
+    """Every row becomes an object that is written whole, in batches, whatever is there."""
+    model = model_of(table.settings.endpoint_url, "us-east-1", table.name)
+    rows = json.loads(FIXTURE.read_text())
+    with model.batch_write() as batch:
+        for row in rows:
+            said = row["fields"]
+            key = item(said["customer"], said["number"])
+            given = {name: key[name] for name in ("gs1pk", "gs1sk", "gs2pk", "gs2sk")}
+            moment, total = datetime.fromisoformat(said["placed_at"]), Decimal(said["total"])
+            batch.save(
+                model(key["pk"], key["sk"], item_type="Order", **{**given, **said, "placed_at": moment, "total": total})
+            )
+    return len(rows)
+
+
 def carried_out(side: str) -> dict[str, Any]:
     """What a side took in this process: seconds, processor time, and the most memory that the process ever held."""
     segments = SIDES[side]
     table = get_table()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started, cpu = time.perf_counter(), time.process_time()
-    changed = ours(table, segments) if segments else pynamodb(table)
+    if side in (LOAD_THEIRS, LOAD_OURS):
+        changed = load_ours() if side == LOAD_OURS else load_theirs(table)
+    else:
+        changed = ours(table, segments) if segments else pynamodb(table)
     seconds, used = time.perf_counter() - started, time.process_time() - cpu
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {"changed": changed, "seconds": seconds, "cpu": used, "before": before, "held": held}
@@ -93,9 +132,11 @@ def main(numbers: tuple[int, ...]) -> None:
     print(COLUMNS.format("items", "side", "seconds", "items/s", "CPU us", "MiB", "MiB more"))
     with local_engine():
         for count in numbers:
+            write_fixture(count)
             for side in SIDES:
                 table = setup_table()
-                fill(table, count)
+                if side not in (LOAD_THEIRS, LOAD_OURS):
+                    fill(table, count)
                 found = in_a_process(table, side)
                 if found["changed"] != count:
                     raise RuntimeError(f"{side} has changed {found['changed']} of {count} items.")

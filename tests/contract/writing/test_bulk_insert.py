@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import Context
 from typing import Any
@@ -478,3 +480,21 @@ def test_versions_begin_with_one() -> None:
         assert (made[1].version, stored.version) == (1, 1)
         stored.save(force_update=True)
         assert stored.version == 2
+
+
+def test_racing_calls_create_each_object_once() -> None:
+    """Of two calls for one key, one writes it and the other one skips it."""
+    numbers = range(60)
+    given = [companies(numbers, stock=stock) for stock in ("A", "B", "C")]
+    begin = threading.Barrier(len(given), timeout=20)
+
+    def create(objects: list[Company]) -> list[str]:
+        begin.wait()
+        made = Company.objects.bulk_create(objects, ignore_conflicts=True)
+        return pks({*objects} - {*made.skipped})
+
+    with ThreadPoolExecutor(len(given)) as threads:
+        written = [*threads.map(create, given)]
+    assert sorted(pk for some in written for pk in some) == [f"c{number:04d}" for number in numbers]
+    stocks = {company.pk: company.stock for company in Company.objects.all()}
+    assert all(stocks[pk] == stock for some, stock in zip(written, "ABC", strict=True) for pk in some)
