@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from dynamo_single.exceptions import AlreadyExists, BulkError, DynamoSingleError, OutcomeUnknown, Throttled
-from dynamo_single.table import Table, batches, get_table
-from dynamo_single.testing import fault, refuse
+from dynamo_single.table import Table, get_table
+from dynamo_single.testing import fault
 from project.directory.models import Company
 from tests.contract.inserting import INSERTS, answered
 from tests.contract.robustness.machine_world import PHASES
@@ -122,14 +122,6 @@ class Creations(RuleBasedStateMachine):
     def grant(self) -> None:
         """Another process begins, which has the right."""
         get_table().takes_statements = True
-
-    @invariant()
-    def statements_are_remembered(self) -> None:
-        """A refused right stays refused in this process."""
-        table = get_table()
-        if not table.takes_statements:
-            with refuse("AccessDeniedException", operation=INSERTS):
-                assert not batches.can_insert(table)
 
     def teardown(self) -> None:
         """The next history begins with an empty table."""

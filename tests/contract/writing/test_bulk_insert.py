@@ -498,3 +498,11 @@ def test_racing_calls_create_each_object_once() -> None:
     assert sorted(pk for some in written for pk in some) == [f"c{number:04d}" for number in numbers]
     stocks = {company.pk: company.stock for company in Company.objects.all()}
     assert all(stocks[pk] == stock for some, stock in zip(written, "ABC", strict=True) for pk in some)
+
+
+def test_right_refused_by_test_is_not_remembered() -> None:
+    """Another test sends statements again."""
+    with fault("denied", operation=INSERTS), assert_requests([INSERTS] + [PUT] * 2):
+        Company.objects.bulk_create(companies(range(2)))
+    with assert_requests([INSERTS]):
+        Company.objects.bulk_create(companies(range(2, 4)))
