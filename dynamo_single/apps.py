@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.apps import AppConfig, apps
 from django.conf import settings
@@ -25,6 +25,14 @@ from dynamo_single.backend.router import install_router, uses_engine
 from dynamo_single.conf import aliases, cost_settings, default_fetch_mode, table_settings, web_timeout
 from dynamo_single.conf import sql_transactions as sql_transactions_setting
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.lazy_modules import LazyModule
+
+if TYPE_CHECKING:
+    from dynamo_single import permissions
+    from dynamo_single.backend import sql_transactions
+else:
+    permissions = LazyModule("dynamo_single.permissions")
+    sql_transactions = LazyModule("dynamo_single.backend.sql_transactions")
 
 _CACHE: Final = "dynamo_single.cache.DynamoCache"
 #: The members whose absence makes Django's own check of ``AUTH_USER_MODEL`` fail with a traceback.
@@ -69,11 +77,9 @@ class DynamoSingleConfig(AppConfig):
         models that Django does not know. Migrations see our models as unmanaged models.
         """
         # Models cannot be imported before the apps are ready.
-        from dynamo_single.backend import sql_transactions
         from dynamo_single.orm.effects import django_on_commit
         from dynamo_single.orm.model import migration_state, sql_references
         from dynamo_single.orm.schema import registry
-        from dynamo_single.permissions import create_rows
 
         try:
             _check_settings({model._options.alias for model in registry.all_models()})
@@ -94,9 +100,13 @@ class DynamoSingleConfig(AppConfig):
         django_on_commit.install()
         if not all(map(uses_engine, connections.settings)):
             sql_transactions.install()
-        post_migrate.connect(create_rows, dispatch_uid="dynamo_single.permissions.create_rows")
+        post_migrate.connect(_create_permissions, dispatch_uid="dynamo_single.permissions.create_rows")
         # Connected here rather than in the middleware: a test client that connects earlier would report the error.
         got_request_exception.connect(pass_on, dispatch_uid="dynamo_single.pass_on")
+
+
+def _create_permissions(**kwargs: Any) -> None:
+    permissions.create_rows(**kwargs)
 
 
 def pass_on(request: HttpRequest | None = None, **kwargs: object) -> None:

@@ -14,16 +14,21 @@ while it is being imported itself. This module does not depend on the modules th
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
 class LazyModule:
     """A proxy for a module by its dotted name; each access to an attribute looks it up in the module."""
 
-    __slots__ = ("_name",)
+    __slots__ = ("_module", "_name")
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._module: ModuleType | None = None
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(import_module(self._name), attribute)
+        if self._module is None:
+            # Another thread that is importing it is waited for.
+            self._module = import_module(self._name)
+        return getattr(self._module, attribute)

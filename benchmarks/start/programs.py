@@ -17,6 +17,14 @@ _PLAIN = _DJANGO.format(
     apps='"benchmarks.sql"', database='{"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}'
 )
 _OURS = _DJANGO.format(apps='"dynamo_single", "project.directory"', database='{"ENGINE": "dynamo_single.backend"}')
+_MANY_PLAIN = _DJANGO.format(
+    apps='"benchmarks.sql", "benchmarks.many.plain"',
+    database='{"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}',
+)
+_MANY_OURS = _DJANGO.format(
+    apps='"dynamo_single", "project.directory", "benchmarks.many.ours"',
+    database='{"ENGINE": "dynamo_single.backend"}',
+)
 _CLIENT = """("dynamodb", region_name="us-east-1", endpoint_url="$endpoint",
     aws_access_key_id="local", aws_secret_access_key="local")
 client.get_item(TableName="single-table", Key={"pk": {"S": "START#1"}, "sk": {"S": "x"}})
@@ -37,6 +45,13 @@ try:
 except Start.DoesNotExist:
     pass
 """
+_OURS_GET = """
+from project.directory.models import Company
+try:
+    Company.objects.get(pk="company-3f0d2a54-7d2b-4c1e-9a0e-5b8f6c7d1e22")
+except Company.DoesNotExist:
+    pass
+"""
 _OURS_FIRST = """
 from project.directory.models import Company
 Company.objects.filter(company_id="company-3f0d2a54-7d2b-4c1e-9a0e-5b8f6c7d1e22").first()
@@ -52,3 +67,7 @@ PROGRAMS = {
     "PynamoDB": (_PYNAMODB, _PYNAMODB_FIRST),
     "ours": (_OURS, _OURS_FIRST),
 }
+
+#: The same with a hundred models more, and ours with a first ``get()`` instead of a filter.
+MANY = {DJANGO: (_MANY_PLAIN + "import pynamodb.models", ""), "ours": (_MANY_OURS, "")}
+GET = {"PynamoDB": PROGRAMS["PynamoDB"], "ours": (_OURS, _OURS_GET)}

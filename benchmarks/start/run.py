@@ -17,7 +17,7 @@ from string import Template
 from urllib.parse import urlsplit
 
 from benchmarks.harness.report import CONTROL, OURS, Report, Row, Size, main
-from benchmarks.start.programs import DJANGO, PROGRAMS
+from benchmarks.start.programs import DJANGO, GET, MANY, PROGRAMS
 from dynamo_single.testing import local_engine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,15 +65,19 @@ def measure(size: Size) -> Report:
     with local_engine() as table:
         port = urlsplit(table.settings.endpoint_url).port
         if size.name != "tiny":
-            for program in programs.values():  # so that all bytecode is there
+            for program in (*programs.values(), *MANY.values()):  # so that all bytecode is there
                 run(program, port)
         taken = in_turns(programs, port, size.rounds)
+        many = in_turns(MANY, port, size.rounds)
+        got = in_turns(GET, port, size.rounds)
     started = {name: [each[0] for each in found] for name, found in taken.items()}
     first = {name: [each[1] for each in found] for name, found in taken.items() if programs[name][1]}
     both = {name: [sum(each) for each in taken[name]] for name in first}
     client = "boto3" if "boto3" in programs else "botocore"
     rows = [
         Row("imports and setup", DJANGO, started),
+        Row("with 100 models more", DJANGO, {name: [each[0] for each in found] for name, found in many.items()}),
+        Row("the first get()", "PynamoDB", {name: [each[1] for each in found] for name, found in got.items()}),
         Row("the first request", client, first),
         Row("both", client, both),
     ]

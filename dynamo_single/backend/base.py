@@ -20,7 +20,6 @@ from django.db.backends.base.features import BaseDatabaseFeatures
 from django.db.backends.base.introspection import BaseDatabaseIntrospection, TableInfo
 from django.db.backends.base.operations import BaseDatabaseOperations
 from django.db.backends.base.validation import BaseDatabaseValidation
-from django.db.migrations.recorder import MigrationRecorder
 from django.utils.asyncio import async_unsafe
 
 from dynamo_single.backend.compiler import Writes
@@ -31,8 +30,11 @@ from dynamo_single.lazy_modules import LazyModule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    import django.db.migrations.recorder as django_recorder
+
     from dynamo_single.test_tables import tables as test_tables_tables
 else:
+    django_recorder = LazyModule("django.db.migrations.recorder")
     test_tables_tables = LazyModule("dynamo_single.test_tables.tables")
 
 
@@ -74,7 +76,7 @@ class DatabaseIntrospection(BaseDatabaseIntrospection):
 
     def table_names(self, cursor: object = None, include_views: bool = False) -> list[str]:
         """Return the table of Django's migration records, which ``compiler.py`` reads."""
-        return [MigrationRecorder.Migration._meta.db_table]
+        return [django_recorder.MigrationRecorder.Migration._meta.db_table]
 
     def sequence_list(self) -> list[dict[str, Any]]:
         """Return no sequences."""

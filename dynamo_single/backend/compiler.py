@@ -17,21 +17,26 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Never, NoReturn
 
-from django.db.migrations.recorder import MigrationRecorder
 from django.db.models.sql import compiler as django_compiler
 from django.db.models.sql.constants import GET_ITERATOR_CHUNK_SIZE, MULTI, ROW_COUNT
 from django.db.models.sql.where import AND
 
-from dynamo_single.backend import migration_record
 from dynamo_single.backend.errors import command_refused, condition_refused, query_refused
 from dynamo_single.exceptions import ConfigurationError, NotRolledBack, NotRolledBackWarning
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table.redirects import SentRequest, listen, unlisten
 from dynamo_single.table.request import WRITES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import django.db.migrations.recorder as django_recorder
+
+    from dynamo_single.backend import migration_record
     from dynamo_single.exceptions import DynamoSingleError
+else:
+    migration_record = LazyModule("dynamo_single.backend.migration_record")
+    django_recorder = LazyModule("django.db.migrations.recorder")
 
 
 class SQLCompiler(django_compiler.SQLCompiler):
@@ -71,7 +76,7 @@ class SQLCompiler(django_compiler.SQLCompiler):
         model = self.query.model
         if model is None:
             return condition_refused(self.connection.alias)
-        if model is MigrationRecorder.Migration:
+        if model is django_recorder.MigrationRecorder.Migration:
             return command_refused(
                 f"{self.action} the record of migrations",
                 "Each migration of an app without items to migrate counts as applied; none of its operations runs.",
@@ -81,7 +86,7 @@ class SQLCompiler(django_compiler.SQLCompiler):
 
     def _is_about_migrations(self) -> bool:
         query = self.query
-        if query.model is not MigrationRecorder.Migration:
+        if query.model is not django_recorder.MigrationRecorder.Migration:
             return False
         return not (query.annotations or query.distinct or query.combinator or query.is_sliced)
 
@@ -115,7 +120,7 @@ class SQLInsertCompiler(SQLCompiler):
     def execute_sql(self, *fields: object, **options: object) -> Any:
         """Record migrations, and return the fields that Django requests; refuse every other query."""
         query: Any = self.query
-        if query.model is not MigrationRecorder.Migration:
+        if query.model is not django_recorder.MigrationRecorder.Migration:
             raise self._refusal()
         names = [(row.app, row.name) for row in query.objs]
         if not all(map(migration_record.is_kept, names)):

@@ -48,7 +48,7 @@ CODES: Final[dict[int, str]] = {
 
 _UNSAFE: Final = re.compile(f"[{''.join(re.escape(chr(code)) for code in CODES)}]")
 _CHARACTERS: Final = {code: chr(character) for character, code in CODES.items()}
-_WRITTEN: Final = re.compile("|".join(re.escape(code) for code in _CHARACTERS))
+_WRITTEN: Final = "|".join(re.escape(code) for code in _CHARACTERS)
 
 
 def escape(text: str) -> str:
@@ -60,4 +60,4 @@ def unescape(written: str) -> str:
     """Return the string of an escaped string; sequences that ``escape()`` never writes are unchanged."""
     if ESCAPE not in written and "\U0010fffe" not in written:
         return written
-    return _WRITTEN.sub(lambda found: _CHARACTERS[found[0]], written)
+    return re.sub(_WRITTEN, lambda found: _CHARACTERS[found[0]], written)

@@ -308,7 +308,6 @@ DJANGO = {
     "makemigrations.log": "django.core.management.commands.makemigrations.Command.log(self, msg)",
     "get_commands": "django.core.management.get_commands()",
     "load_command_class": "django.core.management.load_command_class(app_name, name)",
-    "MigrationLoader.migrations_module": "django.db.migrations.loader.MigrationLoader.migrations_module(app_label)",
     "MigrationRecorder": "django.db.migrations.recorder.MigrationRecorder.Migration",
     # sessions, the cache, commands and small things
     "SessionBase._get_session": "django.contrib.sessions.backends.base.SessionBase._get_session(self, no_load=)",

@@ -9,20 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.page_readers import PageReader
 from dynamo_single.orm.plan.plan import Plan
-from dynamo_single.orm.reading import execute, single
+from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.answers import TypedResponse, plain_response
 from dynamo_single.table.flow import Pages
 from dynamo_single.table.request import Response
 from dynamo_single.table.table import Table
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.reading import execute
+else:
+    execute = LazyModule("dynamo_single.orm.reading.execute")
 
 
 async def objects(model: type[DynamoModel], table: Table, plan: Plan) -> list[tuple[ItemKey, object]]:

@@ -6,15 +6,15 @@ What is not asked for stays as it is in the object, and as it was read: a later 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence, Set
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import FieldDoesNotExist
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import index_keys, index_names, is_same, known_names, stored_name
 from dynamo_single.orm.items.encodings import Encodings
-from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.stored import object_values
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading.single import get_items
@@ -26,6 +26,11 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names as physical
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import get_table
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.items import form as item_forms
+else:
+    item_forms = LazyModule("dynamo_single.orm.items.form")
 
 # Objects that were read in part: which attributes ``only()`` and ``defer()`` name, and reading the rest later.
 #
@@ -126,7 +131,7 @@ def changed_in_memory(obj: DynamoModel) -> set[str]:
 
 def changed_attributes(obj: DynamoModel, item: Item) -> set[str]:
     """The attributes of an object that are otherwise than in an item; of a part of one, also those that it lacks."""
-    form, values, encodings = form_of(type(obj)), obj.__dict__, Encodings()
+    form, values, encodings = item_forms.form_of(type(obj)), obj.__dict__, Encodings()
     held = decode.values_of(type(obj), item, form.compared)
     read = item.names if isinstance(item, PartialItem) else None
     found = set()

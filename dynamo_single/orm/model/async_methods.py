@@ -9,24 +9,32 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
 from django.db.models.base import ModelBase
 from django.db.models.signals import post_save, pre_save
 from django.utils import deprecation
 
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions
 from dynamo_single.orm.items import async_safety, refresh
 from dynamo_single.orm.items.async_safety import notify
 from dynamo_single.orm.requests.atomic_block import Block, current
 from dynamo_single.orm.schema.types import DynamoModel, are_plain
-from dynamo_single.orm.write import create, save
-from dynamo_single.orm.write import delete as purging
-from dynamo_single.orm.write.on_delete import involved_models
-from dynamo_single.orm.write.save import DEFAULT_SAVE, SaveOptions
 from dynamo_single.table.flow import call_sync
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.effects import base as effects
+    from dynamo_single.orm.effects.base import CallerConditions
+    from dynamo_single.orm.write import create, on_delete, save
+    from dynamo_single.orm.write import delete as purging
+else:
+    effects = LazyModule("dynamo_single.orm.effects.base")
+    create = LazyModule("dynamo_single.orm.write.create")
+    on_delete = LazyModule("dynamo_single.orm.write.on_delete")
+    purging = LazyModule("dynamo_single.orm.write.delete")
+    save = LazyModule("dynamo_single.orm.write.save")
 
 _TO_SAVE = ("save", "save_base", "_save_table", "get_deferred_fields")
 _TO_DELETE = ("delete", "hard_delete")
@@ -73,11 +81,12 @@ class AsyncMethods:
         if force_insert or (self._state.adding and not force_update and update_fields is None):
             await create.create(self, current())
             return False
-        wanted = DEFAULT_SAVE
+        wanted = save.DEFAULT_SAVE
         if update_fields is not None or force_update or condition != EVERYTHING:
             names = None if update_fields is None else frozenset(update_fields)
-            terms = NO_CONDITIONS if condition == EVERYTHING else CallerConditions(demanded=condition)
-            wanted = SaveOptions(names, terms=terms, force=force_update and names is None)
+            is_free = condition == EVERYTHING
+            terms = effects.NO_CONDITIONS if is_free else effects.CallerConditions(demanded=condition)
+            wanted = save.SaveOptions(names, terms=terms, force=force_update and names is None)
         await save.save(self, wanted, current())
         return True
 
@@ -131,7 +140,7 @@ def _is_native(obj: DynamoModel, names: tuple[str, ...]) -> bool:
 
 def _deletes_natively(obj: DynamoModel) -> bool:
     return are_plain(obj.__class__, _TO_DELETE) and all(
-        map(async_safety.creates_plain_objects, involved_models(type(obj)))
+        map(async_safety.creates_plain_objects, on_delete.involved_models(type(obj)))
     )
 
 

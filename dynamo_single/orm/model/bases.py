@@ -17,7 +17,6 @@ from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import Condition
-from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions
 from dynamo_single.orm.items.async_safety import creates_plain_objects
 from dynamo_single.orm.model.model import Abstract, Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
@@ -32,13 +31,16 @@ from dynamo_single.orm.schema.attributes import (
 )
 from dynamo_single.orm.schema.keys.template import IndexKey, Key
 from dynamo_single.orm.schema.types import ConditionArgument, DynamoModel, are_plain
-from dynamo_single.orm.write.on_delete import involved_models
 from dynamo_single.table import id_tables, names
 from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.write import trash
+    from dynamo_single.orm.effects import base as effects
+    from dynamo_single.orm.effects.base import CallerConditions
+    from dynamo_single.orm.write import on_delete, trash
 else:
+    effects = LazyModule("dynamo_single.orm.effects.base")
+    on_delete = LazyModule("dynamo_single.orm.write.on_delete")
     trash = LazyModule("dynamo_single.orm.write.trash")
 
 
@@ -102,16 +104,17 @@ class SoftDeleteModel(Model):
         As many requests as ``delete()``, the object in the last. ``UniqueViolation`` if a unique value was taken since,
         ``ParentInTrash`` if it belongs to an object in the trash, ``DoesNotExist`` if it is gone for good.
         """
-        return run(trash.restore(self, NO_CONDITIONS, current()))
+        return run(trash.restore(self, effects.NO_CONDITIONS, current()))
 
     async def _restored(self, condition: Condition, pending: Block | None) -> tuple[int, dict[str, int]]:
-        return await trash.restore(self, CallerConditions(queried=condition), pending)
+        return await trash.restore(self, effects.CallerConditions(queried=condition), pending)
 
     async def arestore(self) -> tuple[int, dict[str, int]]:
         """``restore()``, awaited unless a project's class has one of its own."""
-        if not (are_plain(type(self), ("restore",)) and all(map(creates_plain_objects, involved_models(type(self))))):
+        involved = on_delete.involved_models(type(self))
+        if not (are_plain(type(self), ("restore",)) and all(map(creates_plain_objects, involved))):
             return await sync_to_async(self.restore)()
-        return await trash.restore(self, NO_CONDITIONS, current())
+        return await trash.restore(self, effects.NO_CONDITIONS, current())
 
     restore.alters_data = arestore.alters_data = True  # type: ignore[attr-defined]  # templates call neither
 

@@ -15,8 +15,8 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext, gettext_noop
 
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.model.model import Model
-from dynamo_single.orm.query.many_to_many import EdgesDescriptor
 from dynamo_single.orm.schema.attributes import ReferenceAttribute
 from dynamo_single.orm.schema.keys.template import IndexKey, Key
 from dynamo_single.orm.schema.types import DynamoModel
@@ -24,8 +24,11 @@ from dynamo_single.orm.schema.types import DynamoModel
 if TYPE_CHECKING:
     from django.forms import Field as FormField
 
+    from dynamo_single.orm.query import many_to_many as managers
+
     _Base = models.ManyToManyField[Any, Any]
 else:
+    managers = LazyModule("dynamo_single.orm.query.many_to_many")
     _Base = models.ManyToManyField
 
 
@@ -97,7 +100,7 @@ class ManyToMany(_Base):
             relation.through = f"{cls._meta.app_label}.{_edge_name(cls, name)}"
             self.makes_edges = True
         super().contribute_to_class(cls, name, **kwargs)
-        setattr(cls, self.name, EdgesDescriptor(self.remote_field, reverse=False))
+        setattr(cls, self.name, managers.EdgesDescriptor(self.remote_field, reverse=False))
 
     def formfield(self, **kwargs: Any) -> FormField | None:
         """Django's, with our way of ``limit_choices_to``."""
@@ -112,7 +115,7 @@ class ManyToMany(_Base):
         """Django's, with our managers on the other side."""
         super().contribute_to_related_class(cls, related)
         if not self.remote_field.hidden and not related.related_model._meta.swapped:
-            setattr(cls, related.accessor_name, EdgesDescriptor(self.remote_field, reverse=True))
+            setattr(cls, related.accessor_name, managers.EdgesDescriptor(self.remote_field, reverse=True))
 
 
 def _edge_name(cls: type[DynamoModel], name: str) -> str:

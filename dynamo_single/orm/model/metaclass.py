@@ -7,7 +7,7 @@ libraries here and elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -21,7 +21,7 @@ from pynamodb.indexes import Index
 from pynamodb.models import MetaModel
 
 from dynamo_single.exceptions import ConfigurationError, ObjectMissing, SeveralObjects
-from dynamo_single.orm.items.unique_rules import check_constraint
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.query.manager import BaseManager, Manager
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, IdAttribute, TTLAttribute
@@ -29,8 +29,15 @@ from dynamo_single.orm.schema.fields.base import IN_DYNAMODB, IdentityField
 from dynamo_single.orm.schema.keys.template import Key, Template, document_path_error, refusal
 from dynamo_single.orm.schema.types import DynamoModel, Options
 from dynamo_single.orm.schema.upgrades import FormerOptions
-from dynamo_single.orm.where import declared_conditions
 from dynamo_single.table.table import get_table
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.items import unique_rules
+    from dynamo_single.orm.schema.layout import IndexCondition
+    from dynamo_single.orm.where import declared_conditions
+else:
+    declared_conditions = LazyModule("dynamo_single.orm.where.declared_conditions")
+    unique_rules = LazyModule("dynamo_single.orm.items.unique_rules")
 
 # E021: this app is used and not installed, so that its own checks, commands and router are not there.
 #
@@ -204,7 +211,7 @@ def _check_options(name: str, declared: object) -> None:
                 f"{name}.Meta.{key} is for SQL databases, and DynamoDB would not follow it. Instead: {SQL_ONLY[key]}."
             )
     for constraint in getattr(declared, "constraints", ()):
-        check_constraint(name, constraint)
+        unique_rules.check_constraint(name, constraint)
 
 
 def _check_slips(name: str, namespace: Mapping[str, object]) -> None:
@@ -345,7 +352,7 @@ def _finish(cls: Any, meta: object, *, proxy: bool) -> None:
             purge_after=getattr(meta, "purge_after", None),
             primary=cls.Keys.primary,
             index_keys=registry.index_keys(cls.Keys),
-            read_condition=declared_conditions.condition_reader,
+            read_condition=_condition_reader,
             former=FormerOptions.of(meta),
             shards=registry.shards_of(cls.Keys),
         )
@@ -356,6 +363,11 @@ def _finish(cls: Any, meta: object, *, proxy: bool) -> None:
     if hasattr(cls, registry.DELETED_AT) and not hasattr(meta, "default_permissions"):
         cls._meta.default_permissions = (*cls._meta.default_permissions, *TRASH_PERMISSIONS)
     cls.Meta = SettingsMeta("Meta", (), {"_table_alias": cls._options.alias})
+
+
+def _condition_reader(model: type[DynamoModel], name: str, given: object) -> Callable[[], IndexCondition] | None:
+    """Return what reads the condition of a key, if it has one."""
+    return None if given is None else declared_conditions.condition_reader(model, name, given)
 
 
 def _declare_unique_key(cls: type[DynamoModel]) -> None:

@@ -16,29 +16,37 @@ from django.db.models.base import ModelBase
 from django.db.models.signals import post_init, pre_init
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions
 from dynamo_single.orm.items import decode, encode, refresh
 from dynamo_single.orm.items.stored import AttributeValues, StoredItem
-from dynamo_single.orm.model import validation
 from dynamo_single.orm.model.async_methods import AsyncMethods, check_force_insert, save_options
 from dynamo_single.orm.model.metaclass import ModelMeta
+from dynamo_single.orm.model.movable import Movable
 from dynamo_single.orm.model.pynamodb import ItemType, KeyValue, PynamoDBHooks
 from dynamo_single.orm.model.pynamodb_model import PynamoDBModel
 from dynamo_single.orm.query.manager import Manager
 from dynamo_single.orm.requests.atomic_block import Block, current
-from dynamo_single.orm.requests.updates import Change
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.keys.values import named
 from dynamo_single.orm.schema.types import ConditionArgument, DynamoModel
-from dynamo_single.orm.where import declared_conditions
-from dynamo_single.orm.write import save
-from dynamo_single.orm.write.move import Movable
-from dynamo_single.orm.write.save import SaveOptions
 from dynamo_single.table import names as physical
 from dynamo_single.table.flow import run
 from dynamo_single.table.request import NewItem
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.effects import base as effects
+    from dynamo_single.orm.effects.base import CallerConditions
+    from dynamo_single.orm.model import validation
+    from dynamo_single.orm.requests.updates import Change
+    from dynamo_single.orm.where import declared_conditions
+    from dynamo_single.orm.write import save
+else:
+    declared_conditions = LazyModule("dynamo_single.orm.where.declared_conditions")
+    effects = LazyModule("dynamo_single.orm.effects.base")
+    save = LazyModule("dynamo_single.orm.write.save")
+    validation = LazyModule("dynamo_single.orm.model.validation")
 
 
 class Abstract:
@@ -269,9 +277,9 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
     @classmethod
     def _demanding(cls, condition: ConditionArgument) -> CallerConditions:
         return (
-            NO_CONDITIONS
+            effects.NO_CONDITIONS
             if condition is None
-            else CallerConditions(demanded=declared_conditions.read_precondition(cls, condition))
+            else effects.CallerConditions(demanded=declared_conditions.read_precondition(cls, condition))
         )
 
     async def _written_if(
@@ -284,7 +292,7 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
         names = self._update_names(update_fields) or frozenset()
 
         async def write(terms: CallerConditions) -> bool:
-            await save.save(self, SaveOptions(names, tuple(changes), given=names, terms=terms), pending)
+            await save.save(self, save.SaveOptions(names, tuple(changes), given=names, terms=terms), pending)
             return True
 
         return await save.write_if(self, condition, write, names)

@@ -15,10 +15,8 @@ from pynamodb.attributes import DiscriminatorAttribute
 
 from dynamo_single import clock
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.effects import all_effects
-from dynamo_single.orm.effects.compose import taken
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.items import decode, encode
-from dynamo_single.orm.items.form import form_of, item_of
 from dynamo_single.orm.items.refresh import complete
 from dynamo_single.orm.model.pynamodb_model import BatchWrite
 from dynamo_single.orm.requests import atomic_block
@@ -39,8 +37,13 @@ from dynamo_single.table.table import get_table
 if TYPE_CHECKING:
     from pynamodb.expressions.condition import Condition
 
+    from dynamo_single.orm.effects import all_effects, compose
+    from dynamo_single.orm.items import form as item_forms
     from dynamo_single.orm.model.pynamodb_model import PynamoDBModel as _Base
 else:
+    all_effects = LazyModule("dynamo_single.orm.effects.all_effects")
+    compose = LazyModule("dynamo_single.orm.effects.compose")
+    item_forms = LazyModule("dynamo_single.orm.items.form")
     # PynamoDB's class comes after this one among a model's bases.
     _Base = object
 
@@ -137,8 +140,8 @@ class PynamoDBHooks(_Base):
         Asks as ``knowledge.ask()``: PynamoDB's writers do not ask how items are written now.
         """
         model: Any = cls  # this is a part of it
-        run(taken(model))
-        kept = sorted(form_of(model).immutable)
+        run(compose.taken(model))
+        kept = sorted(item_forms.form_of(model).immutable)
         if kept:
             raise NotSupported(
                 f"PynamoDB's writers put items over others, whatever {', '.join(kept)} of "
@@ -201,7 +204,7 @@ class PynamoDBHooks(_Base):
 
     def _container_serialize(self, null_check: bool = True) -> NewItem:
         complete(self)
-        return item_of(self)
+        return item_forms.item_of(self)
 
     @classmethod
     def _instantiate(cls, attribute_values: NewItem) -> Self:

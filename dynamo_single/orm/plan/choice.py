@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import DELETED_AT, IN_PYTHON, ITEM_TYPE, And, Compare, Condition, Not, Or, join
-from dynamo_single.orm.plan.advice import unknown_key
 from dynamo_single.orm.plan.candidates import Candidate, evaluate_key, sorted_in_memory
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.neighbours import KEY, KeyRange, Shape, Sharing, neighbours
@@ -19,6 +20,11 @@ from dynamo_single.orm.plan.ordering import UnsuitableKey, check_sortable
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, Query, Rejection
 from dynamo_single.orm.plan.unique_lookups import Lookup, claims_of
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.plan import advice
+else:
+    advice = LazyModule("dynamo_single.orm.plan.advice")
 
 _KINDS = {"empty": 0, "get": 1, "batch_get": 2, "query": 3}
 #: What each place of a candidate's rank means, for the one that is worse there.
@@ -146,7 +152,7 @@ def _keys(query: Query) -> tuple[AccessKey, ...]:
     everything = (*layout.keys, *trash)
     named = tuple(key for key in everything if query.using_index in (key.name, key.index))
     if not named:
-        raise unknown_key(query, everything, query.using_index)
+        raise advice.unknown_key(query, everything, query.using_index)
     if query.visibility == "live" and len(named) > 1:
         return tuple(key for key in named if key is not layout.trash)
     return named

@@ -6,11 +6,13 @@ Nothing is sent and nothing is guessed: a query that no keys answer is a ``NoAcc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NoAccessPattern, UnknownField
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.lowering import check, lower
 from dynamo_single.orm.conditions.terms import (
     DELETED_AT,
@@ -25,7 +27,6 @@ from dynamo_single.orm.conditions.terms import (
     join,
     simplify,
 )
-from dynamo_single.orm.plan.advice import attribute_not_filled, key_not_filled, no_access_pattern, unknown_key
 from dynamo_single.orm.plan.candidates import Candidate
 from dynamo_single.orm.plan.choice import (
     best_plan,
@@ -42,6 +43,11 @@ from dynamo_single.orm.plan.choice import (
 from dynamo_single.orm.plan.constraints import Constraints, constraints_of, merge_equalities
 from dynamo_single.orm.plan.ordering import ReadOrder, significant_order
 from dynamo_single.orm.plan.plan import Plan, PlanKind, Query, Rejection, attributes_of
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.plan import advice
+else:
+    advice = LazyModule("dynamo_single.orm.plan.advice")
 
 # One question taken apart into several that are answered one by one: what ``|`` joins, and live and deleted objects.
 #
@@ -130,8 +136,8 @@ def plan(query: Query, *, now: object = None) -> Plan:
         reason = "no key answers it, and a scan was allowed: every item of the table is read"
         return Plan("scan", query, filter=join(wanted), reason=reason, rejected=tuple(rejected))
     if (query.missing_keys or query.missing_rules) and (filled := _as_if_filled(query, now)) is not None:
-        raise key_not_filled(query, filled)
-    raise no_access_pattern(query, constraints, rejected, in_any_order=_without_order(query, constraints))
+        raise advice.key_not_filled(query, filled)
+    raise advice.no_access_pattern(query, constraints, rejected, in_any_order=_without_order(query, constraints))
 
 
 def _as_if_filled(query: Query, now: object) -> Plan | None:
@@ -270,7 +276,7 @@ def _refuse_missing(query: Query) -> None:
     """A condition or an order by what some items do not have yet would leave those out, or in, wherever it stands."""
     named = {*attributes_of(query.where), *(order.attribute for order in query.ordering)}
     for name in sorted(query.missing_attributes & named):
-        raise attribute_not_filled(query, name)
+        raise advice.attribute_not_filled(query, name)
 
 
 def _check_names(query: Query) -> None:
@@ -280,7 +286,7 @@ def _check_names(query: Query) -> None:
     keys = (*layout.keys, *(() if layout.trash is None else (layout.trash,)))
     for name in query.without:
         if not any(name in (key.name, key.index) for key in keys):
-            raise unknown_key(query, keys, name)
+            raise advice.unknown_key(query, keys, name)
     for order in query.ordering:
         if order.attribute not in query.layout.attributes:
             known = ", ".join(sorted(query.layout.attributes))

@@ -18,7 +18,6 @@ from dynamo_single.orm.query import get, iterate
 from dynamo_single.orm.query.base import open_pages
 from dynamo_single.orm.query.state import related_reads_of
 from dynamo_single.orm.query.write_methods import WritingQuerySet
-from dynamo_single.orm.results.async_rerun import rerun
 from dynamo_single.orm.schema.types import M, are_plain
 from dynamo_single.orm.where.lookups import membership_values
 from dynamo_single.table.flow import call_sync, run
@@ -26,10 +25,11 @@ from dynamo_single.table.redirects import capture_requests
 
 if TYPE_CHECKING:
     from dynamo_single.orm.query import annotate
-    from dynamo_single.orm.results import pages
+    from dynamo_single.orm.results import async_rerun, pages
     from dynamo_single.orm.results.pages import Page
 else:
     annotate = LazyModule("dynamo_single.orm.query.annotate")
+    async_rerun = LazyModule("dynamo_single.orm.results.async_rerun")
     pages = LazyModule("dynamo_single.orm.results.pages")
 
 
@@ -86,7 +86,7 @@ class AsyncQuerySet(WritingQuerySet[M]):
             if keys is not None:
                 return await get.by_pk(self, keys)
         in_bulk = partial(models.QuerySet.in_bulk, self._in_any_order(id_list), id_list, field_name=field_name)
-        found: dict[Any, M] = await rerun(in_bulk)
+        found: dict[Any, M] = await async_rerun.rerun(in_bulk)
         return found
 
     async def acount(self) -> int:

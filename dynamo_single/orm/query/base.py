@@ -23,9 +23,6 @@ from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query import iterate as query_iterate
 from dynamo_single.orm.query import subqueries
 from dynamo_single.orm.query.state import StatefulQuerySet, related_reads_of, state_of
-from dynamo_single.orm.results import async_rerun, computation, objects, prefetch
-from dynamo_single.orm.results.objects import Results
-from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema.fields.fetching import BY_NAME
 from dynamo_single.orm.schema.types import DynamoModel, M, are_plain
 from dynamo_single.orm.where.arguments import (
@@ -39,8 +36,14 @@ from dynamo_single.orm.where.arguments import (
 from dynamo_single.table.flow import call_sync, collect, is_run, iterate_pages, run
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.results import one_query, rows
+    from dynamo_single.orm.results import async_rerun, computation, objects, one_query, prefetch, rows
+    from dynamo_single.orm.results.objects import Results
+    from dynamo_single.orm.results.state import QueryState
 else:
+    async_rerun = LazyModule("dynamo_single.orm.results.async_rerun")
+    computation = LazyModule("dynamo_single.orm.results.computation")
+    objects = LazyModule("dynamo_single.orm.results.objects")
+    prefetch = LazyModule("dynamo_single.orm.results.prefetch")
     rows = LazyModule("dynamo_single.orm.results.rows")
     one_query = LazyModule("dynamo_single.orm.results.one_query")
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.conf import default_fetch_mode
 from dynamo_single.exceptions import InvalidValue
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.lowering import lower, missing_condition
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.items import batch_get
 from dynamo_single.orm.items.decode import reader_of
 from dynamo_single.orm.items.encode import Values
 from dynamo_single.orm.plan import planner
@@ -42,6 +42,11 @@ from dynamo_single.orm.where import lookups
 from dynamo_single.table import names
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, NewItem, Request
 from dynamo_single.table.table import get_table
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.items import batch_get
+else:
+    batch_get = LazyModule("dynamo_single.orm.items.batch_get")
 
 _OURS = ("dynamo_single", "django")
 

@@ -8,15 +8,20 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from asgiref.sync import sync_to_async
 
-from dynamo_single.orm.results.objects import Results
-from dynamo_single.orm.results.prefetch import read_related
-from dynamo_single.orm.results.state import RelatedReads
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table.flow import run
 from dynamo_single.table.redirects import SentRequest, listening
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.results import prefetch
+    from dynamo_single.orm.results.objects import Results
+    from dynamo_single.orm.results.state import RelatedReads
+else:
+    prefetch = LazyModule("dynamo_single.orm.results.prefetch")
 
 T = TypeVar("T")
 
@@ -46,11 +51,11 @@ async def aread_related(pages: Results, related_reads: RelatedReads, chunk_size:
                     continue
                 chunk.append(each)
                 if len(chunk) == chunk_size:
-                    await read_related(chunk, related_reads)
+                    await prefetch.read_related(chunk, related_reads)
                     for read in chunk:
                         yield read
                     chunk = []
-    await read_related(chunk, related_reads)
+    await prefetch.read_related(chunk, related_reads)
     for read in chunk:
         yield read
 
@@ -74,7 +79,7 @@ async def aiterate(
 
 def _chunk(results: Iterator[T], related_reads: RelatedReads, size: int) -> list[T]:
     chunk = list(islice(results, size))
-    run(read_related(chunk, related_reads))
+    run(prefetch.read_related(chunk, related_reads))
     return chunk
 
 

@@ -20,7 +20,6 @@ from msgspec import Struct
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import MAX_MEMBERS
-from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.schema import registry, secrecy
@@ -29,8 +28,10 @@ from dynamo_single.orm.schema.types import Defaults, DynamoModel, all_plain
 from dynamo_single.table.flow import call_sync, is_run, run
 
 if TYPE_CHECKING:
+    from dynamo_single.orm.effects import all_effects
     from dynamo_single.orm.write import batch_deletes
 else:
+    all_effects = LazyModule("dynamo_single.orm.effects.all_effects")
     batch_deletes = LazyModule("dynamo_single.orm.write.batch_deletes")
 
 
@@ -388,7 +389,7 @@ class EdgesManager(RelatedManager):
             there = set(self._edges_of(list(edges)).values_list(self.end.far.attname, flat=True))
             edges = {pk: edge for pk, edge in edges.items() if pk not in there}
         create = partial(self.through._base_manager.bulk_create, [*edges.values()], ignore_conflicts=True)
-        self._told("add", set(edges), partial(create, in_transactions=bool(effects_of(self.through))))
+        self._told("add", set(edges), partial(create, in_transactions=bool(all_effects.effects_of(self.through))))
 
     async def _remove(self, objs: Mapping[Any, Any]) -> None:
         await call_sync(

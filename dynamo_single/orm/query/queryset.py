@@ -15,14 +15,11 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.items import refresh
-from dynamo_single.orm.query import explain, get
+from dynamo_single.orm.query import get
 from dynamo_single.orm.query.async_methods import AsyncQuerySet
 from dynamo_single.orm.query.base import RowIterable
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.requests.compiler import compile_plan
-from dynamo_single.orm.requests.explain import describe
-from dynamo_single.orm.results import computation, objects, related
-from dynamo_single.orm.results.columns import Shape, as_dict, as_named_tuple, as_tuple, as_value, columns
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.keys.secret_values import MASK, lookups_in
 from dynamo_single.orm.schema.keys.values import shown
@@ -32,10 +29,19 @@ from dynamo_single.orm.where.lookups import membership_values
 from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.query import annotate
-    from dynamo_single.orm.results import pages, rows
+    from dynamo_single.orm.query import annotate, explain
+    from dynamo_single.orm.requests import explain as plan_explanation
+    from dynamo_single.orm.results import columns as row_columns
+    from dynamo_single.orm.results import computation, objects, pages, related, rows
+    from dynamo_single.orm.results.columns import Shape
 else:
     annotate = LazyModule("dynamo_single.orm.query.annotate")
+    computation = LazyModule("dynamo_single.orm.results.computation")
+    explain = LazyModule("dynamo_single.orm.query.explain")
+    objects = LazyModule("dynamo_single.orm.results.objects")
+    plan_explanation = LazyModule("dynamo_single.orm.requests.explain")
+    related = LazyModule("dynamo_single.orm.results.related")
+    row_columns = LazyModule("dynamo_single.orm.results.columns")
     pages = LazyModule("dynamo_single.orm.results.pages")
     rows = LazyModule("dynamo_single.orm.results.rows")
 
@@ -118,7 +124,7 @@ class QuerySet(AsyncQuerySet[M]):
         if execute:
             afterwards += explain.execute(self._iterable_class(self), state.related_reads)
         requests = compile_plan(plan, table_name=state.table.name, limit=objects.first_limit(state, plan))
-        return describe(plan, requests, afterwards=afterwards)
+        return plan_explanation.describe(plan, requests, afterwards=afterwards)
 
     def complex_filter(self, filter_obj: Any) -> Self:
         """``filter()`` for a ``Q`` or a dict."""
@@ -242,7 +248,7 @@ class QuerySet(AsyncQuerySet[M]):
 
     def values(self, *fields: object, **expressions: object) -> Any:
         """Dictionaries of the named attributes, which alone are read; of all of them without names."""
-        return self._with_columns(fields, expressions, as_dict)
+        return self._with_columns(fields, expressions, row_columns.as_dict)
 
     def values_list(self, *fields: object, flat: bool = False, named: bool = False) -> Any:
         """Tuples of the named attributes, which alone are read; ``named`` ones, or ``flat`` one value each."""
@@ -250,14 +256,15 @@ class QuerySet(AsyncQuerySet[M]):
             raise TypeError("'flat' and 'named' can't be used together.")
         if flat and len(fields) != 1:
             raise TypeError("'flat' is not valid when values_list is called with more than one field.")
-        return self._with_columns(fields, {}, as_value if flat else as_named_tuple if named else as_tuple)
+        as_named = row_columns.as_named_tuple if named else row_columns.as_tuple
+        return self._with_columns(fields, {}, row_columns.as_value if flat else as_named)
 
     def _with_columns(self, fields: Sequence[object], expressions: Mapping[str, object], shape: Shape) -> Self:
         if self._asked.no_secrets:
             self._refuse_secrets((*(fields or self._all_columns()), *expressions.values()))
         if self._asked.computation is not None:
             return annotate.with_columns(self, self._asked.computation, fields, expressions, shape)
-        clone = self._asking(replace(self._asked, columns=columns(self.model, fields, expressions, shape)))
+        clone = self._asking(replace(self._asked, columns=row_columns.columns(self.model, fields, expressions, shape)))
         clone._iterable_class = RowIterable
         return clone
 

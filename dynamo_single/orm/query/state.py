@@ -20,21 +20,23 @@ from dynamo_single.orm.conditions.terms import Condition, Nothing
 from dynamo_single.orm.items import refresh
 from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.query import subqueries
-from dynamo_single.orm.results import objects
-from dynamo_single.orm.results.computation import Computation
-from dynamo_single.orm.results.state import NO_RELATED_READS, Asked, QueryState, RelatedReads, Window
+from dynamo_single.orm.results.state import DEFAULT_LIMIT, NO_RELATED_READS, Asked, QueryState, RelatedReads, Window
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fetching import FetchMode, checked_mode, mode_to_set
 from dynamo_single.orm.schema.types import DynamoModel, M
-from dynamo_single.orm.where import lookups, tree
+from dynamo_single.orm.where import lookups
 from dynamo_single.orm.where.arguments import check_nesting
 from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.where import secrets
+    from dynamo_single.orm.results import objects
+    from dynamo_single.orm.results.computation import Computation
+    from dynamo_single.orm.where import secrets, tree
     from dynamo_single.orm.write.batch_transactions import Progress
 else:
+    objects = LazyModule("dynamo_single.orm.results.objects")
     secrets = LazyModule("dynamo_single.orm.where.secrets")
+    tree = LazyModule("dynamo_single.orm.where.tree")
 
 
 class InKeyOrder(str):
@@ -108,7 +110,7 @@ class StatefulQuerySet(models.QuerySet[M]):
         """
         return self._asking(replace(self._asked, allow_reads=objects.checked_reads(number)))
 
-    def allow_in_memory(self, limit: int = objects.DEFAULT_LIMIT) -> Self:
+    def allow_in_memory(self, limit: int = DEFAULT_LIMIT) -> Self:
         """Allow working on up to ``limit`` matches in memory, for what DynamoDB does not compute or put in order.
 
         If there are more, ``TooManyMatches`` is raised; nothing is cut off. What a key answers is read by it as ever.

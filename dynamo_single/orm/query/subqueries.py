@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Q
 
 from dynamo_single.exceptions import InvalidValue, TooManyMatches
-from dynamo_single.orm.results.objects import DEFAULT_LIMIT
+from dynamo_single.orm.results.state import DEFAULT_LIMIT
 
 #: Returns the values of a queryset, given the lookup's name and the queryset.
 SubqueryReader = Callable[[str, Any], list[Any]]

@@ -18,22 +18,23 @@ from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.items.async_safety import creates_plain_objects
 from dynamo_single.orm.query.base import PlannedQuerySet
 from dynamo_single.orm.requests.atomic_block import Block, current
-from dynamo_single.orm.results import objects
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import Defaults, DynamoModel, M, are_plain
-from dynamo_single.orm.write.on_delete import involved_models
 from dynamo_single.table.flow import Flow, call_sync, run
 from dynamo_single.table.request import MAX_ACTIONS
 
 if TYPE_CHECKING:
     from dynamo_single.orm.query import write_by_key
-    from dynamo_single.orm.write import bulk, queryset_update
+    from dynamo_single.orm.results import objects
+    from dynamo_single.orm.write import bulk, on_delete, queryset_update
     from dynamo_single.orm.write.batch_transactions import Progress
     from dynamo_single.orm.write.bulk import CreatedList
 else:
     write_by_key = LazyModule("dynamo_single.orm.query.write_by_key")
     bulk = LazyModule("dynamo_single.orm.write.bulk")
+    objects = LazyModule("dynamo_single.orm.results.objects")
+    on_delete = LazyModule("dynamo_single.orm.write.on_delete")
     queryset_update = LazyModule("dynamo_single.orm.write.queryset_update")
 
 T = TypeVar("T")
@@ -234,7 +235,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
 
     def _writes_natively(self, name: str) -> bool:
         """Whether an event loop may write by itself what a method writes."""
-        models = involved_models(self.model) if name in _DELETING else {self.model}
+        models = on_delete.involved_models(self.model) if name in _DELETING else {self.model}
         return self._is_native() and are_plain(type(self), (name,)) and all(map(creates_plain_objects, models))
 
     async def _written(self, write: Callable[[queryset_update.QuerysetWrite], Flow[T]], pending: Block | None) -> T:

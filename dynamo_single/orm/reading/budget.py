@@ -12,18 +12,23 @@ import logging
 import sys
 import threading
 from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from dynamo_single.conf import cost_settings
 from dynamo_single.exceptions import TooManyReads
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.requests.compiler import compile_plan
-from dynamo_single.orm.requests.explain import describe, reads_whole_model
 from dynamo_single.table.request import MAX_PAGE_ITEMS, Response
 from dynamo_single.table.table import Table
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.requests import explain
+else:
+    explain = LazyModule("dynamo_single.orm.requests.explain")
 
 #: The growth of the limit from page to page if a filter may empty pages, so that a rare match costs few requests.
 PAGE_GROWTH = 4
@@ -120,20 +125,22 @@ class Allowance:
         label = self._plan.layout.label
         # The conditions of a query contain parts of keys.
         text = (
-            describe(self._plan, compile_plan(self._plan, table_name=self._read_from.name)) if self._shows_keys else ""
+            explain.describe(self._plan, compile_plan(self._plan, table_name=self._read_from.name))
+            if self._shows_keys
+            else ""
         )
         logger.warning(
             "%s: %d items were read for nothing so far, of %d that were read%s%s",
             label,
             self.for_nothing,
             self.read,
-            f"; the query reads the whole of {label}" if reads_whole_model(self._plan) else "",
+            f"; the query reads the whole of {label}" if explain.reads_whole_model(self._plan) else "",
             f"\n{text}" if text else "",
             extra={
                 "model": label,
                 "items_read": self.read,
                 "items_for_nothing": self.for_nothing,
-                "reads_whole_model": reads_whole_model(self._plan),
+                "reads_whole_model": explain.reads_whole_model(self._plan),
                 "explanation": text,
             },
         )
@@ -144,7 +151,7 @@ class Allowance:
         if self._allowed is None:
             where = "" if self._is_set else ", which under DEBUG and in tests is set by itself,"
             allowed = f"MAX_READS in DYNAMO_SINGLE_COSTS{where} allows"
-        whole = f" It reads the whole of {label}." if reads_whole_model(self._plan) else ""
+        whole = f" It reads the whole of {label}." if explain.reads_whole_model(self._plan) else ""
         return TooManyReads(
             f"{label}: more than {most} items were read for nothing, and {allowed} {most}.{whole} Add a key that "
             "answers the query, ask for fewer objects, or allow more for this queryset: .allow_reads(n). explain() "

@@ -27,7 +27,7 @@ from dynamo_single.orm.plan.plan import InMemory, Plan, attributes_of, narrow, p
 from dynamo_single.orm.reading import execute, single
 from dynamo_single.orm.reading.sources import sort_attribute, with_sort_keys
 from dynamo_single.orm.results import cached_lists, related, sorting
-from dynamo_single.orm.results.state import QueryState
+from dynamo_single.orm.results.state import DEFAULT_LIMIT, QueryState
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.values import shown
@@ -41,8 +41,6 @@ T = TypeVar("T")
 #: Results, some at a time.
 Results = AsyncGenerator[Iterable[Any], None]
 
-#: The default limit of ``allow_in_memory()``.
-DEFAULT_LIMIT = 1000
 #: The kinds of plans whose keys the caller has listed.
 _LISTED = ("empty", "get", "batch_get", "claim")
 #: The kinds of plans whose number of matches has another bound.

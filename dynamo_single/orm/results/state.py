@@ -10,20 +10,16 @@ import sys
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Model, Prefetch, Q
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
-from dynamo_single.orm.items.unique_rules import lookups_of
 from dynamo_single.orm.plan.plan import Query, Visibility
-from dynamo_single.orm.results.cached_lists import CachedLists
-from dynamo_single.orm.results.columns import Columns
-from dynamo_single.orm.results.computation import Computation, distinct_rows
-from dynamo_single.orm.results.sorting import OrderName, without_missing
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.rollout.compare import NOTHING
 from dynamo_single.orm.schema import registry
@@ -31,9 +27,25 @@ from dynamo_single.orm.schema.bindings import binding_if_known
 from dynamo_single.orm.schema.fields.fetching import FetchMode
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.where import tree
 from dynamo_single.table.table import Table, get_table
 
+if TYPE_CHECKING:
+    from dynamo_single.orm.items import unique_rules
+    from dynamo_single.orm.results import computation as computations
+    from dynamo_single.orm.results import sorting
+    from dynamo_single.orm.results.cached_lists import CachedLists
+    from dynamo_single.orm.results.columns import Columns
+    from dynamo_single.orm.results.computation import Computation
+    from dynamo_single.orm.results.sorting import OrderName
+    from dynamo_single.orm.where import tree
+else:
+    computations = LazyModule("dynamo_single.orm.results.computation")
+    sorting = LazyModule("dynamo_single.orm.results.sorting")
+    tree = LazyModule("dynamo_single.orm.where.tree")
+    unique_rules = LazyModule("dynamo_single.orm.items.unique_rules")
+
+#: The default limit of ``allow_in_memory()``.
+DEFAULT_LIMIT = 1000
 #: Names of fields, and whether these are deferred (``defer()``) or the only ones to load (``only()``), as in Django.
 Loading = tuple[Set[str], bool]
 
@@ -83,7 +95,7 @@ class Asked(Struct, frozen=True):
         """Return the computation after reading, if there is one; distinct rows are computed."""
         if self.computation is not None or not self.distinct:
             return self.computation
-        return distinct_rows(model, self.columns)
+        return computations.distinct_rows(model, self.columns)
 
 
 _LAST: Final = sys.maxsize - 1
@@ -209,7 +221,7 @@ class QueryState(Struct, frozen=True):
                 f"This is not supported for what is {computation} in memory, after reading. Call it on the "
                 "queryset of the objects."
             )
-        asks, lookups, missing = not _assumed.get(), lookups_of(self.model), NOTHING
+        asks, lookups, missing = not _assumed.get(), unique_rules.lookups_of(self.model), NOTHING
         if asks and binding_if_known(self.model, self.table) is None:
             missing = knowledge.missing(self.layout)
         layout = self.layout  # with the names that were heard of by then
@@ -232,7 +244,7 @@ class QueryState(Struct, frozen=True):
         )
 
     def _orders(self) -> tuple[Order, ...]:
-        orders = tree.read_ordering(self.model, [without_missing(self.model, name) for name in self.ordering])
+        orders = tree.read_ordering(self.model, [sorting.without_missing(self.model, name) for name in self.ordering])
         if not self.reversed:
             return orders
         return tuple(order.reversed() for order in orders)

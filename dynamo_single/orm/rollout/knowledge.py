@@ -16,8 +16,9 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import Final, TypeVar
 
+from django.apps import apps
+from django.conf import settings
 from django.core.signals import setting_changed
-from django.db.migrations.loader import MigrationLoader
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -312,7 +313,9 @@ def _is_asked_about(layout: ModelLayout, table: Table) -> bool:
 @cache
 def has_migrations(app_label: str) -> bool:
     """Whether an app has migrations; they are not imported, so that those of SQL models count too, but for Django's."""
-    module, _ = MigrationLoader.migrations_module(app_label)
+    # As Django's loader of migrations finds them, which a process that only serves requests does not import.
+    modules = settings.MIGRATION_MODULES
+    module = modules[app_label] if app_label in modules else f"{apps.get_app_config(app_label).name}.migrations"
     if module is not None and module.startswith("django."):
         return False
     try:

@@ -10,7 +10,6 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from asgiref.sync import sync_to_async
 from django.db.models.signals import post_save, pre_save
 
 from dynamo_single.exceptions import AlreadyExists, NotSupported, StaleObject
@@ -21,7 +20,7 @@ from dynamo_single.orm.effects.compose import compose_move, taken
 from dynamo_single.orm.effects.referrers import queries_by_key
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
-from dynamo_single.orm.items.async_safety import creates_plain_objects, notify
+from dynamo_single.orm.items.async_safety import notify
 from dynamo_single.orm.items.encode import Values, is_key_of
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.refresh import acomplete
@@ -29,17 +28,17 @@ from dynamo_single.orm.items.stored import object_values, set_object_values
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import Item, key_of
-from dynamo_single.orm.requests.atomic_block import Block, current
+from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.bindings import ModelBinding
 from dynamo_single.orm.schema.fields.base import relations_from_sql
 from dynamo_single.orm.schema.keys.values import named
-from dynamo_single.orm.schema.types import DynamoModel, are_plain
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.cascade import Cascade, Step
 from dynamo_single.orm.write.save import DEFAULT_SAVE, record_write, refuse_outdated, retry_source_changes, save
 from dynamo_single.table import names
-from dynamo_single.table.flow import call_sync, run
+from dynamo_single.table.flow import call_sync
 from dynamo_single.table.request import MAX_ACTIONS
 from dynamo_single.table.table import get_table
 
@@ -50,48 +49,6 @@ else:
 
 #: An object's attributes, and its cached related objects.
 _ObjectState = tuple[dict[str, Any], dict[str, Any]]
-
-
-class Movable:
-    """The methods of a model that change the primary key of an object."""
-
-    def move(self, **changes: Any) -> None:
-        """Set attributes and store the object under the primary key that they give, in one transaction with its claims.
-
-        Other unsaved attributes are stored too. Before that it sends a Query for each reference to the model that a key
-        supports. Raises ``AlreadyExists`` if there is an item under the key, ``StaleObject`` if another process changed
-        the object, and ``NotSupported`` if other objects refer to it.
-        """
-        run(move(self, changes, current()))
-
-    async def amove(self: Any, **changes: object) -> None:
-        """Do what ``move()`` does; an overridden ``move()`` is called in a thread."""
-        if are_plain(self.__class__, ("move",)) and creates_plain_objects(type(self)):
-            await move(self, changes, current())
-        else:
-            await sync_to_async(self.move)(**changes)
-
-    def move_tree(self, **changes: Any) -> None:
-        """Do what ``move()`` does, and update all objects that refer to the object by a reference that a key supports.
-
-        Objects with the reference in their primary key move too, and the objects that refer to them are updated as
-        well. If all writes fit into one transaction, it sends that, and the Queries that find the objects before and
-        after it. Otherwise the object moves first, and transactions of up to a hundred actions follow. To resume an
-        interrupted move, repeat the call, or call ``move_tree()`` of the object as it is stored then. ``post_save`` is
-        sent for the object alone, after all others are updated.
-        """
-        run(move(self, changes, current(), tree=True))
-
-    async def amove_tree(self: Any, **changes: object) -> None:
-        """Do what ``move_tree()`` does; an overridden ``move_tree()`` is called in a thread."""
-        if are_plain(self.__class__, ("move_tree",)) and creates_plain_objects(type(self)):
-            await move(self, changes, current(), tree=True)
-        else:
-            await sync_to_async(self.move_tree)(**changes)
-
-    # Templates call none of them.
-    move.alters_data = amove.alters_data = True  # type: ignore[attr-defined]
-    move_tree.alters_data = amove_tree.alters_data = True  # type: ignore[attr-defined]
 
 
 async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *, tree: bool = False) -> None:

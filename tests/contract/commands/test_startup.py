@@ -7,9 +7,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from dynamo_single.table import Table
 from tests import children
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -88,6 +90,54 @@ def test_a_start_imports_no_tools_of_other_processes() -> None:
         r"|dynamo_single\.table\.direct\.|django\.contrib\.(admin|messages|sessions)(\.|$)|cryptography|httptools|boto3"
     )
     assert [name for name in sorted(imported()) if others.match(name)] == []
+
+
+#: What neither a start nor a first ``get()`` needs: what writes, what plans and reads lists, and Django's migrations.
+_LATER = re.compile(
+    r"dynamo_single\.(backend\.(migration_record|sql_transactions)|costs|permissions|orm\.(write|effects\.(?!django_on_commit)"
+    r"|items\.(expiry|form|unique_rules|version|writer)|model\.validation|plan\.(advice|shapes)|query\.(annotate|explain"
+    r"|many_to_many)|reading\.(budget|cursors|execute|page|positions|sources)|requests\.explain|results\.(?!state)"
+    r"|where\.(comparisons|dates|declared_conditions|secrets|tree)))(\.|$)"
+    r"|django\.db\.migrations\.(loader|graph|recorder|executor|autodetector)"
+)
+_FIRST = """
+from project.directory.models import Company
+try:
+    Company.objects.get(pk="none")
+except Company.DoesNotExist:
+    pass
+print("---")
+print(*sys.modules)
+print("---")
+Company.objects.create(company_id="c1", name="Acme")
+print(*sys.modules)
+"""
+
+
+def test_a_start_imports_nothing_that_only_lists_and_writes_need() -> None:
+    """They are imported by the first of these."""
+    assert [name for name in sorted(imported()) if _LATER.match(name)] == []
+
+
+def test_a_first_get_imports_its_connection_alone(table: Table) -> None:
+    """And a first creation nothing that deletes, moves or lists."""
+    address = urlsplit(table.settings.endpoint_url or "")
+    url = f"dynamodb://{address.netloc}/{table.name}?region=eu-west-1"
+    source = _SETTINGS.replace("dynamodb:///single-table?region=eu-west-1", url) + _FIRST
+    known = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "DJANGO_"))}
+    child = subprocess.run(
+        [sys.executable, "-"], input=source, cwd=ROOT, env=known, capture_output=True, text=True, check=True
+    )
+    started, read, written = (set(each.split()) for each in child.stdout.split("---"))
+    assert sorted(name for name in read - started if name.startswith("dynamo_single")) == [
+        "dynamo_single.orm.items.batch_get",
+        "dynamo_single.table.http.connections",
+        "dynamo_single.table.http.credentials",
+        "dynamo_single.table.http.loop_connections",
+    ]
+    assert [name for name in sorted(read) if _LATER.match(name)] == []
+    deleting = re.compile(r"dynamo_single\.orm\.(write\.(cascade|delete|move|on_delete|trash|bulk)|results\.(?!state))")
+    assert [name for name in sorted(written) if deleting.match(name)] == []
 
 
 def test_a_start_with_the_admin_imports_nothing_of_contrib() -> None:

@@ -31,8 +31,9 @@ _NAMES: Final = frozenset((*_WORDS.split(), *_PHRASES.split(", "), *_PHRASES.rep
 #: The most words that a name of a secret has.
 _LONGEST: Final = 3
 
+# Patterns are compiled when they are first used: only errors and logs hide values.
 #: Texts that are secrets whatever they are called.
-_SHAPES: Final = re.compile(
+_SHAPES: Final = (
     r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)"  # PEM
     r"|\beyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*"  # JWT
     r"|\b[spr]k_(?:live|test)_\w{8,}|\bwhsec_\w{8,}"  # Stripe
@@ -42,11 +43,10 @@ _SHAPES: Final = re.compile(
     r"|\b(?:pbkdf2_\w+|argon2\w*|bcrypt\w*|scrypt|md5|peppered)\$+[^\s\"']{8,}"  # hashes of passwords
     r"|\$2[aby]\$\d\d\$[./\w]{50,}"
     r"|(?<=://)[^\s/:@]*:[^\s/@]+(?=@)"  # a user and a password in an address
-    r"|(?<=\bBearer )[\w.~+/=-]{8,}",
-    re.DOTALL,
+    r"|(?<=\bBearer )[\w.~+/=-]{8,}"
 )
 #: A member of a JSON object whose value is a text or a number; the last one may be cut off.
-_MEMBER: Final = re.compile(r'("((?:[^"\\]|\\.)*)"\s*:\s*)("(?:[^"\\]|\\.)*(?:"|\Z)|[^\s,{}\[\]"]+)')
+_MEMBER: Final = r'("((?:[^"\\]|\\.)*)"\s*:\s*)("(?:[^"\\]|\\.)*(?:"|\Z)|[^\s,{}\[\]"]+)'
 
 #: The steps from a document to a place in it.
 Path = tuple[str | int, ...]
@@ -110,8 +110,8 @@ def hide(text: str, hides: Callable[[Path], bool] = is_secret_path) -> str:
             hidden = hide_in(found, hides)
             return text if hidden == found else json.dumps(hidden, ensure_ascii=False)
     if '"' in text and ":" in text:
-        text = _MEMBER.sub(lambda each: f'{each[1]}"{MASK}"' if hides((each[2],)) else each[0], text)
-    return _SHAPES.sub(MASK, text)
+        text = re.sub(_MEMBER, lambda each: f'{each[1]}"{MASK}"' if hides((each[2],)) else each[0], text)
+    return re.sub(_SHAPES, MASK, text, flags=re.DOTALL)
 
 
 def hide_in(value: object, hides: Callable[[Path], bool] = is_secret_path, path: Path = ()) -> object:

@@ -1,0 +1,1 @@
+"""A hundred models of ours."""
