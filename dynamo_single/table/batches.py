@@ -154,6 +154,7 @@ _REPEATED: Final = frozenset(
 #: The codes of a request that DynamoDB, or an engine without PartiQL, does not execute for anyone.
 _UNKNOWN: Final = frozenset({"AccessDeniedException", "UnknownOperationException"})
 _NO_RIGHT: Final = "the role lacks the right dynamodb:PartiQLInsert"
+_NO_PARTIQL: Final = "the endpoint does not support PartiQL"
 
 
 class InsertResult(Struct, frozen=True):
@@ -254,7 +255,7 @@ def _unknown(error: DynamoSingleError) -> OutcomeUnknown:
 def _of_refused_request(table: Table, error: DynamoSingleError) -> InsertResult:
     code = error.code if isinstance(error, RequestFailed) else ""
     if code in _UNKNOWN:
-        _refuse_statements(table, _NO_RIGHT if isinstance(error, AccessDenied) else "it does not support PartiQL")
+        _refuse_statements(table, _NO_RIGHT if isinstance(error, AccessDenied) else _NO_PARTIQL)
         return InsertResult(code)
     if isinstance(error, TableUnavailable):
         return InsertResult(is_doubtful=isinstance(error, OutcomeUnknown), error=error)
@@ -271,8 +272,8 @@ def _refuse_statements(table: Table, why: str) -> None:
 def _warn(name: str, why: str) -> None:
     """Log why objects are created one by one, once for each table and reason in this process."""
     logger.warning(
-        "Bulk operations on the table %r send a PutItem for each new object instead of one request for 25: %s. Grant "
-        "the right, or use an engine that supports it, and start the process again.",
+        "bulk_create() and loaddata send one PutItem for each object of the table %r instead of one request for 25, "
+        "because %s. Grant the right, or use an engine that supports PartiQL, and restart the process.",
         name,
         why,
     )
