@@ -7,7 +7,7 @@ user. This module must not know how the relation is declared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
@@ -384,33 +384,38 @@ class EdgesManager(RelatedManager):
         await call_sync(partial(self._create_edges, list(objs), through_defaults))
 
     def _create_edges(self, pks: Sequence[Any], through_defaults: Defaults) -> None:
+        self._prefetched.pop(self.end.name, None)
         edges = {pk: self.end.edge(self.instance.pk, pk, _resolved(through_defaults)) for pk in pks}
         if edges and m2m_changed.has_listeners(self.through):
             there = set(self._edges_of(list(edges)).values_list(self.end.far.attname, flat=True))
             edges = {pk: edge for pk, edge in edges.items() if pk not in there}
-        create = partial(self.through._base_manager.bulk_create, [*edges.values()], ignore_conflicts=True)
-        self._told("add", set(edges), partial(create, in_transactions=bool(all_effects.effects_of(self.through))))
+        if edges:
+            self._tell("pre_add", set(edges))
+            self.through._base_manager.bulk_create(
+                [*edges.values()], ignore_conflicts=True, in_transactions=bool(all_effects.effects_of(self.through))
+            )
+            self._tell("post_add", set(edges))
 
     async def _remove(self, objs: Mapping[Any, Any]) -> None:
-        await call_sync(
-            partial(self._told, "remove", set(objs), lambda: self._delete(self._edges_of(list(objs)), len(objs)))
-        )
+        await self._delete("remove", set(objs), self._edges_of(list(objs)))
 
     async def _clear(self) -> None:
-        await call_sync(partial(self._told, "clear", None, lambda: self._delete(self._edges())))
+        await self._delete("clear", None, self._edges())
 
-    def _remove_edges(self, pks: Sequence[object]) -> None:
-        self._delete(self._edges_of(pks), len(pks))
-
-    def _delete(self, edges: Any, number: int | None = None) -> None:
+    async def _delete(self, action: str, pks: Any, edges: Any) -> None:
         """Delete edges: a transaction for several if other items depend on them, else a BatchWriteItem for each 25.
 
-        An edge whose key is given is deleted without a read if no other item depends on it.
+        A single edge is deleted without a read if no other item depends on it.
         """
-        if number != 1 and batch_deletes.has_plain_deletion(self.through):
-            run(batch_deletes.delete_each(self.through, edges._pages()))
+        self._prefetched.pop(self.end.name, None)
+        if pks is not None and not pks:
+            return
+        await call_sync(partial(self._tell, f"pre_{action}", pks))
+        if (pks is None or len(pks) > 1) and batch_deletes.has_plain_deletion(self.through):
+            await batch_deletes.delete_each(self.through, edges._pages())
         else:
-            edges.in_transactions().delete()
+            await call_sync(edges.in_transactions().delete)
+        await call_sync(partial(self._tell, f"post_{action}", pks))
 
     def _edges(self) -> Any:
         """Return all edges of the object, to change them."""
@@ -421,22 +426,19 @@ class EdgesManager(RelatedManager):
         keys = [self.end.edge(self.instance.pk, pk).pk for pk in pks]
         return self.through._base_manager.order_by().filter(pk__in=keys).using_index("primary").consistent()
 
-    def _told(self, action: str, pks: Any, write: Callable[[], object]) -> None:
-        """Write, and send ``m2m_changed`` before and after it."""
+    def _tell(self, action: str, pks: Any) -> None:
+        """Send ``m2m_changed``, and drop the prefetched objects."""
         self._prefetched.pop(self.end.name, None)
-        told = {
-            "sender": self.through,
-            "instance": self.instance,
-            "reverse": self.end.reverse,
-            "model": self.model,
-            "pk_set": pks,
-            "raw": self._raw,
-            "using": None,
-        }
-        if pks is None or pks:
-            m2m_changed.send(action=f"pre_{action}", **told)
-            write()
-            m2m_changed.send(action=f"post_{action}", **told)
+        m2m_changed.send(
+            self.through,
+            action=action,
+            instance=self.instance,
+            reverse=self.end.reverse,
+            model=self.model,
+            pk_set=pks,
+            raw=self._raw,
+            using=None,
+        )
 
 
 for _name in ("aset", "set_base"):
