@@ -30,10 +30,15 @@ from dynamo_single.exceptions import (
 from dynamo_single.orm.schema import bindings
 from dynamo_single.orm.schema.bindings import Rollout
 from dynamo_single.orm.schema.layout import Twin
+from dynamo_single.orm.write import bulk_insert
 from dynamo_single.table import Table, batches, get_table, request, schema
 from dynamo_single.testing import assert_requests, capture_requests, fault, intercept, refuse
 from project.directory.models import Company
-from tests.catalog.models import Coupon, Member, Sample
+from tests.catalog.chat import ChatMembership, ChatUser
+from tests.catalog.models import Coupon, Member, Order, Resident, Sample, Ticket
+from tests.catalog.seats import Essay
+from tests.catalog.service import Visit
+from tests.catalog.studios import Play
 from tests.contract.inserting import answered, lose_next
 from tests.contract.table.test_stand_ins import AWS
 from tests.contract.table.test_transports import Transport, transport
@@ -163,6 +168,31 @@ def test_dependent_models_are_written_one_by_one(objects: Callable[[], list[Any]
     given = objects()
     with assert_requests([operation] * 3):
         type(given[0]).objects.bulk_create(given)
+
+
+#: Models by what decides whether statements insert them.
+INSERTED = {"time stamps and trash": Company, "every type": Sample, "index keys": Order, "folded copies": Resident}
+NOT_INSERTED = {
+    "unique values": Member,
+    "expiry": Ticket,
+    "copies and counted children": ChatMembership,
+    "sources of copies": ChatUser,
+    "checked references": Play,
+    "derived objects": Essay,
+    "shards": Visit,
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        *(pytest.param(model, True, id=name) for name, model in INSERTED.items()),
+        *(pytest.param(model, False, id=name) for name, model in NOT_INSERTED.items()),
+    ],
+)
+def test_only_models_without_dependent_items_are_inserted(model: type[Any], expected: bool) -> None:
+    """And none whose items expire: a put overwrites an expired item."""
+    assert bulk_insert.is_inserted(bindings.binding_of(model)) is expected
 
 
 def test_large_items_are_cut_at_four_megabytes() -> None:
