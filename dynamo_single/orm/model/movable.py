@@ -21,7 +21,7 @@ else:
 class Movable:
     """The methods of a model that change the primary key of an object."""
 
-    def move(self, **changes: Any) -> None:
+    def move(self, **changes: object) -> None:
         """Set attributes and store the object under the primary key that they give, in one transaction with its claims.
 
         Other unsaved attributes are stored too. Before that it sends a Query for each reference to the model that a key
@@ -37,7 +37,7 @@ class Movable:
         else:
             await sync_to_async(self.move)(**changes)
 
-    def move_tree(self, **changes: Any) -> None:
+    def move_tree(self, **changes: object) -> None:
         """Do what ``move()`` does, and update all objects that refer to the object by a reference that a key supports.
 
         Objects with the reference in their primary key move too, and the objects that refer to them are updated as
