@@ -19,9 +19,9 @@ BOUNDS = {
     "filter(title=) to an object, Memo": (32, 160),
     "save() of one attribute, Memo": (13, 49),
     "save(update_fields=) of one, Memo": (14, 63),
-    "update() of one key, Memo": (20, 71),
-    "hard_delete() of one key, Memo": (10, 39),
-    "soft delete, Memo": (18, 83),
+    "update() of one key, Memo": (19, 70),
+    "hard_delete() of one key, Memo": (9, 37),
+    "soft delete, Memo": (17, 82),
     "create(), Memo": (17, 52),
 }
 #: The modules of the table that a request enters if DynamoDB answers it at once.
