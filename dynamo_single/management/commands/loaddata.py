@@ -47,13 +47,12 @@ class Command(loaddata.Command):
     Up to 25 objects of one table wait in memory, and are written by one request.
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        #: The objects to write by the next request, by model and ``pk``.
-        self._together: dict[Any, DynamoModel] = {}
+    #: The objects to write by the next request, by model and ``pk``.
+    _together: dict[Any, DynamoModel]
 
     def load_label(self, fixture_label: str) -> None:
         """Load the fixtures of a label. Errors do not contain the secrets of an object that cannot be read."""
+        self._together = {}
         try:
             self._load_label(fixture_label)
         except DeserializationError as error:

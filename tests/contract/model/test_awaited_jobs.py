@@ -43,8 +43,8 @@ def failing(operation: str, *keys: str, code: str = "InternalServerError") -> It
 JOBS: dict[str, tuple[str, Callable[[], Any], Callable[[], Any]]] = {
     "bulk_create": (
         "PutItem",
-        lambda: Company.objects.bulk_create(companies(12)),
-        lambda: Company.objects.abulk_create(companies(12)),
+        lambda: Company.objects.bulk_create(companies(12), batch_size=1),
+        lambda: Company.objects.abulk_create(companies(12), batch_size=1),
     ),
     "bulk_update": (
         "UpdateItem",
@@ -138,7 +138,7 @@ def test_a_cancelled_job_says_what_is_written_and_is_resumed() -> None:
 
     async def ask() -> str:
         with stuck(after=3) as waits:
-            task = asyncio.ensure_future(Company.objects.abulk_create(companies(12)))
+            task = asyncio.ensure_future(Company.objects.abulk_create(companies(12), batch_size=1))
             await waits.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError) as caught:
@@ -165,7 +165,7 @@ def test_an_error_of_a_callback_lets_what_is_under_way_be_written() -> None:
             raise ZeroDivisionError
 
     async def ask() -> None:
-        await Company.objects.on_progress(progress).abulk_create(companies(12))
+        await Company.objects.on_progress(progress).abulk_create(companies(12), batch_size=1)
 
     with assert_requests(["PutItem"] * 9), awaited() as found, pytest.raises(ZeroDivisionError):
         asyncio.run(ask())
