@@ -9,9 +9,11 @@ import random
 from typing import Any, Final, TypeVar
 
 from asgiref.sync import sync_to_async
+from msgspec.structs import replace as struct_replace
 
 from dynamo_single import clock
 from dynamo_single.exceptions import (
+    BeginAgain,
     ConditionFailed,
     ConditionNotMet,
     ImmutableAttribute,
@@ -31,7 +33,7 @@ from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Put, Update, key_of
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.attributes import DecimalAttribute, IntegerAttribute, NumberAttribute
 from dynamo_single.orm.schema.keys.values import named
 from dynamo_single.orm.schema.types import DynamoModel
@@ -204,11 +206,8 @@ def _update(model: type[DynamoModel], item: Item, numbers: tuple[str, ...], cond
     layout = registry.layout_of(model)
     added = {layout.attributes[name].stored for name in numbers}
     added |= {twin.other for twin in layout.twins if twin.is_kept and twin.used in added}
-    gone = tuple(twin.other for twin in layout.twins if not twin.is_kept and twin.used in item)
     values = {name: value for name, value in item.items() if name not in added | _KEY}
-    return Update(
-        key_of(item), set=values, remove=gone, add={name: item[name] for name in sorted(added)}, condition=condition
-    )
+    return Update(key_of(item), set=values, add={name: item[name] for name in sorted(added)}, condition=condition)
 
 
 _KEY: Final = {names.PARTITION_KEY, names.SORT_KEY}
@@ -246,8 +245,12 @@ def _as_seen(seen: Any, numbers: tuple[str, ...]) -> Condition:
 
 async def _sent(obj: M, action: Put | Update) -> M:
     model = type(obj)
+    request = struct_replace(compile_action(action, returns_item=True), lease=bindings.binding_of(model).lease)
     try:
-        answer = await get_table(model._options.alias).ask(compile_action(action, returns_item=True))
+        answer = await get_table(model._options.alias).ask(request)
+    except BeginAgain as error:
+        knowledge.stale()
+        raise StaleObject(f"{named(obj)}: {error}") from error
     except ConditionFailed as error:
         raise StaleObject(
             f"{named(obj)} is not as it was read: somebody else counted, or it is gone. Nothing was written."

@@ -20,10 +20,10 @@ from dynamo_single import clock
 from dynamo_single.conf import aliases, parse
 from dynamo_single.engines import Engine, LocalEngine, find_engine
 from dynamo_single.table import redirects, schema
+from dynamo_single.table.http.faults import refusal, unanswered, unreachable
 from dynamo_single.table.redirects import Interceptor, SentRequest, capture_requests, intercept
 from dynamo_single.table.request import Parameters
 from dynamo_single.table.table import Table, get_table
-from dynamo_single.table.transport import refusal, unanswered, unreachable
 from dynamo_single.test_tables import contents, guard
 from dynamo_single.test_tables.contents import request_line
 

@@ -22,6 +22,7 @@ import dynamo_single
 from benchmarks.walks.operations import Operation, operations
 from benchmarks.walks.shape import LONG_FUNCTION, LONG_MODULE, Shape, shape_of
 from benchmarks.walks.trace import follow
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.testing import capture_requests, local_engine
 
 PACKAGE = Path(dynamo_single.__file__).resolve().parent
@@ -90,6 +91,8 @@ def print_shape(shape: Shape) -> None:
 
 def main() -> None:
     """Measure and print."""
+    # The state of the table is read once: at a local engine a process reads it each second.
+    knowledge.LOCAL_LEASE = 3600.0  # type: ignore[misc]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--modules", default="3", help="how many of the entered modules to print: a number, or 'all'")
     parser.add_argument("--json", action="store_true", help="print everything as one JSON document")

@@ -12,12 +12,12 @@ from django.core.management import get_commands, load_command_class
 from django.db import DEFAULT_DB_ALIAS, DatabaseError
 
 from dynamo_single.conf import aliases
+from dynamo_single.evolution.applied import unapplied_migrations
 from dynamo_single.evolution.apply import is_responsible
 from dynamo_single.evolution.commands import MakemigrationsMixin, MigrateMixin
-from dynamo_single.evolution.finish import unapplied_migrations
 from dynamo_single.evolution.migrate_run import is_running
 from dynamo_single.exceptions import DynamoSingleError, ForeignTable, FormNotApplied
-from dynamo_single.orm.rollout import compare, knowledge
+from dynamo_single.orm.rollout import following, knowledge
 from dynamo_single.orm.rollout.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import DynamoModel
@@ -44,6 +44,7 @@ def check_tables(
 ) -> list[CheckMessage]:
     """W905: open changes of items; W914: shards that depend on spelling; E022: a foreign or unreadable table.
 
+    ``migrate`` is about to carry out what is open, and does not warn of it.
     Runs for ``check --database`` and ``migrate``, and sends one strongly consistent GetItem for each table.
     """
     return [each for alias in aliases() for each in _table_problems(get_table(alias))] if databases else []
@@ -82,11 +83,11 @@ def _table_problems(table: Table) -> Iterator[CheckMessage]:
     yield from _unfolded_shards(table, state)
     for item_type, form in state.forms.items():
         yield from _unreadable(table, item_type, form)
-        for change in form.opened:
+        for change in () if is_running() else form.opened:
             label = change.parameters.get("label", "")
             yield Warning(
                 f"{change.migration} is not finished in the table {table.name!r}: {label}.",
-                hint="Once no older code runs any more: manage.py migrate --finish.",
+                hint="Run manage.py migrate; after the deployment, if processes with older code still run.",
                 obj=form.label,
                 id="dynamo_single.W905",
             )
@@ -116,7 +117,7 @@ def _unreadable(table: Table, item_type: str, form: StoredForm) -> Iterator[Warn
     model = registry.model_of_type(table.settings.alias, item_type)
     if model is not None and knowledge.has_migrations(model._meta.app_label):
         try:
-            compare.check_version(registry.layout_of(model), form)
+            following.refuse_older_items(registry.layout_of(model), form)
         except FormNotApplied as error:
             yield Warning(str(error), obj=model, id="dynamo_single.W908")
 

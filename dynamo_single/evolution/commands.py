@@ -8,7 +8,9 @@ https://docs.djangoproject.com/en/5.2/ref/django-admin/#overriding-commands
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import sys
+from argparse import SUPPRESS
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -19,18 +21,18 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connections
 from django.db.migrations.autodetector import MigrationAutodetector
+from django.db.migrations.operations import RunPython, RunSQL
 
 from dynamo_single.backend import migration_record
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.evolution import finish, rehearse
+from dynamo_single.evolution import applied, drive, rehearse
 from dynamo_single.evolution.apply import is_responsible
 from dynamo_single.evolution.autodetector import Autodetector
 from dynamo_single.evolution.backfill import Options
 from dynamo_single.evolution.migrate_run import Run, use_run
-from dynamo_single.evolution.operations.base import ItemsOperation
+from dynamo_single.evolution.phases import DECLARE, effect_on_code
 from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.rollout.knowledge import GRACE
 from dynamo_single.orm.schema import registry
 
 if TYPE_CHECKING:
@@ -125,14 +127,34 @@ class MakemigrationsMixin(AutodetectorMixin):
         return super().handle(*(each for each in app_labels if each not in left_out), **options)
 
     def write_migration_files(self, changes: dict[str, list[Any]], *args: object, **kwargs: object) -> None:
-        """Write the files, and print hints about further steps."""
+        """Write the files, and print what code will notice of each change, and cheaper ways."""
         command: Any = super()
         this: Any = self
+        lines = _effects([migration for some in changes.values() for migration in some])
         command.write_migration_files(changes, *args, **kwargs)
-        written = (operation for some in changes.values() for migration in some for operation in migration.operations)
-        for hint in (each.hint() for each in written if isinstance(each, ItemsOperation)):
-            if hint and this.verbosity >= 1:
-                this.log(f"  {hint}")
+        for line in lines if this.verbosity >= 1 else ():
+            this.log(line)
+
+
+def _effects(migrations: Sequence[Any]) -> list[str]:
+    """Return what code notices of each change of stored items, and a cheaper way if there is one."""
+    if not any(map(migration_record.has_items_to_change, migrations)):
+        return []
+    state, lines = drive.migration_loader().project_state(), []
+    for migration in migrations:
+        added: set[str] = set()
+        for step in drive.steps_in(state, migration).values():
+            names = {each.stored for each in step.after.attributes.values()}
+            added |= names - {each.stored for each in step.before.attributes.values()}
+            effect = effect_on_code(step.phases)
+            lacking = added & {name for key in step.new_keys for name in key.stored.values()}
+            if effect == "online" and lacking and not step.operation.renamed(step.before, step.after):
+                effect = f"refused for old code, which does not have {', '.join(sorted(lacking))}"
+            if step.phases is DECLARE:
+                continue
+            lines.append(f"  {step.operation.describe()}: {effect}.")
+            lines += [f"    {hint}" for hint in [step.operation.hint(step.before, step.after)] if hint]
+    return lines
 
 
 def _not_found(app_label: str | None, migration_name: str | None) -> str:
@@ -150,6 +172,11 @@ def _is_shipped(label: str) -> bool:
     return found is not None and Path(found.path) in (_PACKAGE, _PACKAGE.parent / "accounts")
 
 
+def _has_other_work(migration: Any) -> bool:
+    """Return whether a migration runs Python code or SQL of the project."""
+    return any(isinstance(each, RunPython | RunSQL) for each in migration.operations)
+
+
 class MigrateMixin(AutodetectorMixin):
     """``migrate`` for models in DynamoDB and in SQL."""
 
@@ -161,8 +188,16 @@ class MigrateMixin(AutodetectorMixin):
         command: Any = super()
         command.add_arguments(parser)
         group = parser.add_argument_group("items in DynamoDB")
+        group.add_argument("--finish", action="store_true", help=SUPPRESS)
         group.add_argument(
-            "--finish", action="store_true", help="end what is open; say so once no old code writes any more"
+            "--no-wait",
+            action="store_true",
+            help="do what needs no waiting for other processes, and say what is left",
+        )
+        group.add_argument(
+            "--force",
+            action="store_true",
+            help="refuse processes that cannot follow, and processes of an earlier release; no wait becomes shorter",
         )
         group.add_argument(
             "--rehearse",
@@ -178,10 +213,6 @@ class MigrateMixin(AutodetectorMixin):
         group.add_argument("--segments", type=int, default=4, help="parts of the table to read at once (%(default)s)")
         group.add_argument("--max-rcu", type=float, help="the most read units a second")
         group.add_argument("--max-wcu", type=float, help="the most write units a second")
-        group.add_argument("--take-over", action="store_true", help="another operator's process is known to have ended")
-        group.add_argument(
-            "--grace", type=float, default=GRACE, help="seconds before --finish drops what went (%(default)s)"
-        )
 
     def execute(self, *args: object, **options: object) -> Any:
         """Run the checks and the command. The checks need not report migrations that are about to be applied."""
@@ -190,17 +221,49 @@ class MigrateMixin(AutodetectorMixin):
             return command.execute(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> Any:
-        """Apply the migrations. Then complete the open changes with ``--finish``, or list them without it."""
+        """Announce the migrations, and carry out the open changes as far as living processes can follow."""
+        if options.get("finish"):
+            raise CommandError(
+                "There is no --finish any more: manage.py migrate carries out a change by itself, before or after the "
+                "deployment. Run it without the option."
+            )
         with _command_errors():
             self.run, self.database = self._run(options), options["database"]
         with use_run(self.run), _command_errors():
             if options.get("rehearse"):
                 return self._rehearse(options)
-            answer = super().handle(*args, **options)
-            if options.get("check_unapplied") or not is_responsible(options["database"]):
+            if options.get("check_unapplied"):
+                answer = super().handle(*args, **options)
+                if is_responsible(options["database"]) and (left := drive.open_changes()):
+                    self._list(left)
+                    sys.exit(1)
                 return answer
-            self._finish(options)
+            answer = super().handle(*args, **options)
+            if not is_responsible(options["database"]):
+                return answer
+            if options.get("plan"):
+                self._list(drive.open_changes())
+                return answer
+            self._carry_out()
             return answer
+
+    def _carry_out(self) -> None:
+        """Carry out what is open, in all tables."""
+        left = drive.open_changes()
+        if not left:
+            return
+        self.run.say("Changing items:")
+        for each in left:
+            self.run.say(f"  {each}")
+        for alias in dict.fromkeys(each.alias for each in left):
+            drive.drive(alias, self.run)
+        self._list(drive.open_changes())
+
+    def _list(self, left: Sequence[drive.TableChange]) -> None:
+        if left:
+            self.run.say("Left to do; run migrate again, after the deployment if processes cannot follow:")
+            for each in left:
+                self.run.say(f"  {each}")
 
     def _rehearse(self, options: dict[str, Any]) -> None:
         most = options.get("items", rehearse.DEFAULT_ITEMS)
@@ -212,8 +275,7 @@ class MigrateMixin(AutodetectorMixin):
                 connections[options["database"]], options.get("app_label"), options.get("migration_name")
             )
             rehearse.rehearse_plan(plan, self.run, most)
-            if options.get("finish"):
-                rehearse.rehearse_finish(finish.open_changes(), self.run, most)
+            rehearse.rehearse_open(drive.open_changes(), self.run, most)
         except KeyError as error:
             # Django's migrate reports an unknown migration with the same message.
             raise CommandError(_not_found(options.get("app_label"), options.get("migration_name"))) from error
@@ -223,13 +285,13 @@ class MigrateMixin(AutodetectorMixin):
             segments=options.get("segments", 4),
             max_rcu=options.get("max_rcu"),
             max_wcu=options.get("max_wcu"),
-            take_over=options.get("take_over", False),
         )
         loud = options["verbosity"] >= 1
         return Run(
             work,
             adopt=options.get("fake_initial", False),
-            grace=options.get("grace", GRACE),
+            waits=not options.get("no_wait", False),
+            forced=options.get("force", False),
             say=self._say if loud else lambda line: None,
             recorded=() if uses_engine(options["database"]) else migration_record.recorded_if_any(),
         )
@@ -244,6 +306,10 @@ class MigrateMixin(AutodetectorMixin):
         """Store the current migration, and delete its checkpoints once it is applied or reverted."""
         command: Any = super()
         if action.endswith("_start"):
+            if action == "apply_start" and not fake and is_responsible(self.database) and _has_other_work(migration):
+                # Code of the project may depend on what earlier operations make of the items.
+                for alias in dict.fromkeys(step.after.alias for step in self.run.announced.values()):
+                    drive.drive(alias, self.run)
             self.run.migration = migration
         command.migration_progress_callback(action, migration, fake)
         self._is_line_open = action.endswith("apply_start")
@@ -253,21 +319,5 @@ class MigrateMixin(AutodetectorMixin):
         if is_over and is_responsible(self.database) and migration_record.has_items_to_change(migration):
             if fake and self.run.adopt:
                 self.run.say("")
-                finish.adopt_models(migration, self.database)
-            finish.record_migration(migration, self.run, is_applied=action == "apply_success")
-
-    def _finish(self, options: dict[str, object]) -> None:
-        found = finish.open_changes()
-        if not found:
-            return
-        if not options.get("finish") or options.get("plan"):
-            self.run.say("Open changes, until old code has stopped and migrate --finish ends them:")
-            for each in found:
-                self.run.say(f"  {each.change.migration}: {each.change.parameters['label']}")
-            return
-        self.run.say("Finishing:")
-        for each in found:
-            self.run.say(f"  {each.change.migration}: {each.change.parameters['label']}")
-            finish.finish(each, self.run)
-        for each in found:
-            finish.finish_counts(each, self.run)
+                applied.adopt_models(migration, self.database)
+            applied.record_migration(migration, self.run, is_applied=action == "apply_success")

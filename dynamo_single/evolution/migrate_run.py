@@ -16,7 +16,8 @@ from typing import Any
 from dynamo_single.evolution.backfill import Options, Progress, Task, estimate
 from dynamo_single.evolution.backfill.checkpoints import Segment
 from dynamo_single.evolution.backfill.run import scan
-from dynamo_single.orm.rollout.knowledge import GRACE
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.rollout.states import TableState
 from dynamo_single.table.table import Table
 
 #: The minimum number of seconds between two progress lines of one pass.
@@ -29,12 +30,13 @@ def _no_output(line: str) -> None:
 
 @dataclass
 class Run:
-    """One run of ``migrate``. For ``grace`` seconds, other processes may act on an old state of the table."""
+    """One run of ``migrate``. It ``waits`` for processes unless it must not, and refuses them if it is ``forced``."""
 
     options: Options = field(default_factory=Options)
     #: Whether to adopt items that are older than their model's first migration, after a check of a sample.
     adopt: bool = False
-    grace: float = GRACE
+    waits: bool = True
+    forced: bool = False
     say: Callable[[str], None] = _no_output
     wait: Callable[[float], None] = time.sleep
     #: The migration that is being applied or reverted.
@@ -43,8 +45,30 @@ class Run:
     recorded: Collection[tuple[str, str]] = ()
     #: The models that this run added to a table that contained no items of them.
     added: set[tuple[str, str]] = field(default_factory=set)
+    #: The operations that this run has announced, by the name of the migration and the number there.
+    announced: dict[tuple[str, int], Any] = field(default_factory=dict)
+    #: The tables whose endpoint this run has measured, and the server's time of its bumps, by table and revision.
+    measured: set[str] = field(default_factory=set)
+    bumped: dict[tuple[str, int], float] = field(default_factory=dict)
     _estimated: set[str] = field(default_factory=set)
     _said: float = 0.0
+
+    def step_of(self, found: Any, lookup: Callable[[Any], tuple[Any, Any]]) -> Any:
+        """Return the operation of an open change: one that this run has announced, or what ``lookup`` finds on disk."""
+        known = self.announced.get((found.change.migration, found.change.number))
+        return lookup(found)[0] if known is None else known
+
+    def refuse_former(self, table: Table, state: TableState) -> None:
+        """Raise ``ConfigurationError`` for the first change of a table that an earlier release has migrated.
+
+        Processes of that release ask nothing any more once their items have one form, and cannot be seen.
+        """
+        if state.former and not self.forced:
+            raise ConfigurationError(
+                f"{table.name} was migrated by an earlier release of dynamo_single. Its processes do not notice that a "
+                "migration goes on, and this command cannot see them. Nothing was changed. Let every process run this "
+                "release first, then repeat the command with --force."
+            )
 
     def begin(self, table: Table) -> None:
         """Print the size of a table once, before the first work on it."""

@@ -106,7 +106,7 @@ ADD_UNIQUE: Final[Phases] = (
 REMOVE_UNIQUE: Final[Phases] = (
     Phase({"claims": PUBLIC}, refused="after"),
     Phase({"claims": WRITTEN}, back=("drop", "copy back"), refused="after"),
-    Phase(passes=("drop old",)),
+    Phase(passes=("drop old",), refused="before"),
 )
 #: A conversion under one name, other primary keys, or a rename that claims or other items follow from.
 PAUSE: Final[Phases] = (
@@ -114,6 +114,18 @@ PAUSE: Final[Phases] = (
     Phase(passes=("convert",), back=("convert back",), refused="everybody"),
     Phase({"new": PUBLIC}, refused="before"),
 )
+
+
+def effect_on_code(table: Phases) -> str:
+    """Return in words what code notices of a change until all of it has the migration."""
+    if any(phase.refused == "everybody" for phase in table):
+        return "refused for all code while items are converted, and for old code from then on"
+    if any(phase.refused == "before" for phase in table):
+        return "refused for old code"
+    if any(phase.parts.get("old key") == WRITTEN for phase in table):
+        return "lists by this key are refused" + (" meanwhile" if "new key" in table[-1].parts else " for old code")
+    return "online"
+
 
 #: All tables by their names, as ``tests/protocol`` checks them.
 KINDS: Final[Mapping[str, Phases]] = {

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from django.db.migrations.executor import MigrationExecutor
 
-from dynamo_single.evolution import finish
-from dynamo_single.evolution.apply import Step
+from dynamo_single.evolution import drive
 from dynamo_single.evolution.backfill import Rehearsal, Sample, SimulatedItems, Task, rehearse
 from dynamo_single.evolution.migrate_run import Run
+from dynamo_single.evolution.steps import Step
 from dynamo_single.exceptions import ConfigurationError, FormNotApplied
 from dynamo_single.table.request import Item
 
@@ -38,20 +38,17 @@ def migration_plan(connection: Any, app_label: str | None, name: str | None) -> 
 def rehearse_plan(migrations: Iterable[object], this: Run, most: int = DEFAULT_ITEMS) -> None:
     """Report the effect of ``migrate`` for each operation. Each task scans about ``most`` items of the table."""
     for migration in migrations:
-        for step in finish.steps_of(finish.migration_loader(), migration).values():
-            _print_step(f"{migration}: {step.operation.describe()}", step, _tasks(step), this, most)
+        for step in drive.steps_of(drive.migration_loader(), migration).values():
+            _print_step(f"{migration}: {step.operation.describe()}", step, step.forward_tasks, this, most)
 
 
-def rehearse_finish(found: Iterable[finish.TableChange], this: Run, most: int = DEFAULT_ITEMS) -> None:
-    """Report the effect of ``migrate --finish`` for each open change."""
+def rehearse_open(found: Iterable[drive.TableChange], this: Run, most: int = DEFAULT_ITEMS) -> None:
+    """Report what is left to do for each open change."""
     for each in found:
-        step, migration = finish.step_of(each)
-        title = f"{migration}: {step.operation.describe()}, at --finish"
-        _print_step(title, step, (*step.finish_tasks, *step.drop_tasks, *step.counting_tasks), this, most)
-
-
-def _tasks(step: Step) -> tuple[Task, ...]:
-    return (*(step.open_tasks or step.finish_tasks), *step.drop_tasks, *step.counting_tasks)
+        step, migration = drive.step_of(each)
+        left = step.phases[each.change.phase :]
+        tasks = [task for phase in left for name in phase.passes for task in step.tasks.get(name, ())]
+        _print_step(f"{migration}: {step.operation.describe()}, which has begun", step, tasks, this, most)
 
 
 def _print_step(title: str, step: Step, tasks: Iterable[Task], this: Run, most: int) -> None:

@@ -64,6 +64,8 @@ class Snapshot(MigrationValue):
     oldest_version: int = FIRST
     #: The physical names that differ between these two versions.
     pending: tuple[str, ...] = ()
+    #: The physical names that attributes had before they were renamed: code of before knows values by them.
+    former: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, model: Any) -> Snapshot:
@@ -307,6 +309,7 @@ def with_attribute_renamed(snapshot: Snapshot, old: str, new: str, stored: str |
         primary=_key_renamed(snapshot.primary, old, new),
         keys={name: _key_renamed(key, old, new) for name, key in snapshot.keys.items()},
         unique=tuple(_rule_renamed(rule, (old, new), (before.stored, after.stored)) for rule in snapshot.unique),
+        former=(*snapshot.former, *({before.stored} - {after.stored})),
     )
 
 

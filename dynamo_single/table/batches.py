@@ -19,6 +19,7 @@ from msgspec import Struct, field
 
 from dynamo_single.exceptions import (
     AccessDenied,
+    BeginAgain,
     Conflict,
     DynamoSingleError,
     OutcomeUnknown,
@@ -198,6 +199,8 @@ async def insert_batch(
         except (Throttled, Conflict) as error:
             slow_down = error
             continue
+        except BeginAgain as error:
+            batch.ended(InsertResult(error=error))
         except DynamoSingleError as error:
             batch.ended(_of_refused_request(table, error))
         if not batch.left:

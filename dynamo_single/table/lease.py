@@ -29,7 +29,7 @@ class Lease:
     a lease, it may tell others as soon as ``is_idle``: no request of the lease is sent or executed after that.
     """
 
-    __slots__ = ("_length", "_lost_at", "deadline", "is_closed", "revision", "tolerance", "under_way")
+    __slots__ = ("_lost_at", "deadline", "ends", "is_closed", "length", "revision", "tolerance", "under_way")
 
     def __init__(
         self, revision: int, deadline: float, tolerance: float | None = None, *, length: float = LONGEST
@@ -46,18 +46,24 @@ class Lease:
         #: When an attempt of a write was last given up without a response, by ``time.monotonic()``.
         self._lost_at = -inf
         #: The most seconds from a renewal to its deadline.
-        self._length = length
+        self.length = length
+        #: The deadline by ``time.monotonic()``, which does not advance while the machine is suspended. It is checked
+        #: before a request is sent, and is all there is at an endpoint that does not check dates.
+        self.ends = inf
 
     def enter(self, token: int) -> None:
-        """Begin a request; raise ``Superseded`` if the lease is closed. ``token`` is unique among those under way."""
+        """Begin a request; raise ``Superseded`` if the lease is closed or over.
+
+        ``token`` is unique among the requests under way.
+        """
         # Dekker's order: this side adds the request and then checks is_closed. The other side closes and then checks
         # is_idle. At least one of the two sees the other.
         self.under_way[token] = None
-        if self.is_closed:
+        if self.is_closed or monotonic() > self.ends:
             del self.under_way[token]
             raise Superseded(
-                "The state of the table changed before a request was sent. Nothing was written. Begin the operation "
-                "again."
+                "The state of the table changed, or was read too long ago, before a request was sent. Nothing was "
+                "written. Begin the operation again."
             )
 
     def leave(self, token: int) -> None:
@@ -78,7 +84,7 @@ class Lease:
 
         Such an attempt is over after the length of the lease and the margin, because it was signed before.
         """
-        return not self.under_way and monotonic() > self._lost_at + self._length + MARGIN
+        return not self.under_way and monotonic() > self._lost_at + self.length + MARGIN
 
     @property
     def signed_at(self) -> float | None:

@@ -20,7 +20,7 @@ from dynamo_single.exceptions import NotSupported, RequestFailed, TableMismatch,
 from dynamo_single.table import names as physical
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
-from dynamo_single.table.translated import Sentence, joined, sentence
+from dynamo_single.translated import Sentence, joined, sentence
 
 Description = Mapping[str, Any]
 Kind = Literal["table", "keys", "index", "extra index", "billing mode", "capacity", "time to live"]

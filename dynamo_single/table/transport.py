@@ -29,7 +29,6 @@ from botocore.exceptions import (
     BotoCoreError,
     ClientError,
     CredentialRetrievalError,
-    EndpointConnectionError,
     HTTPClientError,
     NoCredentialsError,
     PartialCredentialsError,
@@ -73,13 +72,15 @@ _SKEW = 240.0
 #: The errors of an attempt without a response, which botocore retries too.
 _UNANSWERED = (NotConnectedError, HTTPClientError)
 
-_ALGORITHM = "AWS4-HMAC-SHA256"
-_TOKEN = "x-amz-security-token"  # noqa: S105 - the name of a header
-#: The most timestamps that a signer keeps.
-_MAX_STAMPS = 8
 
 #: msgspec writes bytes as base64, as DynamoDB requires.
 _encode = msgspec.json.Encoder().encode
+
+
+_TOKEN = "x-amz-security-token"  # noqa: S105 - the name of a header
+#: The most timestamps that a signer keeps.
+_MAX_STAMPS = 8
+_ALGORITHM = "AWS4-HMAC-SHA256"
 
 
 def _unencodable(operation: str, error: UnicodeEncodeError) -> InvalidValue:
@@ -564,22 +565,6 @@ def translate(error: BaseException, read: Callable[[Mapping[str, Any]], dict[str
     if isinstance(error, ClientError):
         response: Any = error.response
         response.update(read(response))
-
-
-def refusal(operation: str, code: str, message: str = "Injected by a test.", **answer: object) -> Exception:
-    """Return the exception that an interceptor raises to simulate an error code of DynamoDB."""
-    response: Any = {"Error": {"Code": code, "Message": message}, **answer}
-    return ClientError(response, operation)
-
-
-def unreachable(settings: TableSettings) -> Exception:
-    """Return the exception that an interceptor raises to simulate an endpoint that does not accept connections."""
-    return EndpointConnectionError(endpoint_url=settings.place)
-
-
-def unanswered(settings: TableSettings) -> Exception:
-    """Return the exception that an interceptor raises to simulate a request that was sent and got no response."""
-    return ReadTimeoutError(endpoint_url=settings.place)
 
 
 def error_for(settings: TableSettings, operation: str, params: Parameters, error: Exception) -> DynamoSingleError:

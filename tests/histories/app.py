@@ -7,23 +7,33 @@ import io
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from django.apps import apps
-from django.core.management import BaseCommand, CommandParser, call_command, get_commands, load_command_class
+from django.core.management import (
+    BaseCommand,
+    CommandError,
+    CommandParser,
+    call_command,
+    get_commands,
+    load_command_class,
+)
 from django.test import override_settings
 
 from dynamo_single import models
+from dynamo_single.evolution import drive
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import get_table
 from dynamo_single.test_tables import contents
 from tests.unit.declaring import declare, forgotten
 
+#: What ``migrate`` says if it stops before a change is reverted.
+NOT_REVERTED = "is not reverted yet"
 #: The apps that a life goes on beside. Django reads the migrations of every app several times in each command.
 BESIDE = ("tests.histories", "dynamo_single")
 
@@ -85,20 +95,48 @@ class History:
     def start(self) -> None:
         """Know nothing but what a process of the project's finds when it starts."""
         self._unload()
-        knowledge.has_migrations.cache_clear()
+        for each in (knowledge.has_migrations, knowledge.migration_names, knowledge._has_migration):
+            each.cache_clear()
         knowledge.forget()
 
     def make(self, *arguments: str, answers: Sequence[str] = ()) -> str:
         """``makemigrations histories``."""
         return self.run("makemigrations", "histories", *arguments, answers=answers)
 
-    def migrate(self, *arguments: str, **options: Any) -> str:
-        """``migrate histories``."""
-        return self.run("migrate", "histories", *arguments, **options)
+    def migrate(self, *arguments: str, until: int | None = None, passed: bool = False, **options: Any) -> str:
+        """``migrate histories``, or as much of it as has happened when each change is in the phase ``until``.
+
+        The passes of that phase have not run, or with ``passed`` they have, and nobody goes by an earlier revision.
+        """
+        with nullcontext() if until is None else _stopped_in(until, passed):
+            try:
+                return self.run("migrate", "histories", *arguments, **options)
+            except CommandError as error:
+                if until is None or NOT_REVERTED not in str(error):
+                    raise
+                self.start()
+                return str(error)
 
     def finish(self) -> str:
-        """``migrate --finish``, without waiting for other processes."""
-        return self.migrate("--finish", grace=0.0)
+        """Carry out what is open: ``migrate`` once more."""
+        return self.migrate()
+
+    @contextmanager
+    def code_of(self, name: str) -> Iterator[None]:
+        """In the block, this process has the code of a migration: it does not know those after it."""
+
+        def known(app_label: str) -> tuple[str, ...]:
+            return tuple(each for each in names(app_label) if app_label != "histories" or each[:4] <= name)
+
+        names = knowledge.migration_names
+        self.start()
+        with mock.patch.object(knowledge, "migration_names", known):
+            yield
+        self.start()
+
+    def phases(self) -> dict[str, int]:
+        """The phases of the open changes, by their descriptions."""
+        return {each.change.parameters["label"]: each.change.phase for each in drive.open_changes()}
 
     @property
     def files(self) -> list[str]:
@@ -124,6 +162,26 @@ class History:
         """The last migration's file, from the class on."""
         found = [each for each in self.files if each.startswith(name)][-1]
         return re.sub(r"^.*?class Migration", "class Migration", (self.folder / f"{found}.py").read_text(), flags=re.S)
+
+
+@contextmanager
+def _stopped_in(phase: int, passed: bool) -> Iterator[None]:
+    """In the block, ``drive()`` moves no change beyond a phase, in the direction in which it goes."""
+
+    def is_there(each: Any) -> bool:
+        number = each.change.phase
+        return number <= phase if each.change.is_reverted else number >= phase
+
+    def held_back(table: Any, ready: Any, state: Any, this: Any) -> list[Any]:
+        return [*found(table, ready, state, this), *(each for each in ready if is_there(each))]
+
+    def run_passes(each: Any, this: Any) -> None:
+        if passed or not is_there(each):
+            run(each, this)
+
+    found, run = drive._held_back, drive._run_passes
+    with mock.patch.object(drive, "_held_back", held_back), mock.patch.object(drive, "_run_passes", run_passes):
+        yield
 
 
 class Beginning:

@@ -8,20 +8,18 @@ from typing import Any, NamedTuple
 import pytest
 
 from dynamo_single import migrations, models
+from dynamo_single.evolution import forms, steps
 from dynamo_single.evolution.operations.base import ItemsOperation
 from dynamo_single.evolution.phases import Phases
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.exceptions import FormNotApplied
 from dynamo_single.orm.items.encode import attributes_item, key_attributes
 from dynamo_single.orm.items.unique_rules import lookups_of
+from dynamo_single.orm.rollout import following
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.bindings import ModelBinding
 from tests.protocol.meaning import AFTER, BEFORE, Change, Meaning, meaning
 from tests.unit.declaring import declare, forgotten
-
-following: Any = pytest.importorskip("dynamo_single.orm.rollout.following")
-forms: Any = pytest.importorskip("dynamo_single.evolution.forms")
-steps: Any = pytest.importorskip("dynamo_single.evolution.steps")
 
 VALUES: Mapping[str, Any] = {"lamp_id": "l1", "name": "Lantern", "title": "Lantern", "folded": "lantern"}
 

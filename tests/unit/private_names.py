@@ -309,6 +309,9 @@ DJANGO = {
     "get_commands": "django.core.management.get_commands()",
     "load_command_class": "django.core.management.load_command_class(app_name, name)",
     "MigrationRecorder": "django.db.migrations.recorder.MigrationRecorder.Migration",
+    "RunPython": "django.db.migrations.operations.RunPython",
+    "RunSQL": "django.db.migrations.operations.RunSQL",
+    "loader": "django.db.migrations.loader",
     # sessions, the cache, commands and small things
     "SessionBase._get_session": "django.contrib.sessions.backends.base.SessionBase._get_session(self, no_load=)",
     "SessionBase._aget_session": "django.contrib.sessions.backends.base.SessionBase._aget_session(self, no_load=)",

@@ -56,7 +56,9 @@ REASONS = {
         "a value of whatever type an attribute, an answer or a setting has"
     ),
     r"\((choices|validators|upload_to): ": "values, and functions of values, of any type, as Django's fields take them",
-    r"\(\*\*?(args|kwargs|options|more|identifiers|answer|objs|querysets): ": "handed on to what checks it, by name",
+    r"\(\*\*?(args|kwargs|options|changes|more|identifiers|answer|objs|querysets): ": (
+        "handed on to what checks it, by name"
+    ),
     r"\.(prepare|encode|decode|clean|current|value_at|from_text|missing_value)\(-> ": "a value of an attribute",
     r"\.(attribute_values|content_type|id|reference_field)\(-> ": "what an attribute of that name holds",
     r"^\.(references|referenced_models|cascading_parents|references_to)\(-> ": (

@@ -59,12 +59,20 @@ MAY_ASK = {
     # A signature is compared with the server's clock, which nobody moves.
     ("dynamo_single/table/transport.py", "time.time"),
     # This writes a given moment out.
+    ("dynamo_single/table/http/botocore_client.py", "time.gmtime"),
     ("dynamo_single/table/transport.py", "time.gmtime"),
+    # When a lease ends, and what the server answers about its clock.
+    ("dynamo_single/table/lease.py", "time.monotonic"),
+    ("dynamo_single/orm/rollout/tolerance.py", "time.monotonic"),
+    ("dynamo_single/orm/rollout/knowledge.py", "time.time"),
+    ("dynamo_single/orm/rollout/presence.py", "time.time"),
+    # How long a command waits for processes, and the server's time.
+    ("dynamo_single/evolution/drive.py", "time.time"),
+    ("dynamo_single/evolution/processes.py", "time.monotonic"),
+    ("dynamo_single/evolution/processes.py", "time.time"),
+    ("dynamo_single/evolution/steps.py", "time.monotonic"),
     # How long one request of a browser carries a job on.
     ("dynamo_single/admin/batch_actions/jobs.py", "time.monotonic"),
-    # How long a creation may wait in a block, for the shards that were known then.
-    ("dynamo_single/orm/effects/send.py", "time.monotonic"),
-    ("dynamo_single/orm/effects/derived.py", "time.monotonic"),
     # How long what a table said of its items counts.
     ("dynamo_single/orm/rollout/knowledge.py", "time.monotonic"),
     ("dynamo_single/orm/schema/bindings.py", "time.monotonic"),

@@ -15,7 +15,7 @@ from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Item
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
-from dynamo_single.table.translated import Sentence
+from dynamo_single.translated import Sentence
 
 FindingKind = Literal[
     "unknown item",
@@ -25,6 +25,7 @@ FindingKind = Literal[
     "shard of a spelling",
     "half index key",
     "index key",
+    "attribute left over",
     "live key in the trash",
     "canonical copy",
     "extracted value",

@@ -26,7 +26,7 @@ from dynamo_single.orm.reading.single import get_items
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, as_read
 from dynamo_single.orm.requests.atomic_block import Block, Entry
-from dynamo_single.orm.rollout import compare, knowledge
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.rollout.states import TableState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import DynamoModel
@@ -143,14 +143,12 @@ def _refuse_moved_parents(state: TableState, removal: Removal) -> None:
     """Raise an error if a parent's items are being moved to other keys, or have been moved."""
     for model in removal.parents:
         layout = registry.layout_of(model)
-        form = compare.form_in(state, layout) if knowledge.has_migrations(layout.label.partition(".")[0]) else None
-        if form is None:
-            continue
-        compare.check(layout, form)
-        if any(each.kind == _MOVE_OPERATION for each in form.opened):
+        run(knowledge.ask(layout))
+        form = state.forms.get(layout.item_type)
+        if form is not None and any(each.kind == _MOVE_OPERATION for each in form.opened):
             raise FormNotApplied(
                 f"{layout.label}: a migration gives its items another primary key. Nothing was deleted. Run "
-                "manage.py migrate --finish first."
+                "manage.py migrate first."
             )
 
 

@@ -40,7 +40,7 @@ from dynamo_single.table.batches import Rate, get_batch
 from dynamo_single.table.flow import run
 from dynamo_single.table.request import MAX_ACTIONS, Request
 from dynamo_single.table.table import Table, get_table
-from dynamo_single.table.translated import sentence
+from dynamo_single.translated import sentence
 
 __all__ = [
     "CORRECT_TEXT",

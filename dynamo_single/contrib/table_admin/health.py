@@ -34,6 +34,7 @@ from dynamo_single.costs import measure_requests
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout.states import PUBLIC
 from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.table import schema
 from dynamo_single.table.flow import run
@@ -74,10 +75,10 @@ def troubles(table: Table) -> Iterator[Trouble]:
         for change in form.opened:
             label = change.parameters.get("label", "")
             text = _("%(migration)s is not finished: %(label)s.") % {"migration": change.migration, "label": label}
-            yield Trouble("open", text, "manage.py migrate --finish")
+            yield Trouble("open", text, "manage.py migrate")
         for what in (*_open(form.keys), *_open(form.rules), *form.unfilled):
             text = _("Not every item of %(model)s has %(what)s yet.") % {"model": form.label, "what": what}
-            yield Trouble("not filled", text, "manage.py migrate --finish")
+            yield Trouble("not filled", text, "manage.py migrate")
 
 
 def unapplied() -> list[str]:
@@ -99,6 +100,7 @@ KINDS: Final[Mapping[FindingKind, Any]] = {
     "shard of a spelling": gettext_lazy("shard of a spelling"),
     "half index key": gettext_lazy("half index key"),
     "index key": gettext_lazy("index key"),
+    "attribute left over": gettext_lazy("attribute left over"),
     "live key in the trash": gettext_lazy("live key in the trash"),
     "canonical copy": gettext_lazy("canonical copy"),
     "extracted value": gettext_lazy("extracted value"),
@@ -163,7 +165,7 @@ def _shown(alias: str, finding: Finding, item: Item | None, masks: Masks) -> Sho
 
 
 def _open(phases: Mapping[str, str]) -> Iterator[str]:
-    return (name for name, phase in phases.items() if phase == "open")
+    return (name for name, phase in phases.items() if phase != PUBLIC)
 
 
 def urls(site: DynamoAdminSite) -> list[URLPattern]:

@@ -176,7 +176,7 @@ class Checkpoints:
         """Start or take over work: a GetItem and one TransactWriteItems.
 
         Does not write if the work is done. Raises ``MigrationRunning`` while another operator runs the work, and
-        ``MigrationStopped`` for a damaged checkpoint. With ``take_over``, damaged work starts from the beginning.
+        ``MigrationStopped`` for a damaged checkpoint. With ``repairs``, damaged work starts from the beginning.
         """
         key = _sort_key(work)
         answer = table.send(Request("GetItem", {"Key": item_key((names.MIGRATIONS, key)), "ConsistentRead": True}))
@@ -184,12 +184,12 @@ class Checkpoints:
         try:
             before = None if stored is None else StoredRun.of(stored)
         except DamagedCheckpoint as error:
-            if not options.take_over:
+            if not options.repairs:
                 raise _damaged(work, key) from error
             before = None
         if before is not None and before.mark == work.mark and before.done and not before.failed:
             return cls(table, work, before, options.lease)
-        if before is not None and before.until > clock.timestamp() and not options.take_over:
+        if before is not None and before.until > clock.timestamp():
             raise _running(work, before)
         goes_on = before is not None and before.mark == work.mark
         present = clock.timestamp()
@@ -202,7 +202,7 @@ class Checkpoints:
             label=work.label,
             mark=work.mark,
         )
-        found = cls(table, work, run, options.lease, goes_on=goes_on, repairs=options.take_over)
+        found = cls(table, work, run, options.lease, goes_on=goes_on, repairs=options.repairs)
         if before is not None:
             found._take(Stored("token", "=", ({"S": before.token},)))
         else:
@@ -232,7 +232,7 @@ class Checkpoints:
     def segments(self) -> list[Segment]:
         """Return every segment as it is stored: one TransactGetItems, or no request for new work.
 
-        Raises ``MigrationStopped`` for a damaged segment. With ``take_over``, that segment starts from its beginning.
+        Raises ``MigrationStopped`` for a damaged segment. With ``repairs``, that segment starts from its beginning.
         """
         if not self.goes_on:
             return [Segment(number) for number in range(self.run.segments)]
@@ -341,7 +341,7 @@ def _checkpoint_error(error: TransactionCancelled) -> bool:
 def _damaged(work: Work, sort_key: str) -> MigrationStopped:
     return MigrationStopped(
         f"Cannot resume {work.name}: its checkpoint {names.MIGRATIONS} / {sort_key} is damaged. Nothing was written. "
-        "Make sure that no other process runs it, and run the same command with --take-over: what is damaged begins "
+        "Make sure that no other process runs it, and run the same command with --force: what is damaged begins "
         "again."
     )
 

@@ -21,6 +21,7 @@ from dynamo_single.exceptions import (
     KeyNotFilled,
     NoAccessPattern,
 )
+from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.effects.counters import CountTarget
 from dynamo_single.orm.effects.recount import (
     MAX_SNAPSHOTS,
@@ -76,6 +77,16 @@ def count_items(item_type: str, counting: Callable[[], CountTarget | None]) -> T
         return () if number == found.held(item) else rewrite_actions(item, after, (found.name,))
 
     return Task(type_condition(item_type), change, prepare=mark)
+
+
+def rename_number(old: str, new: str) -> Task:
+    """Rename the count of a reference in all items, while nobody may write objects that are counted."""
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        after = {**with_value(item, old, None), new: item[old]}
+        return rewrite_actions(item, after, (old, new))
+
+    return Task(Stored(old, "exists"), change)
 
 
 def _mark_item(found: CountTarget, item: Item, item_type: str, write: Write) -> MarkResult:

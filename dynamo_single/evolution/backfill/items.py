@@ -11,9 +11,12 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
+from msgspec.structs import replace
+
 from dynamo_single.evolution.backfill.checkpoints import Failure
 from dynamo_single.evolution.backfill.work import Others, Work
 from dynamo_single.exceptions import (
+    BeginAgain,
     ConditionFailed,
     ConfigurationError,
     Conflict,
@@ -27,8 +30,10 @@ from dynamo_single.exceptions import (
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, key_of
 from dynamo_single.orm.requests.compiler import compile_action, compile_reads, compile_transaction, item_key
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import schema
 from dynamo_single.table.batches import Pace
+from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import MAX_ACTIONS, Request
 from dynamo_single.table.schema import Difference, Observed
 from dynamo_single.table.table import Table
@@ -40,15 +45,26 @@ Outcome = Literal["changed", "unchanged"] | Failure
 
 
 class Sender:
-    """Sends requests to one table at a limited rate, and retries throttled ones."""
+    """Sends requests to one table at a limited rate, and retries throttled ones.
 
-    def __init__(self, table: Table, pace: Pace) -> None:
-        self.table, self.pace = table, pace
+    ``lease_now`` returns the lease to send under, and raises an error once the table's state has moved on: what a
+    stopped command sends late must not arrive after another command has gone on.
+    """
+
+    def __init__(self, table: Table, pace: Pace, lease_now: Callable[[], Lease | None] = lambda: None) -> None:
+        self.table, self.pace, self.lease_now = table, pace, lease_now
 
     def send(self, request: Request) -> dict[str, Any]:
         """Send one request after the pause that the rate limit requires."""
         self.pace.before(request.operation)
-        return self.table.send_patiently(request)
+        for _ in range(ATTEMPTS):
+            lease = self.lease_now()
+            try:
+                return self.table.send_patiently(request if lease is None else replace(request, lease=lease))
+            except BeginAgain:
+                knowledge.stale()
+        lease = self.lease_now()
+        return self.table.send_patiently(request if lease is None else replace(request, lease=lease))
 
     def write(self, actions: Sequence[Action]) -> None:
         """Run all actions or none: a plain request for a single write, otherwise a transaction."""

@@ -83,8 +83,11 @@ def _keys(snapshot: Snapshot, indexes: frozenset[str], *, live: bool) -> list[st
     return [name for name, key in snapshot.keys.items() if key.index in indexes]
 
 
-def rewrite_index_keys(after: Snapshot, indexes: Iterable[str]) -> Task:
+def rewrite_index_keys(after: Snapshot, indexes: Iterable[str], *, live: bool | None = None) -> Task:
     """Give every item its keys on some indexes by ``after``, and remove all other keys on them.
+
+    ``live`` limits it to live items, or to those in the trash: while a key changes and the trash moves to another
+    index, the one must not undo the other.
 
     Use it for an index that is new, has a changed key, or no longer has a key of the model. Items in the trash get the
     key of the trash, or none. Items without a value for a template get no key.
@@ -93,6 +96,8 @@ def rewrite_index_keys(after: Snapshot, indexes: Iterable[str]) -> Task:
     reads = index_key_sources(after, chosen)
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
+        if live is not None and live is (names.DELETED_AT in item):
+            return ()
         return rewrite_actions(item, with_index_keys(after, chosen, item), reads)
 
     return Task(type_condition(after.item_type), change)

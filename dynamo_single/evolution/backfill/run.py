@@ -165,7 +165,7 @@ def run_work(work: Work, table: Table, options: Options | None = None) -> Report
         tally.expected = estimate(table).items
         tally.begin(checkpoints.segments())
         news: SimpleQueue[_Message] = SimpleQueue()
-        walk = Walk(work, Sender(table, pace), checkpoints, options.page, stop.is_set, news.put)
+        walk = Walk(work, Sender(table, pace, options.lease_now), checkpoints, options.page, stop.is_set, news.put)
         _walk_all(walk, tally, stop, news, most=table.settings.max_pool_connections)
         if not tally.done:
             raise MigrationStopped(

@@ -9,14 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey
+from dynamo_single.table.lease import Lease
 
-#: ``open`` is the work of ``migrate``, ``finish`` that of ``migrate --finish``, and ``back`` reverts both.
-Phase = Literal["open", "finish", "back"]
 #: Other stored items by their keys.
 Others = Mapping[ItemKey, Item]
 #: Sends actions as one request.
@@ -73,15 +72,15 @@ def digest_of(*parts: object) -> str:
 class Work:
     """One pass of a migration's operation over a table.
 
-    ``app``, ``migration``, ``number`` (of the operation in its migration), ``phase`` and ``step`` (of several passes in
-    one phase) identify the checkpoints. ``mark`` is a digest of the task: checkpoints with another mark start again.
-    ``label`` describes the work in one line.
+    ``app``, ``migration``, ``number`` (of the operation in its migration), ``phase`` (the name of the pass) and
+    ``step`` (of several in one pass) identify the checkpoints. ``mark`` is a digest of the task: checkpoints with
+    another mark start again. ``label`` describes the work in one line.
     """
 
     app: str
     migration: str
     number: int
-    phase: Phase
+    phase: str
     label: str
     task: Task
     step: int = 0
@@ -102,7 +101,8 @@ class Options:
     - ``max_rcu``, ``max_wcu``: the most read and write units a second, of all threads together.
     - ``page``: the most items that one request reads.
     - ``lease``: the seconds after which a silent operator is treated as stopped.
-    - ``take_over``: the operator of the lease is known to have stopped.
+    - ``repairs``: work with a damaged checkpoint starts from the beginning.
+    - ``lease_now``: returns the lease of requests; it raises an error once another command goes on with the change.
     """
 
     segments: int = 4
@@ -110,7 +110,8 @@ class Options:
     max_wcu: float | None = None
     page: int = 500
     lease: float = 60.0
-    take_over: bool = False
+    repairs: bool = False
+    lease_now: Callable[[], Lease | None] = field(default=lambda: None, repr=False)
     progress: Callable[[Progress], object] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

@@ -10,22 +10,71 @@ from django.db.migrations.operations.base import Operation, OperationCategory
 from django.db.models import NOT_PROVIDED
 
 from dynamo_single.evolution.backfill import Task
-from dynamo_single.evolution.backfill.attributes import Compute, convert_attribute, copy_value, drop_attribute
+from dynamo_single.evolution.backfill.attributes import Compute, Convert, convert_attribute, copy_value, drop_attribute
 from dynamo_single.evolution.operations.base import (
     ItemsOperation,
     computed_source,
     counting_note,
+    drop_new_tasks,
     fill_tasks,
     public,
     release_tasks,
-    undo_tasks,
     unused_claim_tasks,
 )
+from dynamo_single.evolution.phases import (
+    ADD_NUMBER,
+    ADD_VALUE,
+    DECLARE,
+    PAUSE,
+    REMOVE_DERIVED,
+    REMOVE_NUMBER,
+    REMOVE_VALUE,
+    RENAME,
+    Pass,
+    Phases,
+)
 from dynamo_single.evolution.snapshots import Snapshot, with_attribute_renamed
-from dynamo_single.evolution.state import Difference
+from dynamo_single.evolution.steps import has_new_counts, moved_counts
 from dynamo_single.evolution.stored_attributes import MigrationValue, StoredAttribute
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.rollout.following import is_served
+from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes.computed import steps_into, value_at
+
+
+def has_two_names(before: Snapshot, old: str, after: Snapshot, new: str) -> bool:
+    """Return whether code can write an attribute under both physical names.
+
+    Claims, other objects and the primary key follow from one name only, and so do references. What the present model
+    declares counts too: a snapshot does not tell a reference from the key that it stores.
+    """
+    named = {name for rule in before.unique for name in rule.names}
+    conditioned = any(rule.condition is not None for rule in before.unique)
+    if old in named or conditioned or old in before.identity:
+        return False
+    model = registry.model_of_type(after.alias, after.item_type)
+    attributes = () if model is None else registry.attributes_of(model).values()
+    stored = {before.attributes[old].stored, after.attributes[new].stored}
+    found = next((each for each in attributes if each.attr_name in stored), None)
+    return found is None or model is None or is_served(model, found)
+
+
+def rename_passes(
+    before: Snapshot, after: Snapshot, old: str, new: str, convert: Convert | None = None
+) -> Mapping[Pass, tuple[Task, ...]]:
+    """Return the passes of another physical name: copied and dropped apart, or both within a pause."""
+    copied = (copy_value(before, after, old, new, convert),)
+    back = (copy_value(after, before, new, old),) if convert is None else ()
+    dropped = (drop_attribute(before, after, old), *release_tasks(before, after, old))
+    undone = drop_new_tasks(before, after, old, new)
+    return {
+        "copy": copied,
+        "drop old": dropped,
+        "copy back": back,
+        "drop new": undone,
+        "convert": (*unused_claim_tasks(after, new), *copied, *dropped, *moved_counts(before, after, (old, new))),
+        "convert back": (*unused_claim_tasks(before, old), *back, *undone, *moved_counts(after, before, (new, old))),
+    }
 
 
 class _AttributeOperation(ItemsOperation):
@@ -42,7 +91,7 @@ class AddAttribute(_AttributeOperation):
 
     ``default`` is a value, or a function without arguments that is called for each item. ``compute`` is a function of
     the item's values by attribute. A folded copy is computed from its source, and a copy of another object is read from
-    that object. A ``null`` attribute without either is not written. ``migrate --finish`` counts the value of a counter,
+    that object. A ``null`` attribute without either is not written. ``migrate`` counts the value of a counter,
     and the objects that refer to the target of a checked reference.
     """
 
@@ -83,22 +132,23 @@ class AddAttribute(_AttributeOperation):
             return [self._again(self.name, operation.attribute)]
         return None
 
-    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write the attribute into items that lack it."""
+    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
+        """Return the phases of a value that all code has to write, if items get one."""
+        if has_new_counts(before, after):
+            return ADD_NUMBER
+        is_taken = self.attribute.stored in before.former  # code of before would take it for another attribute
+        return ADD_VALUE if is_taken or self._filled(after) else DECLARE
+
+    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Write the attribute into items that lack it, or remove it from the items."""
+        return {"fill": self._filled(after), "drop new": (drop_attribute(after, before, self.name),)}
+
+    def values(self, before: Snapshot, after: Snapshot) -> tuple[str, ...]:
+        """Return the attribute if items get a value of it."""
+        return (self.attribute.stored,) if self.attribute.counted or self._filled(after) else ()
+
+    def _filled(self, after: Snapshot) -> tuple[Task, ...]:
         return fill_tasks(after, self.name, self.default, self.compute)
-
-    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write it into items that old code has written without it."""
-        return self.open_tasks(before, after)
-
-    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Remove the attribute from the items."""
-        return (drop_attribute(after, before, self.name),)
-
-    def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
-        """Return the difference: items may lack a new value until the change is finished."""
-        waits = self.attribute.counted or self.open_tasks(before, after)
-        return Difference(before, after, labels, unfilled=(self.attribute.stored,) if waits else ())
 
     def _again(self, name: str, attribute: StoredAttribute) -> AddAttribute:
         named: dict[str, Any] = {} if self.default is NOT_PROVIDED else {"default": self.default}
@@ -116,7 +166,7 @@ class AddAttribute(_AttributeOperation):
 
 @public
 class RemoveAttribute(_AttributeOperation):
-    """Remove an attribute. ``migrate --finish`` removes its values from the items.
+    """Remove an attribute, and its values from the items.
 
     ``drop=False`` keeps the values. ``makemigrations --noinput`` writes it if the attribute may have been renamed.
     """
@@ -130,13 +180,17 @@ class RemoveAttribute(_AttributeOperation):
         """Return the snapshot without the attribute."""
         return replace(before, attributes={n: each for n, each in before.attributes.items() if n != self.name})
 
-    def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Remove the values from the items."""
-        return (drop_attribute(before, after, self.name),) if self.drop else ()
+    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
+        """Return the phases of an attribute that goes; code that lacks a derived one would leave a wrong value."""
+        attribute = before.attributes[self.name]
+        if attribute.counted or attribute.checked:
+            return REMOVE_NUMBER
+        return REMOVE_DERIVED if attribute.source or attribute.copied else REMOVE_VALUE
 
-    def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
-        """Return true: old code reads the attribute until it has stopped."""
-        return True
+    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Remove the values from the items, or compute them again."""
+        dropped = (drop_attribute(before, after, self.name),) if self.drop else ()
+        return {"drop old": dropped, "fill": fill_tasks(before, self.name, NOT_PROVIDED, None)}
 
     def describe(self) -> str:
         kept = "" if self.drop else "; its values stay in the items"
@@ -166,47 +220,26 @@ class RenameAttribute(_AttributeOperation):
             raise ConfigurationError(f"{self.model_name} has no attribute {self.old_name!r} that could be renamed.")
         return with_attribute_renamed(before, self.old_name, self.new_name, self.stored)
 
-    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Copy the values to the new physical name."""
-        return (copy_value(before, after, self.old_name, self.new_name),) if self._moves(before, after) else ()
-
-    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Copy values that old code wrote in the meantime, and release the claims of items that it deleted."""
+    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
+        """Return the phases of a rename that all code follows, or of a pause if unique values follow from it."""
         if not self._moves(before, after):
-            return ()
-        return (*unused_claim_tasks(after, self.new_name), *self.open_tasks(before, after))
+            return DECLARE
+        return RENAME if has_two_names(before, self.old_name, after, self.new_name) else PAUSE
 
-    def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Remove the old values, with their claims."""
-        if not self._moves(before, after):
-            return ()
-        return (drop_attribute(before, after, self.old_name), *release_tasks(before, after, self.old_name))
+    def hint(self, before: Snapshot, after: Snapshot) -> str:
+        """Name the option that keeps the stored values where they are."""
+        if self.phases(before, after) is not PAUSE:
+            return ""
+        stored = before.attributes[self.old_name].stored
+        return f'attr_name="{stored}" leaves the stored values as they are: nothing is refused then.'
 
-    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Copy the values back to the old name, and remove the new ones."""
-        if not self._moves(before, after):
-            return ()
-        copied = copy_value(after, before, self.new_name, self.old_name)
-        dropped = drop_attribute(after, before, self.new_name)
-        return (
-            *unused_claim_tasks(before, self.old_name),
-            copied,
-            dropped,
-            *release_tasks(after, before, self.new_name),
-        )
+    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Copy the values to the new physical name and remove the old one, or the other way round."""
+        return rename_passes(before, after, self.old_name, self.new_name)
 
-    def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
-        """Return the difference. Texts of keys stay; code that reads the new physical name has to wait."""
-        names = zip(before.access_keys, after.access_keys, strict=True)
-        texts = {after.key_fingerprint(new): before.key_fingerprint(old) for old, new in names}
-        if not self._moves(before, after):
-            return Difference(before, after, labels, as_before=texts)
-        stored = before.attributes[self.old_name].stored, after.attributes[self.new_name].stored
-        return Difference(before, after, labels, held_back=stored[1:], as_before=texts, renamed=stored)
-
-    def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Remove the values under the new physical name. Those under the old one are still authoritative."""
-        return undo_tasks(before, after, self.old_name, self.new_name) if self._moves(before, after) else ()
+    def renamed(self, before: Snapshot, after: Snapshot) -> tuple[str, str] | None:
+        """Return both names."""
+        return self.old_name, self.new_name
 
     def _moves(self, before: Snapshot, after: Snapshot) -> bool:
         return before.attributes[self.old_name].stored != after.attributes[self.new_name].stored
@@ -263,65 +296,70 @@ class AlterAttribute(_AttributeOperation):
         """Return the snapshot with the altered attribute."""
         return replace(before, attributes={**before.attributes, self.name: self.attribute})
 
-    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write newly required values, and copy converted ones to the new physical name if there is one."""
-        missing = fill_tasks(after, self.name, self.default, None) if self.default is not NOT_PROVIDED else ()
-        if before.attributes[self.name].stored == self.attribute.stored:
-            return missing
-        return (copy_value(before, after, self.name, self.name, self.convert), *missing)
+    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
+        """Return the phases of a rename, of a pause in which values are converted, or of a default that is written."""
+        if self._moves(before):
+            keeps = self._keeps_values(before) and has_two_names(before, self.name, after, self.name)
+            return RENAME if keeps else PAUSE
+        if has_new_counts(before, after):
+            return ADD_NUMBER
+        if self._is_stored_otherwise(before, after):
+            return PAUSE
+        if has_new_counts(after, before):
+            return REMOVE_NUMBER
+        return ADD_VALUE if self._filled(after) else DECLARE
 
-    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Repeat this for items of old code. Convert values in place only now, since old code reads the old form."""
-        if before.attributes[self.name].stored != self.attribute.stored:
-            return (*unused_claim_tasks(after, self.name), *self.open_tasks(before, after))
-        if not self._is_stored_otherwise(before, after):
-            return self.open_tasks(before, after)
-        if self.attribute.is_computed:
-            return fill_tasks(after, self.name, NOT_PROVIDED, None)
-        return (convert_attribute(before, after, self.name, self.convert), *self.open_tasks(before, after))
-
-    def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Remove the values under the old physical name."""
-        moved = before.attributes[self.name].stored != self.attribute.stored
-        return (drop_attribute(before, after, self.name), *release_tasks(before, after, self.name)) if moved else ()
-
-    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Convert the values back, if the old form accepts them."""
-        if before.attributes[self.name].stored != self.attribute.stored:
-            copied = copy_value(after, before, self.name, self.name)
-            dropped = drop_attribute(after, before, self.name)
-            return (*unused_claim_tasks(before, self.name), copied, dropped, *release_tasks(after, before, self.name))
-        if not self._is_stored_otherwise(before, after):
-            return ()
-        if before.attributes[self.name].is_computed:
-            return fill_tasks(before, self.name, NOT_PROVIDED, None)
-        return (convert_attribute(after, before, self.name),)
-
-    def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
-        """Return the difference: code that reads another physical name has to wait until the change is finished."""
-        moved = before.attributes[self.name].stored != self.attribute.stored
-        if not moved:
-            recounted = self.attribute.counted and self._is_stored_otherwise(before, after)
-            unfilled = (self.attribute.stored,) if recounted or self.default is not NOT_PROVIDED else ()
-            return Difference(before, after, labels, unfilled)
-        old = before.attributes[self.name]
-        is_same = self.convert is None and replace(old, stored=self.attribute.stored) == self.attribute
-        names = zip(before.access_keys, after.access_keys, strict=True)
-        return Difference(
-            before,
-            after,
-            labels,
-            held_back=(self.attribute.stored,),
-            as_before={after.key_fingerprint(new): before.key_fingerprint(each) for each, new in names}
-            if is_same
-            else None,
-            renamed=(old.stored, self.attribute.stored) if is_same else None,
+    def hint(self, before: Snapshot, after: Snapshot) -> str:
+        """Ask for ``convert`` where the type changes: a value that the new one does not take stops the conversion."""
+        one, other = before.attributes[self.name], self.attribute
+        if self.convert is not None or one.kind == other.kind or one.is_computed or other.is_computed:
+            return ""
+        return (
+            f"Values change from {one.kind} to {other.kind}. Give the operation convert=, a function of the old value, "
+            f"unless {other.kind} takes all of them; migrate --rehearse tries it."
         )
 
-    def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Remove the values under the new physical name. Those under the old one are still authoritative."""
-        moved = before.attributes[self.name].stored != self.attribute.stored
-        return undo_tasks(before, after, self.name, self.name) if moved else self.back_tasks(before, after)
+    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Convert the values, or copy them to another physical name, and write newly required values."""
+        filled = self._filled(after)
+        if self._moves(before):
+            found = dict(rename_passes(before, after, self.name, self.name, self.convert))
+            return {**found, "convert": (*found["convert"], *filled), "copy": (*found["copy"], *filled)}
+        if not self._is_stored_otherwise(before, after):
+            return {"fill": filled}
+        one, other = before.attributes[self.name], self.attribute
+        return {
+            "fill": filled,
+            "convert": fill_tasks(after, self.name, NOT_PROVIDED, None)
+            if other.is_computed
+            else (convert_attribute(before, after, self.name, self.convert), *filled),
+            "convert back": fill_tasks(before, self.name, NOT_PROVIDED, None)
+            if one.is_computed
+            else (convert_attribute(after, before, self.name),),
+        }
+
+    def values(self, before: Snapshot, after: Snapshot) -> tuple[str, ...]:
+        """Return the attribute if items get a value of it."""
+        recounted = self.attribute.counted and self._is_stored_otherwise(before, after)
+        is_filled = not self._moves(before) and self.default is not NOT_PROVIDED
+        return (self.attribute.stored,) if recounted or is_filled else ()
+
+    def renamed(self, before: Snapshot, after: Snapshot) -> tuple[str, str] | None:
+        """Return the name for another physical name."""
+        return (self.name, self.name) if self._moves(before) and self._keeps_values(before) else None
+
+    def _filled(self, after: Snapshot) -> tuple[Task, ...]:
+        return () if self.default is NOT_PROVIDED else fill_tasks(after, self.name, self.default, None)
+
+    def _moves(self, before: Snapshot) -> bool:
+        return before.attributes[self.name].stored != self.attribute.stored
+
+    def _keeps_values(self, before: Snapshot) -> bool:
+        """Return whether the values are the same under both physical names."""
+        return (
+            self.convert is None
+            and replace(before.attributes[self.name], stored=self.attribute.stored) == self.attribute
+        )
 
     def _is_stored_otherwise(self, before: Snapshot, after: Snapshot) -> bool:
         return before.attribute_fingerprint(self.name) != after.attribute_fingerprint(self.name)

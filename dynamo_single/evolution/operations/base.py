@@ -6,7 +6,7 @@ An operation changes the snapshot of one model, and lists the tasks for its item
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from django.db.migrations.operations.base import Operation
@@ -18,8 +18,10 @@ from dynamo_single.evolution.backfill import Task
 from dynamo_single.evolution.backfill.attributes import Compute, drop_attribute, fill_attribute
 from dynamo_single.evolution.backfill.claims import delete_unused_claims, release_claims
 from dynamo_single.evolution.backfill.rewrite import fill_copy
+from dynamo_single.evolution.phases import DECLARE, Pass, Phases
 from dynamo_single.evolution.snapshots import Snapshot
-from dynamo_single.evolution.state import Difference, put_snapshot, snapshot_in
+from dynamo_single.evolution.state import put_snapshot, snapshot_in
+from dynamo_single.evolution.steps import EVERYTHING, Step, are_independent
 from dynamo_single.evolution.stored_attributes import StoredAttribute
 from dynamo_single.orm.effects.counters import parent_counters
 from dynamo_single.orm.schema import registry
@@ -29,9 +31,6 @@ if TYPE_CHECKING:
 
 
 Kind = TypeVar("Kind", bound="type[ItemsOperation]")
-
-#: The parts that an operation touches if it may read or change any part of the model.
-EVERYTHING = frozenset({"*"})
 
 
 def public(operation: Kind) -> Kind:
@@ -81,32 +80,24 @@ class ItemsOperation(Operation):
         """Return the model's name after the operation."""
         return self.model_name
 
-    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Return the tasks of ``migrate``, in order."""
+    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
+        """Return the phases of the change: one of the tables of ``evolution/phases``."""
+        return DECLARE
+
+    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Return the tasks of each pass that the phases name, in order."""
+        return {}
+
+    def values(self, before: Snapshot, after: Snapshot) -> tuple[str, ...]:
+        """Return the physical names that items may lack until the change has ended."""
         return ()
 
-    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Return the tasks of ``migrate --finish`` after old code has stopped. They complete the change."""
-        return ()
+    def renamed(self, before: Snapshot, after: Snapshot) -> tuple[str, str] | None:
+        """Return the names before and after of an attribute that keeps its values under another physical name."""
+        return None
 
-    def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Return the last tasks of ``migrate --finish``, after every process knows that the change is complete."""
-        return ()
-
-    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Return the tasks that lead from ``after`` back to ``before``."""
-        return ()
-
-    def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Return the tasks that revert the change while it is open and ``before`` is still authoritative."""
-        return self.back_tasks(before, after)
-
-    def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
-        """Return whether ``migrate --finish`` must complete the change."""
-        return bool(self.finish_tasks(before, after) or self.drop_tasks(before, after))
-
-    def hint(self) -> str:
-        """Return a hint that ``makemigrations`` prints after it has written the operation, or an empty string."""
+    def hint(self, before: Snapshot, after: Snapshot) -> str:
+        """Return a cheaper way, or what has to be added by hand, for ``makemigrations`` to print; else nothing."""
         return ""
 
     def left_to_do(self, app_label: str) -> str:
@@ -132,10 +123,6 @@ class ItemsOperation(Operation):
             if follow
         )
 
-    def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
-        """Return the change of the model's form that the table records."""
-        return Difference(before, after, labels)
-
     def indexes(self) -> Sequence[str]:
         """Return the indexes that the table must have before an item is changed."""
         return ()
@@ -146,7 +133,7 @@ class ItemsOperation(Operation):
         """Start the change: see ``apply``."""
         before = snapshot_in(from_state, app_label, self.model_name)
         after = snapshot_in(to_state, app_label, self.name_after())
-        apply.forwards(apply.Step(self, app_label, before, after), schema_editor)
+        apply.forwards(Step(self, app_label, before, after), schema_editor)
 
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
@@ -154,7 +141,7 @@ class ItemsOperation(Operation):
         """Revert the change. Django passes the state after the change first."""
         after = snapshot_in(from_state, app_label, self.name_after())
         before = snapshot_in(to_state, app_label, self.model_name)
-        apply.backwards(apply.Step(self, app_label, before, after), schema_editor)
+        apply.backwards(Step(self, app_label, before, after), schema_editor)
 
     def reduce(self, operation: Operation, app_label: str) -> bool | list[Operation]:
         """Return the operations that replace both, or whether the order of the two does not matter."""
@@ -175,8 +162,7 @@ class ItemsOperation(Operation):
 
 def is_independent(one: ItemsOperation, other: ItemsOperation) -> bool:
     """Return whether the order of two operations on one model does not matter."""
-    touched = one.touched(), other.touched()
-    return EVERYTHING not in touched and touched[0].isdisjoint(touched[1])
+    return are_independent(one.touched(), other.touched())
 
 
 def computed_source(stored: StoredAttribute) -> frozenset[str]:
@@ -204,8 +190,8 @@ def fill_tasks(after: Snapshot, name: str, default: object, compute: Compute | N
 def counting_note(attribute: StoredAttribute) -> str:
     """Return the note about counting that an operation's description ends with."""
     if attribute.checked:
-        return "; those who refer are counted at --finish"
-    return "; it is counted at --finish" if attribute.counted else ""
+        return "; those who refer are counted"
+    return "; it is counted" if attribute.counted else ""
 
 
 def unused_claim_tasks(snapshot: Snapshot, name: str) -> tuple[Task, ...]:
@@ -218,6 +204,6 @@ def release_tasks(before: Snapshot, after: Snapshot, name: str) -> tuple[Task, .
     return tuple(release_claims(before, after, rule) for rule in before.unique if name in rule.names)
 
 
-def undo_tasks(before: Snapshot, after: Snapshot, old: str, new: str) -> tuple[Task, ...]:
-    """Return the tasks that remove a new physical name while the change is still open."""
+def drop_new_tasks(before: Snapshot, after: Snapshot, old: str, new: str) -> tuple[Task, ...]:
+    """Return the tasks that remove a new physical name, which no code writes any more."""
     return (*unused_claim_tasks(before, old), drop_attribute(after, before, new), *release_tasks(after, before, new))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from django.db.migrations.operations.base import OperationCategory
 
 from dynamo_single.evolution.backfill import Task
 from dynamo_single.evolution.backfill.project_functions import Function, change_items
 from dynamo_single.evolution.operations.base import ItemsOperation, public
+from dynamo_single.evolution.phases import ADD_VALUE, CHANGE_ONCE, Pass, Phases
 from dynamo_single.evolution.snapshots import Snapshot
 
 
@@ -21,8 +22,8 @@ class ChangeItems(ItemsOperation):
     and claims are updated.
 
     The function runs again for an item that another process changed in the meantime, and after an interrupted
-    migration. It must return no changes for an item that it has already changed. ``repeat=True`` runs it again when the
-    migration is finished, for items that old code wrote in the meantime. ``reverse`` is the function that reverts the
+    migration. It must return no changes for an item that it has already changed. ``repeat=True`` runs it while
+    code of before the migration is refused, so that no item is left out. ``reverse`` is the function that reverts the
     operation.
     """
 
@@ -50,17 +51,14 @@ class ChangeItems(ItemsOperation):
         """Return the snapshot unchanged: values change, and declarations do not."""
         return before
 
-    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Run the function."""
-        return (change_items(after, self.function),)
+    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
+        """Return the phases of one pass, or with ``repeat`` of a value that all code has to write."""
+        return ADD_VALUE if self.repeat else CHANGE_ONCE
 
-    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Run the function again if ``repeat`` is set."""
-        return self.open_tasks(before, after) if self.repeat else ()
-
-    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Run the ``reverse`` function."""
-        return () if self.reverse is None else (change_items(before, self.reverse),)
+    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Run the function, or the ``reverse`` function."""
+        back = () if self.reverse is None else (change_items(before, self.reverse),)
+        return {"fill": (change_items(after, self.function),), "drop new": back, "convert back": back}
 
     def left_to_do(self, app_label: str) -> str:
         """Return how to rebuild copies in other objects, and counts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from django.db.migrations.operations.base import Operation, OperationCategory
@@ -10,6 +10,7 @@ from django.db.migrations.operations.base import Operation, OperationCategory
 from dynamo_single.evolution.backfill import Task
 from dynamo_single.evolution.backfill.rewrite import rewrite_index_keys
 from dynamo_single.evolution.operations.base import ItemsOperation, public
+from dynamo_single.evolution.phases import ADD_KEY, ALTER_KEY, REMOVE_KEY, Pass, Phases
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.orm.conditions.terms import names_in
 from dynamo_single.orm.conditions.wording import condition_of
@@ -42,8 +43,8 @@ class _KeyChange(_KeyOperation):
 
 
 def _index_key_tasks(wanted: Snapshot, key: IndexKey) -> tuple[Task, ...]:
-    """Return the task that gives every item the keys of the snapshot on the key's index."""
-    return (rewrite_index_keys(wanted, (key.index,)),)
+    """Return the task that gives every live item the keys of the snapshot on the key's index."""
+    return (rewrite_index_keys(wanted, (key.index,), live=True),)
 
 
 @public
@@ -52,17 +53,13 @@ class AddKey(_KeyChange):
 
     category = OperationCategory.ADDITION
 
-    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write the key into the items."""
-        return _index_key_tasks(after, self.key)
+    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
+        """Return the phases of a new key."""
+        return ADD_KEY
 
-    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write the key into items that old code has written."""
-        return _index_key_tasks(after, self.key)
-
-    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Remove the key from the items."""
-        return _index_key_tasks(before, self.key)
+    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Write the key into the items, or remove it again."""
+        return {"fill": _index_key_tasks(after, self.key), "drop new": _index_key_tasks(before, self.key)}
 
     def indexes(self) -> Sequence[str]:
         """Return the index of the key."""
@@ -88,17 +85,21 @@ class AddKey(_KeyChange):
 
 @public
 class AlterKey(_KeyChange):
-    """Change the templates of a key on the same index. ``migrate --finish`` rewrites the key of every item."""
+    """Change the templates of a key on the same index. Queries by it are refused until every item has the new one."""
 
     category = OperationCategory.ALTERATION
 
-    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write the new key into every item. Old code reads the old key until now."""
-        return _index_key_tasks(after, self.key)
+    def hint(self, before: Snapshot, after: Snapshot) -> str:
+        """Name the way that refuses no list."""
+        return "A new key on another index in its place refuses no list; remove this one in a later deployment."
 
-    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write the old key into every item."""
-        return _index_key_tasks(before, self.key)
+    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
+        """Return the phases of a key that is written otherwise."""
+        return ALTER_KEY
+
+    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Write the new key into every item, or the old one."""
+        return {"fill": _index_key_tasks(after, self.key), "copy back": _index_key_tasks(before, self.key)}
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """Merge with a later alteration or removal of the key, which replaces this one."""
@@ -149,7 +150,7 @@ class RenameKey(_KeyOperation):
 
 @public
 class RemoveKey(_KeyOperation):
-    """Remove a key. ``migrate --finish`` removes it from the items."""
+    """Remove a key, also from the items."""
 
     category = OperationCategory.REMOVAL
 
@@ -160,13 +161,14 @@ class RemoveKey(_KeyOperation):
         """Return the snapshot without the key."""
         return replace(before, keys={name: key for name, key in before.keys.items() if name != self.name})
 
-    def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Remove the key from the items."""
-        return _index_key_tasks(after, before.keys[self.name])
+    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
+        """Return the phases of a key that goes."""
+        return REMOVE_KEY
 
-    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write the key again."""
-        return _index_key_tasks(before, before.keys[self.name])
+    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Remove the key from the items, or write it again."""
+        key = before.keys[self.name]
+        return {"drop old": _index_key_tasks(after, key), "copy back": _index_key_tasks(before, key)}
 
     def describe(self) -> str:
         return f"Remove key {self.name} from {self.model_name}"

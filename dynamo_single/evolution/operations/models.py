@@ -14,8 +14,10 @@ from dynamo_single.evolution.backfill import Task
 from dynamo_single.evolution.backfill.claims import move_items, rename_parent_marks
 from dynamo_single.evolution.backfill.rewrite import rewrite_index_keys
 from dynamo_single.evolution.operations.base import ItemsOperation, public
+from dynamo_single.evolution.phases import ADD_KEY, ALTER_KEY, DECLARE, PAUSE, REMOVE_KEY, Pass, Phases
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import SnapshotState, snapshot_in
+from dynamo_single.evolution.steps import Step, moved_counts
 from dynamo_single.evolution.stored_attributes import StoredAttribute, UniqueRule
 from dynamo_single.orm.schema.keys.template import IndexKey, Key
 from dynamo_single.orm.schema.upgrades import FIRST
@@ -84,13 +86,13 @@ class AddModel(ItemsOperation):
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Record the model in the table. Raise an error if there are items already, unless they are adopted."""
-        apply.create_model(apply.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
+        apply.create_model(Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
 
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Remove the model from the table's state. Its items stay."""
-        apply.forget_model(apply.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
+        apply.forget_model(Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """Merge with any later operation on the model that does not run a function."""
@@ -132,14 +134,14 @@ class RemoveModel(ItemsOperation):
     ) -> None:
         """Remove the model from the table's state."""
         before = snapshot_in(from_state, app_label, self.name)
-        apply.forget_model(apply.Step(self, app_label, before, before), schema_editor)
+        apply.forget_model(Step(self, app_label, before, before), schema_editor)
 
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Record the model in the table again, after a check of a sample of items that were written in the meantime."""
         before = snapshot_in(to_state, app_label, self.name)
-        apply.create_model(apply.Step(self, app_label, before, before), schema_editor, adopt=True)
+        apply.create_model(Step(self, app_label, before, before), schema_editor, adopt=True)
 
     def describe(self) -> str:
         return f"Remove model {self.name}; its items stay in the table"
@@ -204,13 +206,19 @@ class MoveKeys(ItemsOperation):
         primary = before.primary if self.primary is None else self.primary
         return replace(before, primary=primary, item_type=self.item_type or before.item_type)
 
-    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Move the items one by one."""
-        return _move_tasks(before, after)
+    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
+        """Return the phases of a pause: an object is found in one place only."""
+        return PAUSE
 
-    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Move the items back."""
-        return _move_tasks(after, before)
+    def hint(self, before: Snapshot, after: Snapshot) -> str:
+        """Name the option that keeps the items of a renamed class where they are."""
+        if before.item_type == after.item_type:
+            return ""
+        return f'item_type = "{before.item_type}" in class Meta leaves the items as they are: nothing is refused then.'
+
+    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Move the items one by one, or back."""
+        return {"convert": _move_tasks(before, after), "convert back": _move_tasks(after, before)}
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """Merge two moves into one."""
@@ -235,7 +243,7 @@ def _move_tasks(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
     moved = move_items(before, after)
     if before.item_type == after.item_type:
         return (moved,)
-    return (moved, rename_parent_marks(before.item_type, after.item_type))
+    return (moved, rename_parent_marks(before.item_type, after.item_type), *moved_counts(before, after))
 
 
 @public
@@ -251,13 +259,18 @@ class AlterTrashIndex(ItemsOperation):
         """Return the snapshot with the trash on the new index."""
         return replace(before, trash_index=self.index)
 
-    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write the new key into items in the trash."""
-        return _trash_key_tasks(before, after)
+    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
+        """Return the phases of a key that moves, or of one that comes or goes."""
+        if not before.soft_delete or before.trash_index == after.trash_index:
+            return DECLARE
+        if before.trash_index is None:
+            return ADD_KEY
+        return REMOVE_KEY if after.trash_index is None else ALTER_KEY
 
-    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Write the old key into items in the trash."""
-        return _trash_key_tasks(after, before)
+    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Write the new key into items in the trash, or the old one."""
+        new, old = _trash_key_tasks(before, after), _trash_key_tasks(after, before)
+        return {"fill": new, "drop old": new, "copy back": old, "drop new": old}
 
     def indexes(self) -> Sequence[str]:
         """Return the index of the trash."""
@@ -281,4 +294,4 @@ class AlterTrashIndex(ItemsOperation):
 
 def _trash_key_tasks(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
     indexes = {each for each in (before.trash_index, after.trash_index) if each is not None}
-    return (rewrite_index_keys(after, indexes),) if after.soft_delete and indexes else ()
+    return (rewrite_index_keys(after, indexes, live=False),) if after.soft_delete and indexes else ()

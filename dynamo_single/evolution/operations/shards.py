@@ -11,6 +11,7 @@ from dynamo_single.evolution import apply
 from dynamo_single.evolution.operations.base import ItemsOperation, public
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import snapshot_in
+from dynamo_single.evolution.steps import Step
 from dynamo_single.orm.schema.keys.shards import Entry, Schedule
 
 if TYPE_CHECKING:
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 class ChangeShards(ItemsOperation):
     """Change the number of shards for future objects, as ``manage.py dynamo_shards`` does.
 
-    The number is used as soon as every process knows it, 20 minutes later, and not before ``since``. It is used
-    immediately if the table contains no items of the model and no recorded number. Recorded numbers stay. Reverting the
-    operation does not remove the number, and reports this. The number is stored in the table rather than declared, so
-    that ``makemigrations`` never writes this operation.
+    The number is used as soon as every process knows it, about eight minutes later, and not before ``since``. It is
+    used immediately if the table contains no items of the model and no recorded number. Recorded numbers stay.
+    Reverting the operation does not remove the number, and reports this. The number is stored in the table rather than
+    declared, so that ``makemigrations`` never writes this operation.
     """
 
     category = OperationCategory.ALTERATION
@@ -52,9 +53,9 @@ class ChangeShards(ItemsOperation):
         """Keep the number, and report this."""
         apply.keep_shards(self._step(app_label, to_state), schema_editor)
 
-    def _step(self, app_label: str, state: ProjectState) -> apply.Step:
+    def _step(self, app_label: str, state: ProjectState) -> Step:
         snapshot = snapshot_in(state, app_label, self.model_name)
-        return apply.Step(self, app_label, snapshot, snapshot)
+        return Step(self, app_label, snapshot, snapshot)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """Merge with a later number, which replaces this one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from django.db.migrations.operations.base import Operation, OperationCategory
@@ -10,6 +10,7 @@ from django.db.migrations.operations.base import Operation, OperationCategory
 from dynamo_single.evolution.backfill import Task
 from dynamo_single.evolution.backfill.claims import delete_unused_claims, release_claims, take_claims
 from dynamo_single.evolution.operations.base import ItemsOperation, public
+from dynamo_single.evolution.phases import ADD_UNIQUE, REMOVE_UNIQUE, Pass, Phases
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.stored_attributes import UniqueRule
 from dynamo_single.exceptions import ConfigurationError
@@ -40,17 +41,20 @@ class AddUnique(_UniqueOperation):
         """Return the snapshot with the rule."""
         return replace(before, unique=(*before.unique, self.rule))
 
-    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Take the free claims. If two items have the same values, report both as a failure."""
-        return (take_claims(after, (self.rule,)),)
+    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
+        """Return the phases of a new rule."""
+        return ADD_UNIQUE
 
-    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Release claims of items that old code has changed or deleted, and take those of items that it has written."""
-        return (delete_unused_claims(after, self.rule), *self.open_tasks(before, after))
+    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Delete claims that no item holds and take those of all items, or release them.
 
-    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Release the claims."""
-        return (release_claims(after, before, self.rule),)
+        If two items have the same values, report both as a failure.
+        """
+        return {
+            "drop": (delete_unused_claims(after, self.rule),),
+            "fill": (take_claims(after, (self.rule,)),),
+            "drop new": (release_claims(after, before, self.rule),),
+        }
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """Merge with the removal of the rule: neither operation is needed."""
@@ -66,7 +70,7 @@ class AddUnique(_UniqueOperation):
 
 @public
 class RemoveUnique(_UniqueOperation):
-    """Remove a unique rule. ``migrate --finish`` deletes its claims."""
+    """Remove a unique rule, and delete its claims."""
 
     category = OperationCategory.REMOVAL
 
@@ -76,13 +80,17 @@ class RemoveUnique(_UniqueOperation):
             raise ConfigurationError(f"{self.model_name} has no unique rule over {', '.join(self.rule.attributes)}.")
         return replace(before, unique=tuple(rule for rule in before.unique if rule != self.rule))
 
-    def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Release the claims."""
-        return (release_claims(before, after, self.rule),)
+    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
+        """Return the phases of a rule that goes."""
+        return REMOVE_UNIQUE
 
-    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Take the claims again."""
-        return (take_claims(before, (self.rule,)),)
+    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Release the claims, or take them again."""
+        return {
+            "drop old": (release_claims(before, after, self.rule),),
+            "drop": (delete_unused_claims(before, self.rule),),
+            "copy back": (take_claims(before, (self.rule,)),),
+        }
 
     def describe(self) -> str:
         return f"Let {' and '.join(self.rule.attributes)} of {self.model_name} be the same"

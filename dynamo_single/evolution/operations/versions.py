@@ -11,6 +11,7 @@ from dynamo_single.evolution.backfill import Task
 from dynamo_single.evolution.backfill.project_functions import Upgrades, upgrade_items
 from dynamo_single.evolution.operations.base import ItemsOperation, public
 from dynamo_single.evolution.operations.items import ChangeItems
+from dynamo_single.evolution.phases import Pass
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.stored_attributes import StoredAttribute
 from dynamo_single.exceptions import ConfigurationError
@@ -82,9 +83,9 @@ class UpgradeItems(ChangeItems):
             )
         return replace(before, oldest_version=self.to, pending=())
 
-    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
         """Upgrade the items."""
-        return (upgrade_items(after, self.model_name, self.upgrades),)
+        return {"fill": (upgrade_items(after, self.model_name, self.upgrades),)}
 
     def describe(self) -> str:
         return f"Upgrade items of {self.model_name} to schema version {self.to}"

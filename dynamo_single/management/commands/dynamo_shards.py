@@ -64,7 +64,7 @@ class Command(TableCommand):
         if options["first"]:
             found = shard_record.record_first(table, layout, options["shards"])
         else:
-            since = shard_record.earliest_start() if options["since"] is None else _time(options["since"])
+            since = shard_record.earliest_start(table) if options["since"] is None else _time(options["since"])
             found = shard_record.grow(table, layout, options["shards"], since)
         self._line(layout, found)
 

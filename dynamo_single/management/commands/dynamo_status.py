@@ -9,8 +9,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, connections
 
+from dynamo_single.evolution.applied import unapplied_migrations
 from dynamo_single.evolution.apply import is_responsible
-from dynamo_single.evolution.finish import unapplied_migrations
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.management.base import TableCommand
 from dynamo_single.orm.rollout import knowledge
@@ -92,7 +92,7 @@ class Command(TableCommand):
             self.stdout.write(self.style.WARNING(f"{'Not applied':<14} {name}"))
         for form in state.forms.values():
             for change in form.opened:
-                said = f"{change.migration}: {change.parameters.get('label', '')}, until migrate --finish"
+                said = f"{change.migration}: {change.parameters.get('label', '')}, until migrate has carried it out"
                 self.stdout.write(self.style.WARNING(f"{'Open change':<14} {said}"))
 
     def _unapplied(self) -> list[str]:

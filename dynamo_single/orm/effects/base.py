@@ -96,7 +96,6 @@ class SideWrites(Struct, frozen=True, eq=False):
     - ``amend`` changes the object's own update, and ``mark`` contains the attributes that it adds to the item.
     - ``afterwards`` runs after everything is written.
     - ``exclusive``: an equal item written by another process does not count as this write.
-    - ``send_before`` is the latest time to send the write, by ``time.monotonic()``.
     """
 
     actions: tuple[Action, ...] = ()
@@ -106,7 +105,6 @@ class SideWrites(Struct, frozen=True, eq=False):
     amend: Callable[[Update], Update] | None = None
     mark: Item | None = None
     exclusive: bool = False
-    send_before: float | None = None
     afterwards: Callable[[Any], Awaitable[None]] | None = None
 
 

@@ -155,7 +155,17 @@ async def compose(
         renamed = [twin.used for twin in form.twins]
         own, conditions = _with_document_changes(own, conditions, before, after, documents, renamed)
     own = _with_renamed_attributes(own, form.twins) if form.twins else own
-    return Write(transition, form.alias, (own,), conditions, side_writes, draft.changes, values=changed, size=size)
+    return Write(
+        transition,
+        form.alias,
+        (own,),
+        conditions,
+        side_writes,
+        draft.changes,
+        values=changed,
+        size=size,
+        lease=draft.binding.lease,
+    )
 
 
 def _names_written_again(form: ItemForm, effects: Effects, draft: Draft, repeated: Collection[str]) -> Collection[str]:
@@ -204,9 +214,11 @@ def _with_renamed_attributes(own: Update, twins: Iterable[Twin]) -> Update:
         both = [each for each in changes if each.place.name == twin.used]
         if not (twin.used in put or twin.used in removed or both):
             continue
-        if twin.is_kept and twin.used in put:
+        if not twin.is_kept:
+            continue  # a pass of the migration removes it, once nobody writes it any more
+        if twin.used in put:
             put[twin.other] = put[twin.used]
-        elif twin.is_kept and both:
+        elif both:
             changes += (replace(each, place=Place(twin.other)) for each in both)
         else:
             removed[twin.other] = None
@@ -230,9 +242,8 @@ async def compose_new(
     check_trash_key(form.model, values)
     transition = Transition(Subject(obj), None, item, form.known, pending, absent, lenient)
     put = Put(item, free_key_condition(form.model), size)
-    return Write(
-        transition, form.alias, (put,), WriteConditions(), await _side_writes(effects, transition), values=values
-    )
+    side_writes = await _side_writes(effects, transition)
+    return Write(transition, form.alias, (put,), WriteConditions(), side_writes, values=values, lease=binding.lease)
 
 
 async def compose_removal(
@@ -253,7 +264,7 @@ async def compose_removal(
     as_read = {name for each in side_writes for name in each.as_read}.union(because)
     conditions = WriteConditions(terms, as_read=_unchanged(before, as_read))
     delete = Delete(key_of(before), conditions.request_condition())
-    return Write(transition, form.alias, (delete,), conditions, side_writes)
+    return Write(transition, form.alias, (delete,), conditions, side_writes, lease=binding.lease)
 
 
 async def compose_move(
@@ -266,7 +277,8 @@ async def compose_move(
     absent: frozenset[ItemKey],
 ) -> Write:
     """Return the write that moves an object to another key, as its ``target``; the old item must be unchanged."""
-    form, before, item = form_of(type(obj)), obj._stored, target._stored
+    binding = bindings.binding_of(type(obj))
+    form, before, item = form_of(binding), obj._stored, target._stored
     check_trash_key(form.model, values)
     transition = Transition(Subject(obj), before, item, form.known, pending, absent)
     depends_on = {*before, *form.known}.difference(_KEY)
@@ -274,7 +286,14 @@ async def compose_move(
     put, delete = Put(item, free_key_condition(type(obj))), Delete(key_of(before), conditions.request_condition())
     side_writes = await _side_writes(effects, transition)
     return Write(
-        transition, form.alias, (put, delete), conditions, side_writes, moved_subject=Subject(target), values=values
+        transition,
+        form.alias,
+        (put, delete),
+        conditions,
+        side_writes,
+        moved_subject=Subject(target),
+        values=values,
+        lease=binding.lease,
     )
 
 

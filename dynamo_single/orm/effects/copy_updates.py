@@ -303,7 +303,11 @@ class CopyUpdates(Effect):
                 async for batch, writes in batches:
                     explain = partial(_batch_error, key_of(item), writes)
                     try:
-                        await send.send_actions(self.model._options.alias, [(action, explain) for action in batch])
+                        await send.send_actions(
+                            self.model._options.alias,
+                            [(action, explain) for action in batch],
+                            lease=next((each.lease for each in writes), None),
+                        )
                     except _HolderChanged:
                         again = True
                     except SourceChanged:

@@ -6,10 +6,9 @@ written and deleted in the transaction of their object.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from dynamo_single import clock
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, UniqueViolation
@@ -163,10 +162,6 @@ class Version(Effect):
         return SideWrites(as_read=held, exclusive=True)
 
 
-#: For how many seconds an ``atomic()`` block may delay a creation: a schedule recorded since then starts later.
-MAX_DELAY: Final = 120.0
-
-
 class Shards(Effect):
     """Checks that a new object of a sharded model has one key only.
 
@@ -210,9 +205,7 @@ class Shards(Effect):
         own = {key_of(after)} if before is None else {key_of(after), key_of(before)}
         others = possible_keys(self.model, {**values, self.sharding.at: None})
         checks = tuple(Check(key, free_key_condition(self.model)) for key in others if key not in own)
-        return SideWrites(
-            checks, explain=partial(_schedule_error, transition, checks), send_before=time.monotonic() + MAX_DELAY
-        )
+        return SideWrites(checks, explain=partial(_schedule_error, transition, checks))
 
 
 def _schedule_error(

@@ -11,8 +11,9 @@ import uuid
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from dynamo_single.exceptions import ConditionFailed, StaleObject
+from dynamo_single.exceptions import BeginAgain, ConditionFailed, StaleObject
 from dynamo_single.orm.conditions.terms import Stored, join
 from dynamo_single.orm.effects import counters
 from dynamo_single.orm.effects.base import Subject
@@ -20,6 +21,8 @@ from dynamo_single.orm.effects.counters import ChildrenSnapshot, CountTarget
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ItemKey, Update, key_of, type_condition
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.schema import bindings
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.flow import pause
@@ -90,6 +93,7 @@ async def recount(table: Table, key: ItemKey, found: CountTarget, pk: object) ->
     """
     item_type = found.model._options.item_type
     for _ in range(MAX_MARKS):
+        lease = bindings.binding_of(found.model).lease
         text, update = mark_update(key, item_type)
         try:
             item = (await table.ask_patiently(compile_action(update, returns_item=True)))["Attributes"]
@@ -102,7 +106,10 @@ async def recount(table: Table, key: ItemKey, found: CountTarget, pk: object) ->
         is_absent = number == 0 and found.name not in item
         try:
             written = number_update(key, item_type, mark, found.name, None if is_absent else number)
-            await table.ask_patiently(compile_action(written))
+            await table.ask_patiently(replace(compile_action(written), lease=lease))
+        except BeginAgain:
+            knowledge.stale()
+            continue
         except ConditionFailed:
             continue
         return RecountResult(found.held(item), number)

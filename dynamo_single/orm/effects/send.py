@@ -6,19 +6,23 @@ created.
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from dynamo_single.exceptions import (
     AlreadyExists,
+    BeginAgain,
     ConditionFailed,
     ConditionNotMet,
     Conflict,
     DynamoSingleError,
+    Expired,
     NotSupported,
     OutcomeUnknown,
+    SourceChanged,
     StaleObject,
     TransactionCancelled,
 )
@@ -31,6 +35,7 @@ from dynamo_single.orm.requests.compiler import compile_action, compile_transact
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
 
@@ -43,15 +48,15 @@ async def send_write(obj: DynamoModel, write: Write) -> Item:
 
     Without a response the item omits what DynamoDB computes itself: it is treated as not read.
     """
-    block = write.transition.pending
+    block, lease = write.transition.pending, write.lease or bindings.binding_of(type(obj)).lease
     if block is not None:
         model = type(obj)
         block.bindings.setdefault(model, bindings.binding_of(model))
         block.add(write.alias, write.entry(undo_of(obj, write.transition.after)))
         return write.stored_after(None)
     try:
-        explained = [(action, write.explain) for action in write.actions]
-        answer = await send_actions(write.alias, explained, returns_item=bool(write.changes))
+        actions = [(action, write.explain) for action in write.actions]
+        answer = await send_actions(write.alias, actions, returns_item=bool(write.changes), lease=lease)
     except (AlreadyExists, StaleObject, ConditionNotMet) as error:
         unanswered = getattr(obj._state, _UNANSWERED, None) if write.is_move else None
         found = write.executed_item(error, unanswered=unanswered)
@@ -108,15 +113,7 @@ async def send_block(block: Block) -> None:
             f"The block writes items of {block.size} bytes together; a transaction takes "
             f"{MAX_TRANSACTION_SIZE}. Write fewer objects in one block."
         )
-    late = next(
-        (each for each in block.entries if each.send_before is not None and each.send_before < time.monotonic()), None
-    )
-    if late is not None:
-        raise Conflict(
-            f"{late.name} was written early in a block that took too long: how many shards its model has may have been "
-            "changed meanwhile. Nothing was written; do the block again."
-        )
-    await _refuse_outdated(block)
+    lease = await _refuse_outdated(block) or block.lease
     explained = [(action, entry.explain) for action, entry in block.actions()]
     # A change that depends on stored values must not be made twice if a response is lost and the request is retried.
     counts = any(
@@ -125,7 +122,14 @@ async def send_block(block: Block) -> None:
     )
     token = block.token or (str(uuid.uuid4()) if counts else None)
     try:
-        await send_actions(block.alias, explained, token=token)
+        await send_actions(block.alias, explained, token=token, lease=lease)
+    except SourceChanged as error:
+        if not isinstance(error.__cause__, BeginAgain) or not block.bindings:
+            raise  # a cascade composes its writes again
+        raise Conflict(
+            "A migration has changed how items of this table are stored since the block wrote them. Nothing was "
+            "written; do the block again."
+        ) from error
     except OutcomeUnknown as error:
         if block.token is None:
             raise
@@ -139,19 +143,23 @@ async def send_block(block: Block) -> None:
             raise
 
 
-async def _refuse_outdated(block: Block) -> None:
-    """Raise ``Conflict`` if items of a model have other names or keys by now than the block has composed them with.
+async def _refuse_outdated(block: Block) -> Lease | None:
+    """Return the lease to send a block under; raise ``Conflict`` if items have other names or keys by now.
 
-    Asks about each model as ``knowledge.ask()``: the block may be older than what the process knows of the table.
+    Asks about each model as ``knowledge.binding_for()``: the block may be older than what the process knows of the
+    table. What was composed under an earlier revision is valid under the present one if the bindings are alike.
     """
+    lease: Lease | None = None
     for model, binding in block.bindings.items():
         table = get_table(model._options.alias)
         now = bindings.binding_if_known(model, table) or await knowledge.binding_for(model)
-        if now is not binding and now.rollout != binding.rollout:
+        lease = lease or now.lease
+        if now is not binding and (now.rollout, now.schedule) != (binding.rollout, binding.schedule):
             raise Conflict(
                 f"A migration has changed the names or keys of {model._meta.label} items since the block wrote "
                 "them. Nothing was written; do the block again."
             )
+    return lease
 
 
 def _was_carried_out(block: Block, error: DynamoSingleError) -> bool:
@@ -169,12 +177,18 @@ def _was_carried_out(block: Block, error: DynamoSingleError) -> bool:
 
 
 async def send_actions(
-    alias: str, explained: Sequence[tuple[Action, Explain]], *, token: str | None = None, returns_item: bool = False
+    alias: str,
+    explained: Sequence[tuple[Action, Explain]],
+    *,
+    token: str | None = None,
+    returns_item: bool = False,
+    lease: Lease | None = None,
 ) -> dict[str, Any]:
     """Send actions as one request, all or none; a failure raises the error that the action's ``Explain`` returns.
 
     A single action is a plain request, unless there is a ``token`` or it is a check. With ``returns_item``, the
-    response to a single update contains the new item.
+    response to a single update contains the new item. ``lease`` is that of the binding
+    that the actions were composed with. Raises ``SourceChanged`` if it is over: the caller composes them again.
     """
     table = get_table(alias)
     actions = [action for action, _ in explained]
@@ -184,7 +198,17 @@ async def send_actions(
         # All attempts have one token: DynamoDB executes the transaction once.
         request = compile_transaction(actions, table.name, token or str(uuid.uuid4()))
     try:
-        return await table.ask_patiently(request)
+        return await table.ask_patiently(replace(request, lease=lease) if lease is not None else request)
+    except BeginAgain as error:
+        knowledge.stale()
+        if isinstance(error, Expired) and error.is_in_doubt:
+            # Composed again it could be executed twice.
+            raise OutcomeUnknown(
+                "The outcome of a transaction is unknown: an attempt got no response, and its repetition was rejected "
+                "because it came too late. Read before you repeat it.",
+                code=error.code,
+            ) from error
+        raise SourceChanged(f"{error}") from error
     except ConditionFailed as error:
         action, explain = explained[0]
         raise explain(action, error.item) from error

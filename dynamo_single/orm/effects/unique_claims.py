@@ -13,12 +13,11 @@ from dynamo_single.exceptions import UniqueViolation
 from dynamo_single.orm.conditions.terms import And, Or, Stored
 from dynamo_single.orm.effects.base import Effect, SideWrites, Subject, Transition, liveness_names
 from dynamo_single.orm.items.expiry import free_key_condition
-from dynamo_single.orm.items.unique_rules import Rule, lookups_of, rules_of
+from dynamo_single.orm.items.unique_rules import Rule, rules_of
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.reading.single import has_expired, owner_of
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, key_of
-from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
@@ -46,7 +45,7 @@ class Claims(Effect):
         as_read: set[str] = set()
         if before is not None and after is None:
             # The claim that another process takes by a rename or a restore must not be left behind.
-            as_read = {stored for rule in rules_of(self.model) for stored in rule.stored_names}
+            as_read = {stored for rule in written_rules(self.model) for stored in rule.stored_names}
             as_read |= liveness_names(self.model, before)
         elif before is not None and after is not None:
             as_read = claim_dependencies(self.model, before, after, transition.written_names)
@@ -62,7 +61,7 @@ class Claims(Effect):
         changed or deleted without it.
         """
         layout = registry.layout_of(self.model)
-        missing = await knowledge.ask_rules(layout, lookups_of(self.model))
+        missing = bindings.binding_of(self.model).missing.unclaimed
         if not missing:
             return found
         old = claims_of(self.model, before)
@@ -97,9 +96,17 @@ def unique_error(subject: Subject, item: Item, action: Action) -> UniqueViolatio
     return None
 
 
+def written_rules(model: type[DynamoModel]) -> tuple[Rule, ...]:
+    """Return the rules of a model whose claims are written: all but those that a migration has only announced."""
+    rollout = bindings.rollout_of(model)
+    if rollout is None or not rollout.unwritten:
+        return rules_of(model)
+    return tuple(rule for rule in rules_of(model) if rule.fingerprint not in rollout.unwritten)
+
+
 def claims_of(model: type[DynamoModel], item: Item | None) -> dict[ItemKey, Rule]:
     """Return the keys of an item's claims with their rules; empty for an item in the trash or ``None``."""
-    return {} if item is None else {key: rule for rule in rules_of(model) for key in rule.claimed(item)}
+    return {} if item is None else {key: rule for rule in written_rules(model) for key in rule.claimed(item)}
 
 
 def claim_actions(model: type[DynamoModel], before: Item | None, after: Item | None) -> list[Action]:
@@ -114,7 +121,7 @@ def claim_actions(model: type[DynamoModel], before: Item | None, after: Item | N
     # The claim expired with its owner and may belong to another object now, so that it is not released.
     to_free = before is not None and not has_expired(before)
     found: list[Action] = []
-    for rule in rules_of(model):
+    for rule in written_rules(model):
         if after is not None:
             taken = (key for key in _claims_by_rule(new, rule) if key not in old or renewed)
             found += (put_claim(model, key, after, former if key in old else None) for key in taken)

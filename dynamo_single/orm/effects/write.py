@@ -32,6 +32,7 @@ from dynamo_single.orm.requests.atomic_block import Entry, combine_actions
 from dynamo_single.orm.requests.updates import Change, Place, stored_value_at, unmet_change
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
+from dynamo_single.table.lease import Lease
 
 # The errors of a failed write, built from the action that failed and the item that DynamoDB returned.
 
@@ -144,6 +145,7 @@ class Write(Struct, frozen=True, eq=False):
     - ``values`` are the values of the object's attributes after the write.
     - ``moved_subject`` is the object with its new ``pk``, if that changes.
     - ``size`` is the size of the item in bytes; 0 if it was not computed.
+    - ``lease`` is that of the binding that it was composed with; ``None`` if it does not depend on one.
     """
 
     transition: Transition
@@ -155,6 +157,7 @@ class Write(Struct, frozen=True, eq=False):
     values: Values = field(default_factory=dict)
     moved_subject: Subject | None = None
     size: int = 0
+    lease: Lease | None = None
 
     @property
     def actions(self) -> list[Action]:
@@ -192,8 +195,7 @@ class Write(Struct, frozen=True, eq=False):
         after = self.transition.after
         measured = (after, self.size) if after is not None and self.size else None
         named = self.transition.subject.naming()
-        until = min((each.send_before for each in self.side_writes if each.send_before is not None), default=None)
-        return Entry(named, tuple(self.actions), self.written_items, self.explain, undo, measured, until)
+        return Entry(named, tuple(self.actions), self.written_items, self.explain, undo, measured)
 
     def explain(self, action: Action, found: Item | None) -> Exception:
         """Return the error for a refused action; ``found`` is the stored item."""

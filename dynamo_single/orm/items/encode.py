@@ -23,7 +23,7 @@ from dynamo_single.orm.conditions.matching import matches, normalized_value
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.items.stored import object_values
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
-from dynamo_single.orm.rollout import knowledge, old_keys
+from dynamo_single.orm.rollout import following, knowledge
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.bindings import ModelBinding, Subject, binding_of, fact
@@ -122,8 +122,8 @@ class IndexKey(Struct, frozen=True, eq=False):
 def index_keys(binding: ModelBinding) -> tuple[tuple[IndexKey, ...], tuple[IndexKey, ...]]:
     """The index keys of live objects, and those of objects in the trash, as they are written now."""
     layout, keys = binding.layout, binding.index_keys
-    live = tuple(_index_key_of(layout, key) for key in keys if not old_keys.is_trash(key))
-    return live, tuple(_index_key_of(layout, key) for key in keys if old_keys.is_trash(key))
+    live = tuple(_index_key_of(layout, key) for key in keys if not following.is_trash(key))
+    return live, tuple(_index_key_of(layout, key) for key in keys if following.is_trash(key))
 
 
 def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:

@@ -254,6 +254,11 @@ def _rules_of(model: type[DynamoModel]) -> tuple[Rule, ...]:
     return tuple(found.values())
 
 
+def names_by_fingerprint(model: type[DynamoModel]) -> dict[str, str]:
+    """The fingerprints of a model's rules, each with its attributes for messages."""
+    return {rule.fingerprint: " and ".join(rule.fields) for rule in rules_of(model)}
+
+
 @fact
 def lookups_of(binding: ModelBinding) -> tuple[Lookup, ...]:
     """The ways to find an object of a model by what is unique about it."""

@@ -21,6 +21,7 @@ from dynamo_single.orm.items.async_safety import creates_plain_objects
 from dynamo_single.orm.model.model import Abstract, Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
 from dynamo_single.orm.requests.atomic_block import Block, current
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.attributes import (
     AuthorAttribute,
@@ -37,11 +38,15 @@ from dynamo_single.table.flow import run
 if TYPE_CHECKING:
     from dynamo_single.orm.effects import base as effects
     from dynamo_single.orm.effects.base import CallerConditions
+    from dynamo_single.orm.items import unique_rules
     from dynamo_single.orm.write import on_delete, trash
 else:
     effects = LazyModule("dynamo_single.orm.effects.base")
     on_delete = LazyModule("dynamo_single.orm.write.on_delete")
     trash = LazyModule("dynamo_single.orm.write.trash")
+    unique_rules = LazyModule("dynamo_single.orm.items.unique_rules")
+
+knowledge.set_rules(lambda model: unique_rules.names_by_fingerprint(model))
 
 
 class TimestampedModel(Model):

@@ -21,7 +21,7 @@ _OLD_ITEMS = (
     "Items that are stored already are in it after: manage.py makemigrations and migrate in an app with migrations, "
     "manage.py dynamo_rebuild {label} in any other"
 )
-_FILLING = "Carry out what is open: manage.py migrate, and manage.py migrate --finish once all older code has stopped."
+_FILLING = "Carry out what is open: manage.py migrate."
 _RANGES = ("lt", "lte", "gt", "gte", "range", "startswith")
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.conf import default_fetch_mode
-from dynamo_single.exceptions import InvalidValue
+from dynamo_single.exceptions import BeginAgain, InvalidValue
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.lowering import lower, missing_condition
 from dynamo_single.orm.conditions.matching import matches
@@ -40,6 +40,7 @@ from dynamo_single.orm.schema.fields.fetching import BY_NAME, set_modes
 from dynamo_single.orm.schema.types import DynamoModel, M, are_plain, owners_of
 from dynamo_single.orm.where import lookups
 from dynamo_single.table import names
+from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, NewItem, Request
 from dynamo_single.table.table import get_table
 
@@ -97,7 +98,11 @@ async def one(queryset: StatefulQuerySet[M], key: ItemKey) -> list[M]:
         compiled = lookup(binding, asked.visibility, asked.consistent)
     if compiled is None or not compiled.decides(key):
         return [obj for _, obj in await _found(queryset, (key,))]
-    item = (await table.ask(compiled.request(key))).get("Item")
+    try:
+        item = (await table.ask(compiled.request(key))).get("Item")
+    except BeginAgain:
+        knowledge.stale()
+        return [obj for _, obj in await _found(queryset, (key,))]
     found = [compiled.make(item)] if item is not None and compiled.is_wanted(item) else []
     _tell(queryset, found)
     return found
@@ -115,11 +120,12 @@ class Lookup(Struct, frozen=True, eq=False):
     condition: Condition
     is_wanted: Callable[[NewItem], bool]
     make: Callable[[NewItem], Any]
+    lease: Lease | None
 
     def request(self, key: ItemKey) -> Request:
         """Return the request for the item under a key."""
         written = {names.PARTITION_KEY: {"S": key[0]}, names.SORT_KEY: {"S": key[1]}}
-        return Request("GetItem", {"Key": written, **self.params})
+        return Request("GetItem", {"Key": written, **self.params}, self.lease)
 
     def decides(self, key: ItemKey) -> bool:
         """Return whether the item of this key can be read without looking at other models."""
@@ -141,7 +147,7 @@ def lookup(binding: ModelBinding, visibility: Visibility, consistent: bool) -> L
     (request,) = compile_plan(plan)
     params = {name: value for name, value in request.params.items() if name != "Key"}
     condition = lower(plan.filter, layout)
-    return Lookup(params, shares, condition, _matcher(condition), reader_of(binding))
+    return Lookup(params, shares, condition, _matcher(condition), reader_of(binding), binding.lease)
 
 
 def _matcher(condition: Condition) -> Callable[[NewItem], bool]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from django.db.models import Model
 from django.db.models.signals import post_delete, pre_delete
 
-from dynamo_single.exceptions import ConditionFailed
+from dynamo_single.exceptions import BeginAgain, ConditionFailed
 from dynamo_single.orm.conditions.terms import Condition, Stored, join
 from dynamo_single.orm.effects.all_effects import effects_of, watched_attributes
 from dynamo_single.orm.items import decode, version
@@ -24,6 +24,7 @@ from dynamo_single.orm.query.get import KeyFilter, Lookup, key_filter, lookup
 from dynamo_single.orm.query.state import StatefulQuerySet
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Delete, ItemKey, Update, type_condition
 from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema.attributes import VersionAttribute
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.references import cascading_children
@@ -63,7 +64,7 @@ class WritesByKey:
         action = Delete(_NO_KEY, join((self.condition, never_moved)))
         self.deletion = None if depended else _without_key(compile_action(action))
 
-    def update(self, key: ItemKey, given: Mapping[str, Any]) -> Request:
+    def update(self, key: ItemKey, given: Mapping[str, object]) -> Request:
         """Return the request that sets attributes; raise any error if it has to be planned."""
         written, form = self._automatic(), self.form
         names = [self.settable[name] for name in given]
@@ -73,7 +74,7 @@ class WritesByKey:
             written[form.stored[name]] = None if value is None else self.writer.parts[name](value)[1]
         if len({*names}) < len(given):
             raise TypeError(names)
-        return self._shape(written).request(_written_key(key), written, {})
+        return self._shape(written).request(_written_key(key), written, {}, self.binding.lease)
 
     def _automatic(self) -> dict[str, Any]:
         form = self.form
@@ -151,6 +152,9 @@ async def update(queryset: StatefulQuerySet[Any], given: Mapping[str, object]) -
         return None
     try:
         await get_table(writes.form.alias).ask_patiently(request)
+    except BeginAgain:
+        knowledge.stale()
+        return None
     except ConditionFailed as error:
         _check_found(writes.form.model, error)
         return 0
@@ -176,8 +180,11 @@ async def delete(
     deleted = 1
     try:
         await get_table(writes.form.alias).ask_patiently(
-            Request("DeleteItem", {"Key": _written_key(key), **writes.deletion})
+            Request("DeleteItem", {"Key": _written_key(key), **writes.deletion}, binding.lease)
         )
+    except BeginAgain:
+        knowledge.stale()
+        return None
     except ConditionFailed as error:
         _check_found(model, error)
         if error.item and MOVED_FROM in error.item:

@@ -1,7 +1,8 @@
-"""Translate attribute names page by page: a rename may begin or end while a query is being read.
+"""Send each request of a plan under the present revision of the table's state.
 
-The conditions, the order and the readers of a query keep the names that it was planned with. Only its requests and
-responses are translated. This module does not depend on models.
+A migration may move on between the planning of a query and its requests, or between two pages. The conditions, the
+order and the readers of a query keep the names that it was planned with. Only its requests and responses are
+translated, and a key or unique rule that queries may no longer use ends the query with an error.
 """
 
 from __future__ import annotations
@@ -9,20 +10,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
+from dynamo_single.exceptions import BeginAgain, KeyNotFilled
+from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.bindings import ModelBinding, binding_if_known
 from dynamo_single.orm.schema.layout import ModelLayout, Twin
 from dynamo_single.table.answers import ResponseDecoder
 from dynamo_single.table.request import NewItem, Request, Response, with_names
 from dynamo_single.table.table import Table
 
+#: How often a read request begins again if the state changes before it is sent, or if it is sent too late.
+ATTEMPTS = 5
 
-def table_with_current_names(table: Table, layout: ModelLayout) -> Table:
-    """Return the table for a query that was planned with a layout: its requests have the names in use at that time.
 
-    Without an open rename this is the table itself. Otherwise a GetItem may precede each request, as in
-    ``knowledge.ask()``.
+def following_table(table: Table, plan: Plan) -> Table:
+    """Return the table for a plan: each request follows the table's state at that time.
+
+    The state may be read first, as ``knowledge.binding_for()`` does.
     """
-    return _RenamingTable(table, layout) if layout.twins and not isinstance(table, _RenamingTable) else table
+    return table if isinstance(table, _FollowingTable) else _FollowingTable(table, plan)
 
 
 def with_both_names(item: NewItem, twins: tuple[Twin, ...]) -> NewItem:
@@ -35,13 +44,14 @@ def with_both_names(item: NewItem, twins: tuple[Twin, ...]) -> NewItem:
     return found
 
 
-class _RenamingTable(Table):
-    """A table that translates requests and responses; everything else is that of the table."""
+class _FollowingTable(Table):
+    """A table that sends requests under the lease of the model's binding; everything else is that of the table."""
 
-    def __init__(self, table: Table, layout: ModelLayout) -> None:
+    def __init__(self, table: Table, plan: Plan) -> None:
         self.__dict__.update(table.__dict__)
         self._table = table
-        self._layout = layout
+        self._plan = plan
+        self._model = registry.model_of(plan.layout)
 
     def __eq__(self, other: object) -> bool:
         return other is self._table or other is self
@@ -50,21 +60,56 @@ class _RenamingTable(Table):
         return hash(self._table)
 
     async def ask(
-        self, request: Request, form: ResponseDecoder | None = None, head: dict[str, str] | None = None
+        self, request: Request, decoder: ResponseDecoder | None = None, head: dict[str, str] | None = None
     ) -> Response:
-        names = await self._names()
-        if all(name == twin.used for twin, name in names.items()):
-            return await self._table.ask(request, form, head)
-        present = {other: name for twin, name in names.items() for other in (twin.used, twin.other)}
-        # A compiled reader has the names that the query was planned with.
-        answer = await self._table.ask(request.with_params(_with_names(request.params, present)), None, head)
-        return _as_planned(answer, names)
+        for attempt in range(ATTEMPTS):
+            binding = binding_if_known(self._model, self._table) or await knowledge.binding_for(self._model)
+            if binding.rollout is None and binding.layout is self._plan.layout:
+                sent, names = request, {}
+            else:
+                _refuse_hidden(self._plan, binding, request)
+                names = _present_names(self._plan.layout, binding.layout)
+                sent = replace(request, params=_with_names(request.params, names)) if names else request
+            try:
+                # A compiled reader has the names that the query was planned with.
+                form = None if names else decoder
+                leased = replace(sent, lease=binding.lease) if binding.lease else sent
+                answer = await self._table.ask(leased, form, head)
+            except BeginAgain:
+                knowledge.stale()
+                if attempt == ATTEMPTS - 1:
+                    raise
+                continue
+            return _as_planned(answer, names) if names else answer
+        raise AssertionError  # not reached
 
-    async def _names(self) -> dict[Twin, str]:
-        """Return the current name of each renamed attribute."""
-        attributes = (await knowledge.current_layout(self._layout)).attributes
-        planned = {info.stored: name for name, info in self._layout.attributes.items()}
-        return {twin: attributes[planned[twin.used]].stored for twin in self._layout.twins}
+
+def _refuse_hidden(plan: Plan, binding: ModelBinding, request: Request) -> None:
+    """Raise ``KeyNotFilled`` if a migration makes the key or the unique rule of a plan incomplete."""
+    missing = binding.missing
+    index = request.params.get("IndexName")
+    hidden = [key.name for key in plan.layout.index_keys if key.index == index and key.name in missing.hidden_keys]
+    # The trash has a key of its own on the index of another one.
+    planned = {part.key.name for part in (plan, *plan.parts) if part.key is not None and part.key.index == index}
+    hidden = [name for name in hidden if not planned or name in planned]
+    lookups = [part.lookup for part in (plan, *plan.parts) if part.lookup is not None]
+    unclaimed = [lookup.name for lookup in lookups if lookup.fingerprint in missing.unclaimed]
+    for what, name in (*(("key", name) for name in hidden), *(("unique rule", name) for name in unclaimed)):
+        raise KeyNotFilled(
+            f"{plan.layout.label}: a migration is changing the {what} {name}, which this query reads by. What was read "
+            "before is not all. Run the query again once manage.py migrate is through."
+        )
+
+
+def _present_names(planned: ModelLayout, present: ModelLayout) -> dict[str, str]:
+    """Return the present physical names, by those that a query was planned with, where they differ."""
+    pairs = ((info.stored, present.attributes[name].stored) for name, info in planned.attributes.items())
+    names = {old: new for old, new in pairs if old != new}
+    for twin in planned.twins:
+        for name in (twin.used, twin.other):
+            if (found := names.get(twin.used, twin.used)) != name:
+                names.setdefault(name, found)
+    return names
 
 
 def _with_names(params: Mapping[str, Any], present: Mapping[str, str]) -> Mapping[str, Any]:
@@ -74,16 +119,16 @@ def _with_names(params: Mapping[str, Any], present: Mapping[str, str]) -> Mappin
     return {**params, "RequestItems": asked}
 
 
-def _as_planned(answer: Response, names: Mapping[Twin, str]) -> Response:
+def _as_planned(answer: Response, names: Mapping[str, str]) -> Response:
     """Return the response with the names that the query was planned with, in addition to the current ones."""
 
     def planned(item: NewItem) -> NewItem:
         found = {**item}
-        for twin, name in names.items():
-            for other in (twin.used, twin.other):
-                found.pop(other, None)
-            if name in item:
-                found |= {twin.used: item[name], twin.other: item[name], name: item[name]}
+        for old, new in names.items():
+            if new in item:
+                found[old] = item[new]
+            else:
+                found.pop(old, None)
         return found
 
     changed: Response = {**answer}

@@ -23,7 +23,7 @@ from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.reading.positions import Position
-from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.shards import MAX_SHARDS, shard_suffix
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
@@ -104,7 +104,7 @@ def _fingerprint(plan: Plan) -> tuple[str, str, str]:
     """Return what a cursor is bound to: the model, its keys and the query, without the time by which items expire."""
     query = plan.query
     # A rename may have ended since the query was planned: the next page is planned with the names of now.
-    layout = knowledge.known_layout(query.layout) if query.layout.twins else query.layout
+    layout = registry.layout_of(registry.model_of(query.layout)) if query.layout.twins else query.layout
     asked = (
         lower(query.where, layout),
         [(order.attribute, order.descending) for order in query.ordering],

@@ -23,7 +23,6 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, ITEM_TYPE, join
 from dynamo_single.orm.plan.choice import type_condition
 from dynamo_single.orm.plan.plan import Plan, attributes_of
 from dynamo_single.orm.reading import single
-from dynamo_single.orm.reading.current_names import table_with_current_names
 from dynamo_single.orm.reading.sources import (
     Descending,
     PageSource,
@@ -40,7 +39,6 @@ from dynamo_single.orm.reading.sources import (
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.requests.expressions import ExpressionTooLong
-from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import names
 from dynamo_single.table.answers import ResponseDecoder
 from dynamo_single.table.batches import max_parallel_reads
@@ -99,10 +97,7 @@ async def pages(
     plan of a get, a claim or a union has none.
     """
     if plan.kind == "get":
-        await knowledge.check_undivided(table, plan.layout)
-        yield single.projected_items(
-            plan, await single.item_of_key_plan(table_with_current_names(table, plan.layout), plan)
-        )[skip:stop]
+        yield single.projected_items(plan, await single.item_of_key_plan(table, plan))[skip:stop]
         return
     reader = await open_reader(table, plan, None if decoder is None else decoder.form)
     passed = 0

@@ -17,11 +17,10 @@ from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import PartialItem, Plan, PlanKind
-from dynamo_single.orm.reading.current_names import table_with_current_names, with_both_names
+from dynamo_single.orm.reading.current_names import following_table, with_both_names
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.compiler import compile_batches, compile_plan, compile_reads, item_key
-from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import masking, names
 from dynamo_single.table.answers import ResponseDecoder
 from dynamo_single.table.batches import RemainingItems, get_batches, get_responses
@@ -53,8 +52,7 @@ async def item_of_key_plan(table: Table, plan: Plan) -> list[Item]:
             atomic_block.check_plan(table.settings.alias, plan)
     if item is None:
         (request,) = compile_plan(plan)
-        asked = table_with_current_names(table, plan.layout) if plan.layout.twins else table
-        item = (await asked.ask(request)).get("Item")
+        item = (await following_table(table, plan).ask(request)).get("Item")
     return [item] if item is not None and matches(plan.filter, item, plan.layout) else []
 
 
@@ -70,7 +68,7 @@ async def items_of_keys_plan(
     With a ``form``, by which items are decoded, it yields what ``found_in()`` makes of each response; the plan has no
     filter then.
     """
-    table, requests = table_with_current_names(table, plan.layout), compile_plan(plan, table_name=table.name)
+    table, requests = following_table(table, plan), compile_plan(plan, table_name=table.name)
     wanted, condition = RemainingItems(stop), lower(plan.filter, plan.layout)
     unread = iter(requests)
     async with aclosing(get_responses(table, requests, wanted, form)) as batches:
@@ -188,7 +186,6 @@ async def transactional_items(table: Table, plans: Sequence[Plan]) -> list[list[
     """The items of some plans of whole primary keys as of one moment, by one TransactGetItems; again on a conflict."""
     for plan in plans:
         atomic_block.check_plan(table.settings.alias, plan)
-        await knowledge.check_undivided(table, plan.layout)
     keys = list(dict.fromkeys(key for plan in plans for key in plan.keys))
     if len(keys) > MAX_ACTIONS:
         raise NotSupported(f"{len(keys)} items cannot be read at once: DynamoDB takes {MAX_ACTIONS}.")

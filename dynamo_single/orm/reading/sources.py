@@ -20,12 +20,9 @@ from msgspec import Struct
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.reading.budget import Allowance, next_limit
-from dynamo_single.orm.reading.current_names import table_with_current_names
+from dynamo_single.orm.reading.current_names import following_table
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.compiler import compile_plan, with_page
-from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.bindings import binding_if_known
 from dynamo_single.table import names
 from dynamo_single.table.answers import ResponseDecoder
 from dynamo_single.table.batches import max_parallel_reads
@@ -58,10 +55,8 @@ class PlanReader(Struct, frozen=True):
 async def open_reader(table: Table, plan: Plan, form: ResponseDecoder | None = None) -> PlanReader:
     """Return the reader of a plan, which an ``atomic()`` block, or shards of later code, may refuse."""
     atomic_block.check_plan(table.settings.alias, plan)
-    if binding_if_known(registry.model_of(plan.layout), table) is None:
-        await knowledge.check_undivided(table, plan.layout)
     allowance = Allowance(table, plan) if _discards_items(plan) else None
-    return PlanReader(table_with_current_names(table, plan.layout) if plan.layout.twins else table, allowance, form)
+    return PlanReader(following_table(table, plan), allowance, form)
 
 
 def _discards_items(plan: Plan) -> bool:

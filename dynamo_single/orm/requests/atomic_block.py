@@ -22,6 +22,7 @@ from dynamo_single.orm.requests.actions import Action, Check, Delete, Item, Item
 from dynamo_single.orm.requests.updates import add
 from dynamo_single.orm.schema.keys.values import item_size, number_to_text
 from dynamo_single.table import masking, names
+from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import MAX_ITEM_SIZE, MAX_TRANSACTION_SIZE, NewItem
 
 #: Returns the error for a refused action; ``None`` if DynamoDB returned no item.
@@ -35,7 +36,6 @@ class Entry(Struct, frozen=True, eq=False):
     - ``written_items`` contains the items before and after the write, the object's own last.
     - ``undo`` restores the object's state before the write.
     - ``measured_item`` is one of the items with its size in bytes, if that is known.
-    - ``send_before`` is the latest time to send the write, by ``time.monotonic()``.
     """
 
     make_name: Callable[[], str]
@@ -44,7 +44,6 @@ class Entry(Struct, frozen=True, eq=False):
     explain: Explain
     undo: Callable[[], None]
     measured_item: tuple[Item, int] | None = None
-    send_before: float | None = None
 
     @property
     def name(self) -> str:
@@ -76,6 +75,8 @@ class Block(Struct, eq=False):
     limit: int | None = None
     #: By model, the binding that its first write was composed with.
     bindings: dict[Any, Any] = field(default_factory=dict)
+    #: The lease to send it under, if it has no bindings of its own.
+    lease: Lease | None = None
     #: Whether the block has ended, and rejects further writes: a task that began in it may still run.
     ended: bool = False
     #: The actions of the first ``_counted`` entries, each item once.

@@ -21,7 +21,6 @@ from dynamo_single.orm.items import batch_get, decode
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.page_readers import PageReader
 from dynamo_single.orm.items.refresh import attributes_to_load, references_among
-from dynamo_single.orm.items.unique_rules import lookups_of
 from dynamo_single.orm.plan import shapes
 from dynamo_single.orm.plan.plan import InMemory, Plan, attributes_of, narrow, project
 from dynamo_single.orm.reading import execute, single
@@ -173,8 +172,6 @@ def limit_of(state: QueryState, plan: Plan, what: str, *, sliced: bool) -> int |
 async def read_form(state: QueryState) -> None:
     """Read the schema state of the items that a query reads, unless it is known: planning depends on it."""
     await knowledge.ask(state.layout)
-    if lookups := lookups_of(state.model):
-        await knowledge.ask_rules(state.layout, lookups)
     for lookup in state.related_reads.prefetch_related:
         model: Any = state.model
         for step in lookup.split("__") if isinstance(lookup, str) else ():

@@ -24,7 +24,6 @@ from dynamo_single.orm.requests.actions import key_of
 from dynamo_single.orm.requests.atomic_block import check_plan
 from dynamo_single.orm.results import objects
 from dynamo_single.orm.results.state import ALL_MATCHES, QueryState
-from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema.keys.template import prefix_end
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.orm.schema.types import DynamoModel
@@ -160,7 +159,6 @@ async def _read(groups: Sequence[Sequence[_ModelRange]], most: int | None) -> bo
             return False
         takers: dict[str, list[_ModelRange]] = {}
         for kind in chain.from_iterable(some):
-            await knowledge.check_undivided(state.table, kind.plan.layout)
             takers.setdefault(kind.condition.partition, []).append(kind)
         items = await execute.item_list(state.table, plan, stop=most)
         if most is not None and len(items) >= most:

@@ -223,7 +223,7 @@ async def read_collection(state: QueryState, plan: Plan, wanted: Mapping[str, Co
     root: Any = None
     children: dict[str, list[Any]] = {name: [] for name in wanted}
     for member in wanted.values():
-        await knowledge.check_undivided(state.table, registry.layout_of(member.model))
+        await knowledge.ask(registry.layout_of(member.model))
     async with aclosing(execute.pages(state.table, collection_plan(plan, wanted))) as pages:
         async for page in pages:
             for item in page:

@@ -21,9 +21,8 @@ from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
 from dynamo_single.orm.plan.plan import Query, Visibility
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.rollout.compare import NOTHING
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.bindings import binding_if_known
+from dynamo_single.orm.schema.bindings import AS_DECLARED, binding_if_known, binding_of
 from dynamo_single.orm.schema.fields.fetching import FetchMode
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.orm.schema.types import DynamoModel
@@ -221,10 +220,12 @@ class QueryState(Struct, frozen=True):
                 f"This is not supported for what is {computation} in memory, after reading. Call it on the "
                 "queryset of the objects."
             )
-        asks, lookups, missing = not _assumed.get(), unique_rules.lookups_of(self.model), NOTHING
-        if asks and binding_if_known(self.model, self.table) is None:
-            missing = knowledge.missing(self.layout)
-        layout = self.layout  # with the names that were heard of by then
+        lookups = unique_rules.lookups_of(self.model)
+        if _assumed.get():
+            binding = binding_of(self.model)
+        else:
+            binding = binding_if_known(self.model, self.table) or knowledge.binding_to_plan(self.model)
+        missing, layout = AS_DECLARED if _assumed.get() else binding.missing, binding.layout
         return Query(
             layout=layout,
             where=self.where,
@@ -236,11 +237,11 @@ class QueryState(Struct, frozen=True):
             without=asked.without,
             allow_reads=asked.allow_reads,
             in_pages=self.in_pages,
-            missing_keys=missing.keys,
-            missing_attributes=missing.attributes,
+            missing_keys=missing.hidden_keys,
+            missing_attributes=missing.unfilled,
             lookups=lookups,
-            missing_rules=knowledge.missing_rules(layout, lookups) if lookups and asks else frozenset(),
-            schedule=missing.schedule,
+            missing_rules=missing.unclaimed,
+            schedule=None if _assumed.get() else binding.schedule,
         )
 
     def _orders(self) -> tuple[Order, ...]:

@@ -1,20 +1,25 @@
-"""What this process knows of the form of a table's items: one GetItem a process and table, and more while something is
-open.
+"""What this process knows of a table's state, for how long it may go by it, and what it tells others of itself.
 
-Models whose app has no migrations are asked about shards alone, and a type of items of which the table says nothing
-counts as filled. What is filled for a model is known for good. This module must not know migrations' files or commands.
+A process that works on a table with migrations reads the state item every ``LEASE / 2`` seconds, and every 2 seconds
+while a migration is open: one strongly consistent GetItem. It reads nothing while it is idle. It writes its presence
+item once when it begins, once for each new revision, and deletes it at its end. Models of a table without migrations
+and shards share one GetItem every ``UNDIVIDED_REFRESH`` seconds, and such a process writes nothing. This module does
+not depend on migrations' files or commands.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+import os
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from functools import cache, partial
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from django.apps import apps
 from django.conf import settings
@@ -22,358 +27,451 @@ from django.core.signals import setting_changed
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import ConditionFailed, Conflict, ForeignTable, FormNotApplied, UnexpectedItem
+from dynamo_single import clock
+from dynamo_single.exceptions import ConditionFailed, Conflict, FormNotApplied
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import Stored
-from dynamo_single.orm.plan.unique_lookups import Lookup
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
 from dynamo_single.orm.requests.compiler import compile_action, item_key
-from dynamo_single.orm.rollout import compare, old_keys, old_names, states
-from dynamo_single.orm.rollout.compare import NOTHING, Missing, missing_in, rules_without_claims
+from dynamo_single.orm.rollout import following, state_item, states
+from dynamo_single.orm.rollout.presence import Presence
 from dynamo_single.orm.rollout.schedules import Divided, known_schedule, refuse_divided, schedule_in, with_schedule
 from dynamo_single.orm.rollout.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.bindings import ModelBinding, Rollout
 from dynamo_single.orm.schema.keys.shards import Schedule
-from dynamo_single.orm.schema.layout import ModelLayout, Twin
+from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.flow import call_sync, run
+from dynamo_single.table.lease import MARGIN, Lease
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import CONFLICT_ATTEMPTS, Table, get_table
 
+if TYPE_CHECKING:
+    from django.db.migrations import loader
+else:
+    # Processes that serve requests do not need it.
+    loader = LazyModule("django.db.migrations.loader")
+
 logger = logging.getLogger("dynamo_single.migrations")
 
-#: For how many seconds what is open counts as it was read.
-REFRESH: Final = 10.0
-#: After how many seconds no process acts any more on what it has read before: a request that began just before the
-#: table was asked again takes 46 seconds at most, by the timeouts and the attempts of the settings' defaults.
-GRACE: Final = 60.0
-#: The same as ``REFRESH`` for the shards of a model; where none are recorded, anybody may record them at once.
-SHARDS_REFRESH: Final = 300.0
-UNRECORDED_REFRESH: Final = 1.0
-#: The same once a process was refused by what it has read: a table that was put right needs no restart.
+#: For how many seconds a process may go by what it has read; and at an endpoint on this machine, where nobody else is.
+LEASE: Final = 60.0
+LOCAL_LEASE: Final = 2.0
+#: The longest lease of a process that cannot write its presence item.
+UNREGISTERED_LEASE: Final = 2.0
+#: How many seconds apart the state is read while a migration is open, and after it has refused a model.
+OPEN_REFRESH: Final = 2.0
 REFUSED_REFRESH: Final = 1.0
-#: How many seconds an entry of a schedule begins after it is recorded, at the least: until then each process has asked
-#: again, though its clock and that of who records it are five minutes wrong, the most that a signature may be:
-#: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html
-LEAD: Final = 1200
+#: The same for a table without migrations and shards: only later code could divide its items into shards.
+UNDIVIDED_REFRESH: Final = 300.0
 #: How many seconds an object's time may lie in the future: what begins later is not known to everybody yet.
 AHEAD: Final = 60
+#: By how many seconds a process's clock may be wrong, the most that AWS accepts in a signature:
+#: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html
+SKEW: Final = 300
+#: How many seconds an entry of a schedule begins after it is recorded, at the least, by DynamoDB's clock: until then
+#: processes that do not know it may create objects, whose time may lie ahead by a process's clock.
+LEAD: Final = int(LEASE + MARGIN) + AHEAD + SKEW
 
 
-T = TypeVar("T")
+class _Known(Struct, eq=False):
+    """What was read of one table, and when. ``renew_at`` is by ``time.monotonic()``."""
 
-
-class _Known(Struct):
-    """What was read of one table, and when.
-
-    ``filled`` are the models that lack nothing, but perhaps claims, and ``claimed`` those that lack none of these.
-    ``settled`` are the sharded ones that lack nothing, each with the state that says so: it is read again for them.
-    """
-
-    filled: set[ModelLayout] = field(default_factory=set)
-    settled: dict[ModelLayout, TableState] = field(default_factory=dict)
-    claimed: set[ModelLayout] = field(default_factory=set)
-    #: By model until when nothing has to be asked: see ``bindings.settled()``.
-    until: dict[type[DynamoModel], float] = field(default_factory=dict)
-    #: The models whose items no later code has divided into shards, as far as was known at a time.
-    undivided: dict[ModelLayout, float] = field(default_factory=dict)
-    state: TableState | None = None
-    read_at: float = 0.0
-    #: The schedules of sharded models, as the state has them.
-    schedules: dict[ModelLayout, Schedule] = field(default_factory=dict)
+    state: TableState = TableState()
+    lease: Lease | None = None
+    read_at: float = -math.inf
+    adopted_at: float = -math.inf
+    renew_at: float = -math.inf
+    #: By how many seconds the server's clock is ahead of this process's.
+    ahead: float = 0.0
+    presence: Presence | None = None
+    #: Leases of earlier revisions with requests that may still be under way.
+    older: list[Lease] = field(default_factory=list)
     #: The apps whose migrations were never applied, which the log says once.
     unsaid: set[str] = field(default_factory=set)
     #: How often the table's contents had been replaced by then.
     replaced: int = 0
 
-    @property
-    def age(self) -> float:
-        """For how many seconds it is known."""
-        return time.monotonic() - self.read_at
-
-    async def accepted(self, table: Table, longest: float, check: Callable[[TableState], T]) -> T:
-        """What a check makes of a state that was read at most ``longest`` seconds ago.
-
-        It is read again before it is refused another time, at most every ``REFUSED_REFRESH`` seconds.
-        """
-        state = self.state
-        if state is None or self.age >= longest:
-            return check(await self.read(table))
-        try:
-            return check(state)
-        except (FormNotApplied, ForeignTable, UnexpectedItem):
-            if self.age < REFUSED_REFRESH:
-                raise
-        return check(await self.read(table))
-
-    async def read(self, table: Table) -> TableState:
-        """Read it now."""
-        # The age is that of the request, and not that of its answer.
-        begun = time.monotonic()
-        self.replaced = table.replaced
-        self.state, self.read_at = await _stored_state(table), begun
-        if self.state.damage is not None:
-            logger.error(
-                "%s Until then only models of apps without migrations are read and written.", self.state.damage
-            )
-        self.schedules.clear()
-        return self.state
-
 
 _tables: dict[Table, _Known] = bindings.known_tables
+_adopting = threading.RLock()
 
 
 async def binding_for(model: type[DynamoModel]) -> ModelBinding:
-    """The binding that an operation carries to its end, after ``ask()`` for the model."""
-    await ask(registry.layout_of(model))
-    return bindings.binding_of(model)
+    """Return the binding that an operation carries to its end, with the lease of its requests.
 
-
-async def ask(layout: ModelLayout) -> Missing:
-    """What not every item of a model has; raises ``FormNotApplied`` if the items have another form than the model.
-
-    Sends nothing for a model that is filled, and one strongly consistent GetItem at most every ``REFRESH`` seconds for
-    another one, and for one with migrations of which the table says nothing yet. For a sharded model, and for all
-    models of a table without migrations together, it sends one every ``SHARDS_REFRESH`` seconds, and while it refuses,
-    one every ``REFUSED_REFRESH`` seconds.
+    Sends what the module's docstring says. Raises ``FormNotApplied`` if this code cannot follow the form of the model's
+    items; the state is then read again at most every ``REFUSED_REFRESH`` seconds. Raises ``ForeignTable`` for the table
+    of another project, and ``UnexpectedItem`` for a damaged state item.
     """
-    table, layout = get_table(layout.alias), layout.origin
-    await check_undivided(table, layout)
-    return await _ask_form(table, layout)
+    table = get_table(model._options.alias)
+    if table.replaced and not _follows(model):
+        found = bindings.binding_of(model)
+        found.is_settled = True  # a test table has no later code
+        return found
+    known = await _known(table)
+    binding = bindings.binding_of(model)
+    if binding.refusal is not None and time.monotonic() >= known.read_at + REFUSED_REFRESH and _asks(table):
+        await _read(table, known)
+        binding = bindings.binding_of(model)
+    if binding.refusal is not None:
+        raise binding.refusal.with_traceback(None)
+    return binding
 
 
-async def _ask_form(table: Table, layout: ModelLayout) -> Missing:
+async def ask(layout: ModelLayout) -> ModelBinding:
+    """Return ``binding_for()`` the model of a layout."""
+    return await binding_for(registry.model_of(layout))
+
+
+def binding_now(model: type[DynamoModel]) -> ModelBinding:
+    """Return ``binding_for()`` a model in this thread to plan with; models without migrations are not asked about."""
+    if not _follows(model):
+        return bindings.binding_of(model)
+    found = bindings.binding_if_known(model, get_table(model._options.alias))
+    return found if found is not None else run(binding_for(model))
+
+
+def binding_to_plan(model: type[DynamoModel]) -> ModelBinding:
+    """Return the binding that a query is planned with, in this thread.
+
+    It sends nothing for a model without migrations and shards: the query's requests ask about that one.
+    """
+    table = get_table(model._options.alias)
+    found = bindings.binding_if_known(model, table)
+    if found is not None:
+        return found
+    return run(binding_for(model)) if _follows(model) and _asks(table) else bindings.binding_of(model)
+
+
+async def _known(table: Table) -> _Known:
     known = _tables.get(table)
-    if known is None or layout not in known.filled:
-        found = await _ask(table, layout)
-        known = _tables.get(table)
-    if known is not None and layout in known.filled:
-        known.until[registry.model_of(layout)] = math.inf if table.replaced else known.undivided.get(layout, 0.0)
-        return NOTHING
-    is_sharded = layout.sharding is not None
-    return replace(found, schedule=await _schedule(table, layout, SHARDS_REFRESH)) if is_sharded else found
+    if known is None:
+        known = _tables.setdefault(table, _Known())
+    now = time.monotonic()
+    lease = known.lease
+    # A test whose table was never migrated does not read its state again.
+    is_replaced = known.replaced != table.replaced and (known.state.revision or not known.replaced or _shards(table))
+    if now >= known.renew_at or is_replaced or (lease is not None and lease.is_closed):
+        if not _asks(table):
+            if _serves(table) and not table.replaced:
+                await _register(table, known)  # as one that goes by no revision
+            known.renew_at, known.replaced = math.inf, table.replaced
+            return known
+        if lease is not None and not lease.is_closed and now < known.read_at + lease.length * 0.75:
+            known.renew_at = now + lease.length / 8  # others go on meanwhile
+        await _read(table, known)
+    return known
 
 
-async def _ask(table: Table, layout: ModelLayout) -> Missing:
-    # Of this reading: meanwhile another thread may have everything asked again.
-    known = _tables.setdefault(table, _Known())
-    state = known.state
-    if state is not None and known.settled.get(layout) is state:
-        return NOTHING
-    form = await _form(table, layout)
-    found = missing_in(known_layout(layout), form)
-    if found != NOTHING or _is_unsaid(table, layout, form):
-        form = await _form(table, layout, is_open=True)
-        found = missing_in(known_layout(layout), form)
-        if _is_unsaid(table, layout, form):
-            _warn(table, layout, known.unsaid)
-    if found == NOTHING and not _is_unsaid(table, layout, form):
-        if layout.sharding is None:
-            known.filled.add(layout)
-        elif state is not None and state is known.state:
-            known.settled[layout] = state
-    return found
+def _asks(table: Table) -> bool:
+    return table.settings.migrations == "check"
 
 
-async def current_layout(layout: ModelLayout) -> ModelLayout:
-    """The layout with the names of now, for the next page of a reading that began with this one; asks as ``ask()``.
+async def _read(table: Table, known: _Known) -> None:
+    """Read the state, and go by it: a GetItem, and an UpdateItem if it has another revision than before."""
+    served = _serves(table)
+    while True:
+        presence = await _register(table, known) if served else None
+        begun = time.monotonic()
+        state, served_at = await _stored_state(table)
+        date = served_at if served_at is not None else time.time()
+        if await call_sync(partial(_take, table, known, presence, state, begun, date)):
+            return
+        # The presence item was taken away, since the process was silent for too long: it registers again.
 
-    It asks nothing about shards, which a reading keeps to its end.
+
+def _take(
+    table: Table, known: _Known, presence: Presence | None, state: TableState, begun: float, served_at: float
+) -> bool:
+    """Go by a state, and say so before; return ``False`` if the presence item is gone.
+
+    One thread does so at a time: between what a process says and the lease that it opens, no other one may speak.
     """
-    table, origin = get_table(layout.alias), layout.origin
-    known = _tables.get(table)
-    if known is None or origin not in known.filled:
-        await _ask(table, origin)
-    return known_layout(layout)
+    with _adopting:
+        before = known.lease
+        if before is not None and before.revision > state.revision and begun < known.adopted_at:
+            return True  # another thread has read a later one
+        if presence is not None and not _has_said(table, known, presence, state, served_at):
+            return False
+        _adopt(table, known, state, begun, served_at)
+        return True
 
 
-def known_layout(layout: ModelLayout) -> ModelLayout:
-    """A model's layout with the names that its items have now, as far as this process knows; sends nothing."""
-    return registry.layout_of(registry.model_of(layout))
+def _has_said(table: Table, known: _Known, presence: Presence, state: TableState, served_at: float) -> bool:
+    """Say what has to be stated before the process goes by a state; return ``False`` if the presence item is gone."""
+    before = known.lease
+    if before is not None and before.revision == state.revision:
+        if known.older or presence.is_fenced not in (None, _is_fenced(table, state)):
+            return _say(presence, table, state, _under_way(known, state.revision))
+        return True
+    if before is None and _is_as_measured(table, state) and not _is_waited_for(table, state, served_at):
+        return True  # its first answer is that to the next revision
+    if before is not None:
+        # No request begins under the former revision any more; what began is counted.
+        before.close()
+        known.older.append(before)
+    return _say(presence, table, state, _under_way(known, state.revision))
 
 
-def _is_unsaid(table: Table, layout: ModelLayout, form: StoredForm | None) -> bool:
-    """Whether the table says nothing of a model that has migrations: its first ``migrate`` is still to come.
-
-    No test table is migrated, and tests count requests.
-    """
-    return form is None and not table.replaced and _is_asked_about(layout, table)
+def _is_as_measured(table: Table, state: TableState) -> bool:
+    """Return whether this process has the fence if the table's endpoint has one, which is measured."""
+    place = table.settings.place
+    return place in state.fences and _is_fenced(table, state) == bool(state.fences[place])
 
 
-def _warn(table: Table, layout: ModelLayout, warned: set[str]) -> None:
-    app = layout.label.partition(".")[0]
-    if app not in warned:
-        warned.add(app)
-        logger.warning(
-            "The app %r has migrations, and the table %r says nothing of %s: the migration that adds it was not "
-            "applied there. Nobody notices where its items have another form than the model; a renamed attribute reads "
-            "as None. Run manage.py migrate, with --fake-initial if the items are there already.",
-            *(app, table.name, layout.label),
-        )
+def _is_waited_for(table: Table, state: TableState, served_at: float) -> bool:
+    """Return whether a command may be waiting until all processes go by this revision."""
+    return _is_open(state) or served_at < state.moved_at + 2 * lease_of(table, state) + MARGIN
 
 
-def missing(layout: ModelLayout) -> Missing:
-    """What a query is planned with, in this thread: as ``ask()``, but for what is asked when a plan is carried out."""
-    table, layout = get_table(layout.alias), layout.origin
-    known = _tables.get(table)
-    return NOTHING if known is not None and layout in known.filled else run(_ask_form(table, layout))
+def _is_fenced(table: Table, state: TableState) -> bool:
+    return fence_of(table, state) is not None
 
 
-async def check_undivided(table: Table, layout: ModelLayout) -> None:
-    """Raise ``FormNotApplied`` if later code has divided a model's items into shards, of which this code knows none.
+def _say(presence: Presence, table: Table, state: TableState, under_way: int) -> bool:
+    return presence.say(table, state.revision, under_way, is_fenced=_is_fenced(table, state))
 
-    Sends one GetItem every ``SHARDS_REFRESH`` seconds for all models without migrations, and nothing for others, which
-    are asked about anyway, or for a test table, where only a test could have shards. If what the table says is damaged,
-    the log names it, and these models, such as users and sessions, are used as before.
-    """
-    known, layout = _tables.get(table), layout.origin
-    if known is not None and known.undivided.get(layout, 0.0) > time.monotonic():
-        return
+
+def _under_way(known: _Known, revision: int) -> int:
+    """Return the oldest revision of which requests are under way."""
+    known.older = [each for each in known.older if not each.is_idle]
+    return min((each.revision for each in known.older), default=revision)
+
+
+async def _register(table: Table, known: _Known) -> Presence | None:
+    if table.replaced or (known.presence is not None and known.presence.is_refused):
+        return None if table.replaced else known.presence
+    with _adopting:
+        if known.presence is None or known.presence.is_of_another_process:
+            known.presence = Presence(newest_migrations())
+            known.older.clear()
+    await call_sync(partial(known.presence.register, table, is_blind=not _asks(table)))
+    return known.presence
+
+
+def _adopt(table: Table, known: _Known, state: TableState, begun: float, served_at: float) -> None:
+    if begun < known.adopted_at and (begun < known.read_at or state.revision < known.state.revision):
+        return  # another thread has read it since
+    known.adopted_at = time.monotonic()
+    length = lease_of(table, state)
+    if known.presence is not None and known.presence.is_refused:
+        length = min(length, UNREGISTERED_LEASE)
+    lease = known.lease
+    is_same = lease is not None and lease.revision == state.revision and known.replaced == table.replaced
+    if state.damage is not None:
+        logger.error("%s Until then only models of apps without migrations are read and written.", state.damage)
+    is_changed = state != known.state  # a restored item may have the revision of the damaged one
+    known.state, known.read_at, known.ahead, known.replaced = state, begun, served_at - time.time(), table.replaced
     if table.replaced:
-        return
-    known = known or _tables.setdefault(table, _Known())
-    if layout.sharding is not None or table.settings.migrations != "check" or _is_asked_about(layout, table):
-        known.undivided[layout] = math.inf
-        return
+        lease = None  # no other process uses a test table
+        known.renew_at = begun + OPEN_REFRESH if _is_open(state) else math.inf
+    elif _serves(table):
+        if lease is None or lease.is_closed or not is_same:
+            lease = Lease(state.revision, served_at + length, fence_of(table, state), length=length)
+        else:
+            lease.deadline = max(lease.deadline, served_at + length)
+        lease.ends = begun + length
+        known.renew_at = begun + min(length / 2, OPEN_REFRESH if _is_open(state) else math.inf)
+    else:
+        lease = None
+        known.renew_at = begun + UNDIVIDED_REFRESH
+    if lease is not known.lease or not is_same or is_changed:
+        if known.lease is not None and known.lease is not lease:
+            known.lease.close()
+        known.lease = lease
+        bindings.begin_state(table.settings.alias, state, lease)
 
-    def check(state: TableState) -> None:
+
+def _is_open(state: TableState) -> bool:
+    return any(form.opened for form in state.forms.values())
+
+
+def lease_of(table: Table, state: TableState) -> float:
+    """Return for how many seconds a process may go by a state."""
+    return state.lease or (LOCAL_LEASE if table.settings.is_local else LEASE)
+
+
+def fence_of(table: Table, state: TableState) -> float | None:
+    """Return how many seconds late AWS takes a signature at the table's endpoint; ``None`` where there is no fence."""
+    return (state.fences.get(table.settings.place) or None) if table.is_fenced else None
+
+
+def _serves(table: Table) -> bool:
+    """Return whether code has to follow the table's state: it has models with migrations, or sharded ones."""
+    return _is_followed(table.settings.alias)
+
+
+@bindings.shared
+def _is_followed(alias: str) -> bool:
+    return any(_follows(model) for model in registry.all_models() if model._options.alias == alias)
+
+
+def _follows(model: type[DynamoModel]) -> bool:
+    return has_migrations(model._meta.app_label) or registry.declared_layout(model).sharding is not None
+
+
+def _shards(table: Table) -> bool:
+    return any(
+        registry.declared_layout(model).sharding is not None
+        for model in registry.all_models()
+        if model._options.alias == table.settings.alias
+    )
+
+
+def recorded_form(model: type[DynamoModel]) -> StoredForm | None:
+    """Return the form of a model's items, as this process last read it; ``None`` if none is recorded. Sends nothing."""
+    layout = registry.declared_layout(model._meta.concrete_model)
+    known = _tables.get(get_table(layout.alias))
+    return None if known is None else known.state.forms.get(layout.item_type)
+
+
+def lease_now(table: Table) -> tuple[Lease | None, int]:
+    """Return the lease of this process, and the revision of the last bump; asks as ``binding_for()``."""
+    known = _tables.get(table)
+    if known is None or known.renew_at <= time.monotonic() or (known.lease is not None and known.lease.is_closed):
+        known = run(_known(table))
+    return known.lease, known.state.moved
+
+
+def own_process(table: Table) -> str:
+    """Return the sort key of this process's presence item in a table; empty if it has none."""
+    known = _tables.get(table)
+    return "" if known is None or known.presence is None else known.presence.key
+
+
+#: The server's time when this process last changed what a table says.
+_written_at: dict[Table, float] = {}
+
+
+def served_time(table: Table) -> float:
+    """Return the server's time when this process last changed what a table says, in epoch seconds."""
+    return _written_at.get(table, time.time())
+
+
+def server_time(table: Table) -> float:
+    """Return the server's present time in epoch seconds, by this process's clock and the server's last answer."""
+    known = _tables.get(table)
+    return clock.timestamp() + (0.0 if known is None else known.ahead)
+
+
+# How bindings follow a state.
+
+
+def _followed(model: type[DynamoModel], state: TableState, before: Rollout | None) -> tuple[Rollout | None, Any, Any]:
+    """Return how a model's items differ from its declaration, its shards, and why the code cannot follow."""
+    layout = registry.declared_layout(model._meta.concrete_model)
+    table = get_table(layout.alias)
+    try:
         refuse_foreign(table.settings, state)
         refuse_divided(state, layout)
-
-    await known.accepted(table, SHARDS_REFRESH, check)
-    known.undivided[layout] = known.read_at + SHARDS_REFRESH
-
-
-async def ask_rules(layout: ModelLayout, lookups: Sequence[Lookup]) -> frozenset[str]:
-    """The fingerprints of the rules that not every item has its claim by, as far as the table says; as ``ask()``."""
-    table, layout = get_table(layout.alias), layout.origin
-    known = _tables.setdefault(table, _Known())
-    if layout in known.claimed:
-        return frozenset()
-    found = rules_without_claims(await _form(table, layout), lookups)
-    if found:
-        found = rules_without_claims(await _form(table, layout, is_open=True), lookups)
-    if not found:
-        known.claimed.add(layout)
-    return found
+        shards = schedule_in(state, Divided.of(layout))
+        if not has_migrations(layout.label.partition(".")[0]):
+            return None, shards, None
+        form = following.form_in(state.whole(), layout)
+        if form is None:
+            _warn(table, layout)
+            return None, shards, None
+        rules = _rules(model)
+        return following.follow(layout, form, rules, () if before is None else before.twins), shards, None
+    except (FormNotApplied, Conflict) as error:
+        return None, None, error
+    except Exception as error:
+        return None, None, error
 
 
-def missing_rules(layout: ModelLayout, lookups: Sequence[Lookup]) -> frozenset[str]:
-    """``ask_rules()`` in this thread."""
-    known, layout = _tables.get(get_table(layout.alias)), layout.origin
-    return frozenset() if known is not None and layout in known.claimed else run(ask_rules(layout, lookups))
+bindings.set_follower(_followed)
 
 
-async def _form(table: Table, layout: ModelLayout, *, is_open: bool = False) -> StoredForm | None:
-    """The form that a model's items have; ``None`` where the table says nothing of it.
-
-    What ``is_open`` is read again, if it was not just now.
-    """
-    known = _tables.setdefault(table, _Known())
-    if not _is_asked_about(layout, table):
-        return None
-
-    def fitted(state: TableState) -> StoredForm | None:
-        refuse_foreign(table.settings, state.whole())
-        refuse_divided(state, layout)
-        form = compare.form_in(state, layout)
-        _follow(layout, form)
-        return form
-
-    return await known.accepted(table, REFRESH if is_open else math.inf, fitted)
+_rules: Callable[[type[DynamoModel]], dict[str, str]]
 
 
-def _follow(layout: ModelLayout, form: StoredForm | None) -> None:
-    """Begin a generation if a model's items have other names or keys than its binding says.
+def set_rules(rules: Callable[[type[DynamoModel]], dict[str, str]]) -> None:
+    """Take the function that returns the fingerprints of a model's unique rules, each with its name for messages."""
+    global _rules
+    _rules = rules
 
-    Raises ``FormNotApplied`` if the items have another form than the model; the names count nevertheless.
-    """
-    model = registry.model_of(layout)
-    binding = bindings.binding_of(model)
-    if form is None:
-        bindings.begin_rollout(model, None)
+
+def _warn(table: Table, layout: ModelLayout) -> None:
+    known, app = _tables.get(table), layout.label.partition(".")[0]
+    if known is None or table.replaced or app in known.unsaid:
         return
-    twins = old_names.twins_of(binding, form)
-    if twins != binding.layout.twins:
-        bindings.begin_rollout(model, _rollout(form, twins, None if binding.rollout is None else binding.rollout.keys))
-    used = bindings.layout_in_use(layout, twins)
-    compare.check(used, form)
-    bindings.begin_rollout(model, _rollout(form, twins, old_keys.keys_of(used, form)))
-
-
-def _rollout(form: StoredForm, twins: tuple[Twin, ...], keys: old_keys.Keys | None) -> Rollout | None:
-    found = Rollout(twins, keys, form.schema_version)
-    return None if found == Rollout() else found
-
-
-def _is_asked_about(layout: ModelLayout, table: Table) -> bool:
-    return table.settings.migrations == "check" and has_migrations(layout.label.partition(".")[0])
+    known.unsaid.add(app)
+    logger.warning(
+        "The app %r has migrations, and the table %r says nothing of %s: the migration that adds it was not "
+        "applied there. Nobody notices where its items have another form than the model; a renamed attribute reads "
+        "as None. Run manage.py migrate, with --fake-initial if the items are there already.",
+        *(app, table.name, layout.label),
+    )
 
 
 @cache
 def has_migrations(app_label: str) -> bool:
-    """Whether an app has migrations; they are not imported, so that those of SQL models count too, but for Django's."""
+    """Return whether an app has migrations, those of SQL models included; those of Django's apps do not count."""
+    return bool(migration_names(app_label))
+
+
+@cache
+def migration_names(app_label: str) -> tuple[str, ...]:
+    """Return the names of an app's migrations in order. They are not imported."""
     # As Django's loader of migrations finds them, which a process that only serves requests does not import.
     modules = settings.MIGRATION_MODULES
     module = modules[app_label] if app_label in modules else f"{apps.get_app_config(app_label).name}.migrations"
     if module is not None and module.startswith("django."):
-        return False
+        return ()
     try:
         spec = None if module is None else find_spec(module)
     except ModuleNotFoundError:
-        return False
+        return ()
     # A module that is no package, as dynamo_single.migrations, has none for Django either.
     folders = None if spec is None else spec.submodule_search_locations
-    return folders is not None and any(iter_modules(folders))
+    if folders is None:
+        return ()
+    return tuple(sorted(each.name for each in iter_modules(folders) if each.name[0] not in "_~"))
 
 
-async def _schedule(table: Table, layout: ModelLayout, longest: float) -> Schedule:
-    """The shards of a model, as they were recorded at most ``longest`` seconds ago: one as long as nothing is."""
-    known = _tables.setdefault(table, _Known())
-    state = known.state
-    if state is not None and layout.item_type not in state.shards:
-        longest = min(longest, UNRECORDED_REFRESH)
-    if known.replaced != table.replaced:
-        longest = 0.0
+def newest_migrations() -> dict[str, str]:
+    """Return the last migration of each app with models: what a process's code knows."""
+    labels = sorted({model._meta.app_label for model in registry.all_models()})
+    return {label: migration_names(label)[-1] for label in labels if has_migrations(label)}
 
-    def check(state: TableState) -> Schedule:
-        found = known.schedules.get(layout)
-        if found is None:
-            refuse_foreign(table.settings, state.whole())
-            found = known.schedules[layout] = schedule_in(state, Divided.of(layout)) or Schedule()
-        return found
 
-    return await known.accepted(table, longest, check)
+@cache
+def _has_migration(name: str) -> bool:
+    app_label, _, migration = name.partition(".")
+    if migration in migration_names(app_label):
+        return True
+    found = loader.MigrationLoader(None, ignore_no_migrations=True, replace_migrations=False)
+    return any((app_label, migration) in each.replaces for each in found.disk_migrations.values())
+
+
+following.set_migration_lookup(_has_migration)
+
+# Shards
 
 
 def schedule(layout: ModelLayout) -> Schedule:
-    """The shards of a sharded model, as this process knows them; asked for in this thread, if it does not."""
-    table, layout = get_table(layout.alias), layout.origin
-    known = _tables.get(table)
-    found = None if known is None or known.replaced != table.replaced else known.schedules.get(layout)
-    return found or run(_schedule(table, layout, SHARDS_REFRESH))
+    """Return the shards of a sharded model, as this process knows them; asked for in this thread, if it does not."""
+    return binding_now(registry.model_of(layout)).schedule or Schedule()
 
 
 def recorded_schedule(table: Table, item_type: str) -> Schedule:
-    """The shards of a type of items, as they were recorded at most ``SHARDS_REFRESH`` seconds ago."""
-    known = _tables.setdefault(table, _Known())
-    state = known.state if known.age < SHARDS_REFRESH and known.replaced == table.replaced else None
-    state = run(known.read(table)) if state is None else state
-    found = state.whole().shards.get(item_type)
+    """Return the shards of a type of items, as they are recorded now: a GetItem."""
+    found = run(state_of(table)).shards.get(item_type)
     return Schedule() if found is None else known_schedule(found, item_type)
 
 
 async def begin(layout: ModelLayout) -> None:
     """Record one shard for a model of which nothing is recorded, before its first item is written: as ``change()``."""
-    table, layout = get_table(layout.alias), layout.origin
-    await _schedule(table, layout, SHARDS_REFRESH)
-    known = _tables.get(table)  # another thread may have forgotten it
-    if known is not None and known.state is not None and layout.item_type in known.state.shards:
+    table = get_table(layout.alias)
+    if (await ask(layout)).schedule is not None:
         return
-    divided = Divided.of(layout)
+    divided = Divided.of(layout.origin)
     assert divided is not None  # noqa: S101 - who begins has a sharded model
     await call_sync(partial(record, table, divided, lambda found: found or Schedule()))
-    await _schedule(table, layout, 0)
+    stale()  # another process may have recorded another number first
+    await ask(layout)
 
 
 def record(table: Table, divided: Divided, work: Callable[[Schedule | None], Schedule]) -> Schedule:
@@ -388,48 +486,97 @@ def record(table: Table, divided: Divided, work: Callable[[Schedule | None], Sch
     return found[-1]
 
 
+# The state item
+
+
 async def state_of(table: Table) -> TableState:
-    """What a table says now: one strongly consistent GetItem; ``UnexpectedItem`` if it cannot be read."""
-    return (await _stored_state(table)).whole()
+    """Return what a table says now: one strongly consistent GetItem; ``UnexpectedItem`` if it cannot be read."""
+    return (await _stored_state(table))[0].whole()
 
 
-async def _stored_state(table: Table) -> TableState:
-    answer = await table.ask(Request("GetItem", {"Key": item_key(states.STATE_KEY), "ConsistentRead": True}))
-    return states.read_state(answer["Item"]) if answer.get("Item") else TableState()
+async def _stored_state(table: Table) -> tuple[TableState, float | None]:
+    request = Request("GetItem", {"Key": item_key(states.STATE_KEY), "ConsistentRead": True})
+    answer, served_at = await table.ask_dated(request)
+    return state_item.read_state(answer["Item"]) if answer.get("Item") else TableState(), served_at
 
 
-def change(table: Table, work: Callable[[TableState], TableState]) -> TableState:
+def change(table: Table, work: Callable[[TableState], TableState], *, moves: bool = False) -> TableState:
     """Change what a table says: a GetItem and a conditional PutItem, and again where another process was faster.
 
-    Nothing is written if ``work`` gives back what it was given.
-    Raises ``Conflict`` after as many attempts as a transaction has.
+    With ``moves`` the change is a bump: code of the revision before and of this one may work at the same time, and none
+    of an earlier one. The PutItem is dated, so that it happens within a lease after ``moved_at``. Nothing is written if
+    ``work`` gives back what it was given. Raises ``Conflict`` after as many attempts as a transaction has.
     """
     for _ in range(CONFLICT_ATTEMPTS):
-        before = run(state_of(table))
-        wanted = work(before)
+        before, served_at = run(_stored_state(table))
+        wanted = work(before.whole())
         if wanted is before:
             return before
         after = replace(wanted, revision=before.revision + 1)
-        condition = Stored(states.REVISION, "=", ({"N": str(before.revision)},)) if before.revision else ITEM_MISSING
+        begun = served_at if served_at is not None else time.time()
+        if not after.former:
+            after = replace(after, fenced_since=after.fenced_since or after.revision)
+        if moves:
+            after = replace(after, moved=after.revision, moved_at=begun)
+        condition = (
+            Stored(state_item.REVISION, "=", ({"N": str(before.revision)},)) if before.revision else ITEM_MISSING
+        )
+        request = compile_action(Put(state_item.state_item(after), condition))
+        length = lease_of(table, before)
+        lease = Lease(before.revision, begun + length, fence_of(table, before), length=length)
         try:
-            table.send(compile_action(Put(states.state_item(after), condition)))
+            _, written_at = run(table.ask_dated(replace(request, lease=lease)))
         except ConditionFailed:
             continue
-        _tables.clear()
+        _written_at[table] = time.time() if written_at is None else written_at
+        stale()
         return after
     raise Conflict(f"What {table.name} says of its items is being changed by other processes all the time; try again.")
 
 
+def unless_changed() -> AbstractContextManager[None]:
+    """Return a context in which a refused condition counts as done."""
+    return suppress(ConditionFailed)
+
+
+def stale() -> None:
+    """Read the states again before the next operation."""
+    for known in _tables.values():
+        known.renew_at = -math.inf
+
+
 def forget() -> None:
-    """Know nothing any more: the next query asks again."""
+    """Know nothing any more: the next operation asks again."""
+    for known in _tables.values():
+        if known.lease is not None:
+            known.lease.close()
+        known.lease, known.state, known.read_at, known.renew_at = None, TableState(), -math.inf, -math.inf
+    bindings.forget_states()
+
+
+def _after_fork() -> None:
+    """Let a forked process register itself and read the states, before it sends anything."""
+    global _adopting
+    _adopting = threading.RLock()
+    bindings.forget_in_fork()
+    for known in _tables.values():
+        if known.lease is not None:
+            known.lease.close()
     _tables.clear()
-    bindings.forget_rollouts()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _forget(*, setting: str, **_: object) -> None:
     if setting in {"DYNAMO_SINGLE", "MIGRATION_MODULES"}:
         forget()
-        has_migrations.cache_clear()
+        bindings.begin_generation()  # whether a model is followed may be otherwise
+        _tables.clear()
+        for each in (has_migrations, migration_names, _has_migration):
+            each.cache_clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="dynamo_single.orm.rollout")
+
+__all__ = ["AHEAD", "MARGIN", "ask", "begin", "binding_for", "binding_now", "change", "forget", "state_of"]

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported
-from dynamo_single.orm.rollout.knowledge import LEAD, change, record, state_of
+from dynamo_single.orm.rollout.knowledge import LEAD, change, record, server_time, state_of
 from dynamo_single.orm.rollout.schedules import Divided
 from dynamo_single.orm.rollout.states import TableState, refuse_foreign
 from dynamo_single.orm.schema.keys.shards import Entry, Schedule, seconds, time_text
@@ -22,7 +21,7 @@ from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
 from dynamo_single.table.request import Request
-from dynamo_single.table.table import Table
+from dynamo_single.table.table import Table, get_table
 
 #: Where the first entry begins: it counts for everything older, too.
 _BEGINNING: Final = 0
@@ -30,9 +29,9 @@ _BEGINNING: Final = 0
 MINUTE: Final = 60
 
 
-def earliest_start() -> datetime:
-    """When an entry that is recorded now can begin: the first whole minute after the time that it takes to be known."""
-    return datetime.fromtimestamp(math.ceil((clock.timestamp() + LEAD) / MINUTE) * MINUTE, tz=UTC)
+def earliest_start(table: Table | None = None) -> datetime:
+    """Return when an entry that is recorded now can begin: the first whole minute after everybody knows it."""
+    return datetime.fromtimestamp(math.ceil((server_time(table or get_table()) + LEAD) / MINUTE) * MINUTE, tz=UTC)
 
 
 def grow(table: Table, model: ModelLayout | Divided, shards: int, since: datetime) -> Schedule:
@@ -43,12 +42,12 @@ def grow(table: Table, model: ModelLayout | Divided, shards: int, since: datetim
     """
     begins, divided = seconds(since), _divided(model)
     wanted = entry_of(divided, begins, shards)
-    if begins < clock.timestamp() + LEAD:
+    if begins < server_time(table) + LEAD:
         raise NotSupported(
             f"{divided.label}: from {time_text(begins)} on there cannot be {shards} shards. What is written by then "
-            "belongs to the shards that processes know of, and they ask every few minutes only; items would have to be "
+            "belongs to the shards that processes know of, and they ask only twice a minute; items would have to be "
             "moved. "
-            f"The earliest time is {time_text(seconds(earliest_start()))}."
+            f"The earliest time is {time_text(seconds(earliest_start(table)))}."
         )
 
     def grown(found: Schedule | None) -> Schedule:

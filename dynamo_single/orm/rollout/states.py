@@ -1,19 +1,21 @@
 """What a table says of the form of its items, as values: which keys, rules and attributes every item has.
 
-One item a table holds it, written by migrations only. This module sends nothing and must not know models.
+One item a table holds it: the *state item*. Migrations write it, and all code follows it. A *form* says how the items
+of one model are written and read. Each key, unique rule and new attribute of it is *absent* (no code writes it),
+*written* (all code writes it, none reads it) or *public*. This module sends nothing, and does not depend on models.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
 
-from msgspec import DecodeError, Struct, ValidationError, field, json
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import ForeignTable, UnexpectedItem
-from dynamo_single.orm.requests.actions import Item, ItemKey
+from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, key_fingerprints
 from dynamo_single.orm.schema.keys.shards import SCHEME, Entry
@@ -21,28 +23,45 @@ from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table import names
 
-#: ``open``: a migration is filling it, or has not begun to. ``filled``: every item has it. ``going``: every item had it
-#: when it was last written; a migration is about to take it away.
-Phase = Literal["open", "filled", "going"]
+#: What code does with a part of an item. ``absent`` is recorded only for what a migration has announced.
+Facet = Literal["absent", "written", "public"]
+ABSENT: Final[Facet] = "absent"
+WRITTEN: Final[Facet] = "written"
+PUBLIC: Final[Facet] = "public"
 
 #: The key of the state item; what else migrations keep in the table has the same partition key.
 STATE_KEY: Final[ItemKey] = (names.MIGRATIONS, "#STATE")
 STATE_TYPE: Final = "MigrationState"
-#: The templates of all keys that migrations write: the state, what is applied, and where a migration's work is.
-KEYS: Final = (STATE_KEY, (names.MIGRATIONS, "APPLIED#{any}"), (names.MIGRATIONS, "WORK#{any}"))
+#: What the sort keys of presence items begin with.
+PROCESS: Final = "PROCESS#"
+#: The templates of all keys that migrations write: the state, what is applied, where a migration's work is, and the
+#: processes that use the table.
+KEYS: Final = (
+    STATE_KEY,
+    (names.MIGRATIONS, "APPLIED#{any}"),
+    (names.MIGRATIONS, "WORK#{any}"),
+    (names.MIGRATIONS, f"{PROCESS}{{any}}"),
+)
 
-REVISION: Final = "revision"
-_OWNER: Final = "owner"
-_FORMS: Final = "forms"
-_SHARDS: Final = "shards"
 
+class OpenChange(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A change of stored items that has begun and has not ended.
 
-class OpenChange(Struct, frozen=True, forbid_unknown_fields=True):
-    """A change of stored items that has begun and is not finished; ``parameters`` are what its kind needs."""
+    ``phase`` is its place in the phases of its kind of change, in which it is since the revision ``since``.
+    ``is_reverted`` means that it goes back to the first.
+    """
 
     kind: str
     migration: str
     parameters: Mapping[str, str] = field(default_factory=dict)
+    phase: int = 0
+    is_reverted: bool = False
+    since: int = 0
+
+    @property
+    def number(self) -> int:
+        """The number of the operation in its migration."""
+        return int(self.parameters["number"])
 
 
 class KeyTemplates(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -75,39 +94,75 @@ class KeyTemplates(Struct, frozen=True, forbid_unknown_fields=True, omit_default
         return replace(found, condition=condition.text, conditioned=condition.attributes)
 
 
-class Rename(Struct, frozen=True, forbid_unknown_fields=True):
-    """A physical name of an attribute that is becoming another one: the ``old`` one, and how far it is.
+class Rename(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A physical name of an attribute that has become another one, with the ``old`` name.
 
-    ``open``: old code has the old name, so new code reads that and writes both. ``filled``: new code reads the new name
-    and writes both. ``going``: it writes the new name alone, and takes the old one out of what it writes.
+    - phase 0: code reads and writes the old name.
+    - phase 1: code reads the old name and writes both.
+    - phase 2: code reads the new name and writes both.
+    - phase 3: code reads and writes the new name. The pair stays, so that old code that comes back can follow.
     """
 
     old: str
-    phase: Phase = "open"
+    phase: int = 0
+
+    @property
+    def is_new_read(self) -> bool:
+        """Whether code reads the new name."""
+        return self.phase > 1
+
+    @property
+    def is_double(self) -> bool:
+        """Whether code writes both names."""
+        return self.phase in (1, 2)
 
 
 class StoredForm(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The form of one model's items: fingerprints, and for what may be missing in some items its phase.
+    """The form of one model's items.
 
-    ``schema_version`` and ``raised_to`` are of an earlier release: the version that every item has at least, and the
-    latest. Items of versions in between have to be upgraded.
-
-    ``attributes`` are by physical name; those ``unfilled`` may lack their default. ``keys`` and ``rules`` are phases by
-    fingerprint, of the keys on indexes and of the unique rules. ``templates`` say how the keys are written. ``renames``
-    are by the new physical name.
+    - ``label`` is the model's label, and ``labels`` are those that it had before.
+    - ``attributes`` are fingerprints by physical name. Items may lack the ones in ``unfilled``.
+    - ``keys`` are facets by fingerprint, of the keys on indexes; ``templates`` say how they are written.
+    - ``rules`` are facets by fingerprint, of the unique rules.
+    - ``renames`` are by the new physical name.
+    - ``synonyms`` are fingerprints of the same thing by other physical names, each with an earlier one.
+    - ``required`` are parts that all code has to write, each with the migration that added it.
+    - ``changed`` are physical names, unique rules, ``primary`` and ``itemType`` with the last migration that added,
+      changed or removed them, for errors.
+    - ``kept`` are physical names that all code has to write until they are removed.
+    - ``paused`` is the migration that converts the items, while no code may use them.
+    - ``version`` and ``raised_to`` are of an earlier release: the schema version that every item has at least, and the
+      latest. Items of versions in between have to be upgraded.
     """
 
     label: str
     primary: str
     attributes: Mapping[str, str] = field(default_factory=dict)
-    keys: Mapping[str, Phase] = field(default_factory=dict)
+    keys: Mapping[str, Facet] = field(default_factory=dict)
     templates: Mapping[str, KeyTemplates] = field(default_factory=dict)
     renames: Mapping[str, Rename] = field(default_factory=dict)
-    rules: Mapping[str, Phase] = field(default_factory=dict)
+    rules: Mapping[str, Facet] = field(default_factory=dict)
     unfilled: tuple[str, ...] = ()
     opened: tuple[OpenChange, ...] = ()
-    schema_version: int = FIRST
+    labels: tuple[str, ...] = ()
+    synonyms: Mapping[str, str] = field(default_factory=dict)
+    required: Mapping[str, str] = field(default_factory=dict)
+    changed: Mapping[str, str] = field(default_factory=dict)
+    kept: tuple[str, ...] = ()
+    paused: str = ""
+    version: int = FIRST
     raised_to: int = FIRST
+
+    def canonical(self, fingerprint: str) -> str:
+        """Return the earliest fingerprint of the same thing."""
+        while (found := self.synonyms.get(fingerprint)) is not None:
+            fingerprint = found
+        return fingerprint
+
+    def key(self, fingerprint: str) -> Facet | None:
+        """Return the facet of a key; ``None`` if it is absent."""
+        found = self.keys.get(self.canonical(fingerprint))
+        return None if found == ABSENT else found
 
 
 class StoredShards(Struct, frozen=True, forbid_unknown_fields=True):
@@ -125,13 +180,25 @@ class StoredShards(Struct, frozen=True, forbid_unknown_fields=True):
 class TableState(Struct, frozen=True):
     """All that a table says: the form and the shards of each type of items by ``itemType``, and whose the table is.
 
-    ``damage`` is why a part of it could not be read, which is empty then.
+    - ``moved`` is the revision of the last bump that code has to follow, and ``moved_at`` the server's time before it,
+      in epoch seconds.
+    - ``lease`` is for how many seconds a process may go by the state without reading it again; 0 for the default.
+    - ``fences`` are, by host of the endpoint, how many seconds late a signature may be; 0 where that is not limited.
+    - ``fenced_since`` is the first revision that ``migrate`` of this protocol wrote.
+    - ``former`` is the text of the forms of an earlier release, until the first change of a form.
+    - ``damage`` is why a part of it could not be read, which is empty then.
     """
 
     revision: int = 0
     owner: str = ""
     forms: Mapping[str, StoredForm] = field(default_factory=dict)
     shards: Mapping[str, StoredShards] = field(default_factory=dict)
+    moved: int = 0
+    moved_at: float = 0.0
+    lease: float = 0.0
+    fences: Mapping[str, float] = field(default_factory=dict)
+    fenced_since: int = 0
+    former: str = ""
     damage: UnexpectedItem | None = None
 
     def whole(self) -> TableState:
@@ -141,49 +208,9 @@ class TableState(Struct, frozen=True):
         return self
 
     def with_form(self, item_type: str, form: StoredForm | None) -> TableState:
-        """The same with one type's form; ``None`` for a type that has none any more."""
+        """Return the state with another form of one type of items; with ``None`` the type has none any more."""
         forms = {name: each for name, each in self.forms.items() if name != item_type}
-        return replace(self, forms=forms if form is None else {**forms, item_type: form})
-
-
-def read_state(item: Item) -> TableState:
-    """Return the state that an item holds, with its ``damage`` if a part of it cannot be read.
-
-    Raises ``UnexpectedItem`` if a later release has written the shards: no item may be read without them.
-    """
-    readers: dict[str, Callable[[], object]] = {
-        "revision": lambda: int(item[REVISION]["N"]),
-        "owner": lambda: item[_OWNER]["S"] if _OWNER in item else "",
-        "forms": lambda: json.decode(item[_FORMS]["S"], type=dict[str, StoredForm]),
-        "shards": lambda: json.decode(item[_SHARDS]["S"] if _SHARDS in item else "{}", type=dict[str, StoredShards]),
-    }
-    found: dict[str, Any] = {}
-    damage: UnexpectedItem | None = None
-    for name, reader in readers.items():
-        try:
-            found[name] = reader()
-        except (KeyError, ValueError, DecodeError) as error:
-            damage = UnexpectedItem(
-                f"The item {STATE_KEY[0]} / {STATE_KEY[1]} does not say in a known way what the table holds: {name}: "
-                f"{error!r}. A later release of dynamo_single may have written it: use that release. If it is damaged, "
-                "restore this item from a backup of the table."
-            )
-            if name == _SHARDS and isinstance(error, ValidationError):
-                raise damage from error
-    return TableState(**found, damage=damage)
-
-
-def state_item(state: TableState) -> dict[str, dict[str, Any]]:
-    """The item that holds a state."""
-    return {
-        names.PARTITION_KEY: {"S": STATE_KEY[0]},
-        names.SORT_KEY: {"S": STATE_KEY[1]},
-        names.ITEM_TYPE: {"S": STATE_TYPE},
-        REVISION: {"N": str(state.revision)},
-        **({_OWNER: {"S": state.owner}} if state.owner else {}),
-        _FORMS: {"S": json.encode(state.forms, order="deterministic").decode()},
-        **({_SHARDS: {"S": json.encode(state.shards, order="deterministic").decode()}} if state.shards else {}),
-    }
+        return replace(self, forms=forms if form is None else {**forms, item_type: form}, former="")
 
 
 def refuse_foreign(settings: TableSettings, state: TableState) -> None:
@@ -201,7 +228,7 @@ def refuse_foreign(settings: TableSettings, state: TableState) -> None:
 
 
 def form_of(layout: ModelLayout, rules: Iterable[str] = ()) -> StoredForm:
-    """The form in which a model is stored, with every key filled, and the unique rules of these fingerprints.
+    """Return the form in which a model is stored, with every key public, and the unique rules of these fingerprints.
 
     The rules are an effect of writes, which this floor does not know: ``orm/items/unique_rules`` has them.
     """
@@ -212,7 +239,7 @@ def form_of(layout: ModelLayout, rules: Iterable[str] = ()) -> StoredForm:
         label=layout.label.lower(),
         primary=keys["primary"],
         attributes={stored[name]: attribute_fingerprint(each, layout) for name, each in attributes.items()},
-        keys={keys[key.name]: "filled" for key in layout.index_keys},
+        keys={keys[key.name]: PUBLIC for key in layout.index_keys},
         templates={keys[key.name]: KeyTemplates.of(key, stored) for key in layout.index_keys},
-        rules=dict.fromkeys(rules, "filled"),
+        rules=dict.fromkeys(rules, PUBLIC),
     )

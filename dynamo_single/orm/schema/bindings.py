@@ -1,9 +1,10 @@
 """One model as its items are stored now: its layout, the keys that items are written with, and what follows from both.
 
 A *generation* holds the bindings of all models. While a migration is open, items may have other names and keys than
-their model declares. If the table says so, or a model is declared, a new generation replaces the former one as a whole:
-no layout, attribute or binding ever changes, so that a thread with a binding of before has parts that fit each other. A
-write compares the generation before it sends, because other models' items may be in the same request.
+their model declares. If a table's state has another revision, or a model is declared, a new generation replaces the
+former one as a whole: no layout, attribute or binding ever changes, so that a thread with a binding of before has parts
+that fit each other. A binding has the lease of its table's revision. All requests that are made of it carry this lease,
+which refuses them once this process goes by another revision.
 
 This module sends nothing, and must not know what is worked out of a binding.
 """
@@ -19,9 +20,11 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, TypeVarTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dynamo_single.orm.schema.keys.shards import Schedule
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout, Twin
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.schema.upgrades import FIRST
+from dynamo_single.table.lease import Lease
 
 R = TypeVar("R")
 Arguments = TypeVarTuple("Arguments")
@@ -35,31 +38,54 @@ class Rollout(Struct, frozen=True):
     """How a model's items differ from its declaration while a migration is open.
 
     ``twins`` are attributes that are being renamed. ``keys`` are the index keys that items are written with; ``None``
-    for the declared ones. ``version`` is the schema version that every item has since an earlier release: new items get
-    it too, so that code of that release does not upgrade them.
+    for the declared ones. No query may use ``hidden_keys`` (names), ``unfilled`` (attributes), or ``unclaimed`` (the
+    fingerprints of unique rules): not every item has them. Nobody writes the claims of the rules in ``unwritten`` yet.
+    ``version`` is the schema version that every item has since an earlier release: new items get it too, so that code
+    of that release does not upgrade them.
     """
 
     twins: tuple[Twin, ...] = ()
     keys: tuple[AccessKey, ...] | None = None
+    hidden_keys: frozenset[str] = frozenset()
+    unfilled: frozenset[str] = frozenset()
+    unclaimed: frozenset[str] = frozenset()
+    unwritten: frozenset[str] = frozenset()
     version: int = FIRST
+
+
+#: How the items of a model are that are as it declares them.
+AS_DECLARED: Final = Rollout()
 
 
 class ModelBinding:
     """One model in one generation. ``model`` may be a proxy, which has a layout and a label of its own.
 
     ``layout`` has the physical names that are read now, and ``index_keys`` are the keys that items are written with.
-    ``rollout`` is ``None`` unless a migration is open. Functions decorated with ``fact`` keep their results in
-    ``facts``.
+    ``rollout`` is ``None`` unless a migration is open. ``lease`` is ``None`` if the table's state is not followed.
+    ``schedule`` are the recorded shards of a sharded model, and ``refusal`` is why the model cannot be used. Functions
+    decorated with ``fact`` keep their results in ``facts``.
     """
 
-    __slots__ = ("facts", "index_keys", "layout", "model", "rollout")
+    __slots__ = ("facts", "index_keys", "is_settled", "layout", "lease", "model", "refusal", "rollout", "schedule")
 
     layout: ModelLayout
     index_keys: tuple[AccessKey, ...]
 
-    def __init__(self, model: type[DynamoModel], rollout: Rollout | None) -> None:
+    def __init__(
+        self,
+        model: type[DynamoModel],
+        rollout: Rollout | None,
+        lease: Lease | None = None,
+        schedule: Schedule | None = None,
+        refusal: Exception | None = None,
+    ) -> None:
         self.model = model
         self.rollout = rollout
+        self.lease = lease
+        self.schedule = schedule
+        self.refusal = refusal
+        #: Whether its table is never asked about it again.
+        self.is_settled = False
         self.facts: dict[Any, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -77,6 +103,11 @@ class ModelBinding:
         """Whether no other generation has begun since; that of any model's items may be in one request with these."""
         return generation.bindings.get(self.model) is self
 
+    @property
+    def missing(self) -> Rollout:
+        """What not every item has, which no query may use."""
+        return self.rollout or AS_DECLARED
+
 
 #: What facts are worked out of: a binding, or a model for its present one.
 Subject: TypeAlias = ModelBinding | type[DynamoModel]
@@ -88,20 +119,33 @@ class Generation:
     ``facts`` are the results of functions that are decorated with ``shared``.
     """
 
-    __slots__ = ("bindings", "facts", "rollouts")
+    __slots__ = ("bindings", "facts", "rollouts", "states")
 
-    def __init__(self, rollouts: Mapping[Any, Rollout]) -> None:
-        #: By concrete model.
-        self.rollouts = rollouts
+    def __init__(self, rollouts: Mapping[Any, Rollout], states: Mapping[str, tuple[Any, Lease | None]]) -> None:
+        #: By concrete model, what is open; and of models that are not bound yet, what was open in the last generation.
+        self.rollouts = dict(rollouts)
+        #: By alias, the state that the models of the table follow, and its lease.
+        self.states = states
         #: By model class, proxies included.
         self.bindings: dict[Any, ModelBinding] = {}
         self.facts: dict[Any, Any] = {}
 
 
 #: The present one. What is asked in every call reads it here without a further call.
-generation = Generation({})
-_lock: Final = RLock()
+generation = Generation({}, {})
+_lock = RLock()
 _declared: Callable[[type[DynamoModel]], ModelLayout]
+#: How a model follows a state: its rollout, its shards, and why it cannot if it cannot.
+Follower: TypeAlias = Callable[
+    [type[DynamoModel], Any, Rollout | None], tuple[Rollout | None, Schedule | None, Exception | None]
+]
+_follower: Follower
+
+
+def set_follower(follower: Follower) -> None:
+    """Take the function that derives how a model follows its table's state."""
+    global _follower
+    _follower = follower
 
 
 def set_declared_layouts(declared: Callable[[type[DynamoModel]], ModelLayout]) -> None:
@@ -123,7 +167,19 @@ def binding_of(subject: Subject) -> ModelBinding:
 
 
 def _bind(model: Any, within: Generation) -> ModelBinding:
-    made = ModelBinding(model, within.rollouts.get(model._meta.concrete_model))
+    concrete = model._meta.concrete_model
+    known = within.rollouts.get(concrete)
+    # Models that are built for a test or a historical state have no table.
+    state, lease = within.states.get(getattr(getattr(model, "_options", None), "alias", ""), (None, None))
+    if state is None:
+        made = ModelBinding(model, known, lease)
+    else:
+        rollout, schedule, refusal = _follower(concrete, state, known)
+        if rollout is not None:
+            within.rollouts[concrete] = rollout
+        else:
+            within.rollouts.pop(concrete, None)
+        made = ModelBinding(model, rollout, lease, schedule, refusal)
     # Where several threads make it, the first one counts. It belongs to the generation it was made of.
     return within.bindings.setdefault(model, made)
 
@@ -131,8 +187,8 @@ def _bind(model: Any, within: Generation) -> ModelBinding:
 class TableKnowledge(Protocol):
     """What a table was asked about the items of its models."""
 
-    #: By model until when it need not be asked again, by ``time.monotonic()``.
-    until: dict[Any, float]
+    #: Until when it need not be asked again, by ``time.monotonic()``.
+    renew_at: float
 
 
 #: What was asked, by table. ``orm/rollout/knowledge`` asks, and forgets.
@@ -141,10 +197,13 @@ known_tables: Final[dict[Any, Any]] = {}
 
 def binding_if_known(model: type[DynamoModel], table: object) -> ModelBinding | None:
     """The present binding of a model whose table need not be asked about its items now; ``None`` if it must be."""
-    known: TableKnowledge | None = known_tables.get(table)
-    if known is None or known.until.get(model, 0.0) <= time.monotonic():
+    found = generation.bindings.get(model)
+    if found is None or found.refusal is not None:
         return None
-    return generation.bindings.get(model)
+    if found.is_settled:
+        return found
+    known: TableKnowledge | None = known_tables.get(table)
+    return None if known is None or known.renew_at <= time.monotonic() else found
 
 
 def rollouts() -> Mapping[Any, Rollout]:
@@ -157,6 +216,26 @@ def rollout_of(model: type[DynamoModel]) -> Rollout | None:
     return generation.rollouts.get(model._meta.concrete_model)
 
 
+def begin_state(alias: str, state: object, lease: Lease | None) -> None:
+    """Begin a generation in which the models of a table follow another state."""
+    with _lock:
+        _begin(generation.rollouts, {**generation.states, alias: (state, lease)})
+
+
+def forget_states() -> None:
+    """Let the items of all models be as declared, until their tables are asked again."""
+    with _lock:
+        if generation.states or generation.rollouts:
+            _begin({}, {})
+
+
+def forget_in_fork() -> None:
+    """Forget the states in a forked process, where another thread may have held the lock."""
+    global _lock
+    _lock = RLock()
+    _begin({}, {})
+
+
 def begin_rollout(model: type[DynamoModel], rollout: Rollout | None) -> None:
     """Begin a generation in which a model's items differ so from its declaration, unless they do already."""
     concrete = model._meta.concrete_model
@@ -165,25 +244,23 @@ def begin_rollout(model: type[DynamoModel], rollout: Rollout | None) -> None:
         if known.get(concrete) == rollout:
             return
         rest = {each: other for each, other in known.items() if each is not concrete}
-        _begin(rest if rollout is None else {**rest, concrete: rollout})
+        _begin(rest if rollout is None else {**rest, concrete: rollout}, {})
 
 
 def begin_generation() -> None:
     """Begin a generation because the models or the settings are other ones than before."""
     with _lock:
-        _begin(generation.rollouts)
+        _begin(generation.rollouts, generation.states)
 
 
 def forget_rollouts() -> None:
     """Let the items of all models be as declared, until the table is asked again."""
-    with _lock:
-        if generation.rollouts:
-            _begin({})
+    forget_states()
 
 
-def _begin(rollouts: Mapping[Any, Rollout]) -> None:
+def _begin(rollouts: Mapping[Any, Rollout], states: Mapping[str, tuple[Any, Lease | None]]) -> None:
     global generation
-    generation = Generation(rollouts)
+    generation = Generation(rollouts, states)
 
 
 def layout_in_use(declared: ModelLayout, twins: tuple[Twin, ...]) -> ModelLayout:

@@ -46,7 +46,7 @@ class FormerOptions(Struct, frozen=True):
         operation = operation_text(name, self.version, self.upgrades)
         return (
             "Delete schema_version and upgrades from class Meta. Move the functions into a migration (manage.py "
-            f"makemigrations --empty {app_label}) with the operation {operation}. Run migrate and migrate --finish "
+            f"makemigrations --empty {app_label}) with the operation {operation}. Run migrate "
             "before you deploy this code."
         )
 

@@ -171,7 +171,7 @@ def read_index_condition(model: type[DynamoModel], name: str, given: object) -> 
     where = f"{model._meta.label}: the condition of the key {name}"
     if not isinstance(given, Q):
         raise ConfigurationError(f"{where} is {given!r}, as a migration has it: declare a Q, as in Q(status='open').")
-    layout = registry.layout_of(model)
+    layout = registry.declared_layout(model)  # it is read while a binding is made
     try:
         condition = read_declared(model, given, layout)
     except DynamoSingleError as error:

@@ -10,9 +10,11 @@ from contextlib import aclosing
 from typing import Any
 
 from django.db.models.signals import post_delete, pre_delete
+from msgspec.structs import replace
 
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import NO_CONDITIONS
+from dynamo_single.orm.effects.compose import taken
 from dynamo_single.orm.items.async_safety import is_heard
 from dynamo_single.orm.requests.actions import Delete, key_of
 from dynamo_single.orm.requests.compiler import compile_action, item_key
@@ -38,7 +40,8 @@ async def delete_each(model: type[DynamoModel], pages: AsyncGenerator[Iterable[A
 
     One object is a DeleteItem. Raises ``BulkError``, which names what is deleted, or a single error.
     """
-    table = get_table(model._options.alias)
+    # Objects that a migration has given other keys meanwhile are not deleted by their former ones.
+    table, lease = get_table(model._options.alias), (await taken(model)).lease
 
     async def work(unit: Sequence[Any]) -> list[Outcome]:
         keys = [item_key(key_of(obj._stored)) for obj in unit]
@@ -46,9 +49,10 @@ async def delete_each(model: type[DynamoModel], pages: AsyncGenerator[Iterable[A
         if names.MOVED_FROM in unit[0]._stored:
             await delete.delete(unit[0], NO_CONDITIONS, None)
         elif len(unit) == 1:
-            await table.ask_patiently(compile_action(Delete(key_of(unit[0]._stored))))
+            await table.ask_patiently(replace(compile_action(Delete(key_of(unit[0]._stored))), lease=lease))
         else:
-            rest = await batches.write_batch(table, [{"DeleteRequest": {"Key": key}} for key in keys], patient=True)
+            writes = [{"DeleteRequest": {"Key": key}} for key in keys]
+            rest = await batches.write_batch(table, writes, patient=True, lease=lease)
             left = [] if rest is None else [each["DeleteRequest"]["Key"] for each in rest.writes]
             return [
                 Outcome(obj.pk, {}, rest.error) if rest is not None and key in left else Outcome(obj.pk, counts)

@@ -302,7 +302,8 @@ class BulkCreate(Struct, frozen=True):
         }
 
         async def work(unit: Sequence[_NewObject]) -> list[Outcome]:
-            rest = await batches.write_batch(table, [puts[id(each)] for each in unit], patient=True)
+            lease = unit[0].new.binding.lease
+            rest = await batches.write_batch(table, [puts[id(each)] for each in unit], patient=True, lease=lease)
             left = set() if rest is None else {key_of(write["PutRequest"]["Item"]) for write in rest.writes}
             outcomes = []
             for each in unit:

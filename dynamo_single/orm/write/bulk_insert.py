@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from django.db.models.signals import post_save, pre_save
 from msgspec import Struct
 
-from dynamo_single.exceptions import DynamoSingleError, StaleObject
+from dynamo_single.exceptions import BeginAgain, DynamoSingleError, StaleObject
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.compose import taken
 from dynamo_single.orm.effects.counters import own_counters
@@ -26,6 +26,7 @@ from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import compile_batches
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.bindings import ModelBinding, binding_of, fact
 from dynamo_single.orm.schema.keys.values import item_size
@@ -146,11 +147,13 @@ async def insert(table: Table, new: Sequence[NewItem], *, reads: bool = True) ->
     if not all(binding.is_current for binding in {each.binding for each in new}):
         return results
     statements = {n: found for n, each in enumerate(new) if (found := _statement(table, each)) is not None}
-    told = await insert_batch(table, [*statements.values()]) if statements else []
+    told = await insert_batch(table, [*statements.values()], lease=new[0].binding.lease) if statements else []
     exist = {}
     for n, each in zip(statements, told, strict=True):
         if each.code == EXISTS:
             exist[n] = each.is_doubtful
+        elif isinstance(each.error, BeginAgain) and not each.is_doubtful:
+            knowledge.stale()  # it is composed again
         elif each.code or each.error is not None:
             results[n] = Inserted(error=each.error, is_doubtful=each.is_doubtful)
         else:

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import MissingReference
+from dynamo_single.exceptions import BeginAgain, MissingReference, SourceChanged
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Stored, join
 from dynamo_single.orm.effects import send, trash_counts
@@ -33,7 +33,7 @@ from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.references import Children, cascading_children, cascading_to_trash
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.write.save import missing_parents, record_write
+from dynamo_single.orm.write.save import SOURCE_ATTEMPTS, missing_parents, record_write
 from dynamo_single.table import names
 from dynamo_single.table.batches import RemainingItems, get_batches
 from dynamo_single.table.request import MAX_ACTIONS, MAX_TRANSACTION_SIZE
@@ -181,6 +181,7 @@ class Step:
 
     async def send(self, pending: Block | None) -> bool:
         """Send the write by itself, or add it to the block; return whether there was anything to write."""
+        late = 0
         while True:
             begun, write = bindings.current(), await self.compose(pending)
             if begun is not bindings.current():
@@ -193,6 +194,10 @@ class Step:
                 stored = await send.send_write(self.obj, write)
             except MissingReference as error:
                 self.missing_parents = missing_parents(write, effects_of(type(self.obj)), error)
+            except SourceChanged as error:
+                late += 1  # it is composed again of what the table says now
+                if not isinstance(error.__cause__, BeginAgain) or late == SOURCE_ATTEMPTS:
+                    raise
             else:
                 await self.record_write(write, stored)
                 return True
@@ -340,12 +345,18 @@ class Cascade:
         a migration is open, this reads the table's state as often as single writes do.
         """
         for group in groups:
-            for model in {type(part.step.obj) for part in group}:
-                await taken(model)
+            found = [await taken(model) for model in {type(part.step.obj) for part in group}]
             if begun is not bindings.current():
                 return False
             held = [part.held(added) for part in group]
-            await send.send_block(self._block(held))
+            block = self._block(held)
+            block.lease = found[0].lease
+            try:
+                await send.send_block(block)
+            except SourceChanged as error:
+                if not isinstance(error.__cause__, BeginAgain):
+                    raise
+                return False
             _add_sums(added, held)
             self.done += [part.step.obj for part in held if part.step.is_reported]
             for part in held:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import ConditionFailed
+from dynamo_single.exceptions import BeginAgain, ConditionFailed
 from dynamo_single.orm.conditions.terms import join
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import Effect, Effects, Subject, WriteConditions
@@ -33,10 +33,12 @@ from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action
 from dynamo_single.orm.requests.atomic_block import Block, Entry, Explain
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.requests.updates import as_stored
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.table import names
+from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import MAX_ITEM_SIZE, Request
 from dynamo_single.table.table import get_table
 
@@ -112,12 +114,12 @@ class DirectWrites:
     def creation(self, item: Item, size: int) -> Request:
         """Return the request that creates an item."""
         if self.new is not None:
-            return Request("PutItem", {"Item": item, **self.new})
+            return Request("PutItem", {"Item": item, **self.new}, self.binding.lease)
         # Where items expire, the condition names the present.
         found = compile_action(Put(item, free_key_condition(self.binding.model), size))
         if self.binding.layout.expires is None:
             self.new = {name: value for name, value in found.params.items() if name != "Item"}
-        return found
+        return replace(found, lease=self.binding.lease)
 
     def earlier(self, write: Write, error: ConditionFailed, values: Values) -> tuple[dict[str, Any], Values]:
         """Return the item and the values that an earlier attempt has written; raise the error if there was none."""
@@ -169,13 +171,13 @@ class UpdateShape(Struct, frozen=True, eq=False):
         values = tuple((mark, name, kind == _READ) for mark, each in named.items() for kind, name in each.items())
         return cls(params, values, {mark: each for mark, each in given.items() if mark not in named})
 
-    def request(self, key: Item, put: Item, read: Item) -> Request:
+    def request(self, key: Item, put: Item, read: Item, lease: Lease | None = None) -> Request:
         """Return the request that sets the values of ``put``, on the condition that those of ``read`` are stored."""
         params = {"Key": key, **self.params}
         if self.values or self.constants:
             values = {mark: (read if is_read else put)[name] for mark, name, is_read in self.values}
             params["ExpressionAttributeValues"] = {**self.constants, **values} if self.constants else values
-        return Request("UpdateItem", params)
+        return Request("UpdateItem", params, lease)
 
 
 @fact
@@ -317,29 +319,16 @@ async def _update(
     written = frozenset((*put, *removed))
     again = frozenset([form.stored[name] for name in repeated]) - written if repeated else repeated
     touched = written | again
-    is_usual = (
-        touched.isdisjoint(direct.watched)
-        and touched.isdisjoint(direct.careful)
-        and put.keys().isdisjoint(_KEY)
-        and touched
-        and size <= MAX_ITEM_SIZE // 2
-    )
-    if not is_usual or not binding.is_current:
+    if not (touched and _is_usual(direct, touched, put, size) and binding.is_current):
         return False
     as_read = sorted(form.as_read(written, after).union(again & form.depended_on).difference(_VERSION))
-    for name in sorted(again):
-        if name in after:
-            put[name] = after[name]
-        else:
-            removed += (name,)
+    put |= {name: after[name] for name in sorted(again) if name in after}
+    removed += tuple(name for name in sorted(again) if name not in after)
     if direct.version_name:
         as_read.insert(0, names.VERSION)
-    try:
-        shape = direct.shape(put, removed, [(name, name in before) for name in as_read])
-        key = {names.PARTITION_KEY: before[names.PARTITION_KEY], names.SORT_KEY: before[names.SORT_KEY]}
-        request = shape.request(key, after, before)
-    except Exception:
-        return False  # such as too long an expression
+    request = _request(direct, put, removed, as_read, (before, after))
+    if request is None:
+        return False
     try:
         if pending is None:
             await get_table(form.alias).ask_patiently(request)
@@ -349,6 +338,9 @@ async def _update(
             condition = join((ITEM_EXISTS, *unchanged)) if unchanged else ITEM_EXISTS
             update = Update(key_of(before), put, removed, condition=condition)
             _join(pending, direct, obj, read, update, (before, after), size, partial(_update_error, obj, before))
+    except BeginAgain:
+        knowledge.stale()
+        return False
     except ConditionFailed as error:
         draft = Draft(binding, before, read, changed, repeated=repeated)
         write = await compose(obj, effects_of(binding), draft)
@@ -361,6 +353,24 @@ async def _update(
     for effect in effects_of(binding) if repeated and not direct.is_alone else ():
         await effect.finish_earlier_write(obj, pending)
     return True
+
+
+def _is_usual(direct: DirectWrites, touched: frozenset[str], put: Item, size: int) -> bool:
+    is_free = touched.isdisjoint(direct.watched) and touched.isdisjoint(direct.careful)
+    return is_free and put.keys().isdisjoint(_KEY) and size <= MAX_ITEM_SIZE // 2
+
+
+def _request(
+    direct: DirectWrites, put: Item, removed: tuple[str, ...], as_read: Sequence[str], items: tuple[Item, Item]
+) -> Request | None:
+    """Return the request of an update; ``None`` if it cannot be built, such as for too long an expression."""
+    before, after = items
+    try:
+        shape = direct.shape(put, removed, [(name, name in before) for name in as_read])
+        key = {names.PARTITION_KEY: before[names.PARTITION_KEY], names.SORT_KEY: before[names.SORT_KEY]}
+        return shape.request(key, after, before, direct.binding.lease)
+    except Exception:
+        return None
 
 
 def _join(
@@ -423,6 +433,10 @@ async def created_directly(binding: ModelBinding, obj: Any, pending: Block | Non
             free = ITEM_MISSING if binding.layout.expires is None else free_key_condition(binding.model)
             put = Put(item, free, size)
             _join(pending, direct, obj, values, put, (item,), size, partial(_creation_error, obj))
+    except BeginAgain:
+        knowledge.stale()
+        held.update(as_it_was)
+        return False
     except ConditionFailed as error:
         write = await compose_new(obj, binding, effects_of(binding), item, values)
         item, values = direct.earlier(write, error, values)

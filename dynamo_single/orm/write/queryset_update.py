@@ -15,9 +15,17 @@ from typing import Any
 from django.db.models import Model
 from django.db.models.signals import post_delete, pre_delete
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from dynamo_single import clock
-from dynamo_single.exceptions import ConditionFailed, InvalidValue, MissingValue, NotSupported, UnknownField
+from dynamo_single.exceptions import (
+    BeginAgain,
+    ConditionFailed,
+    InvalidValue,
+    MissingValue,
+    NotSupported,
+    UnknownField,
+)
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import is_comparable, matches
 from dynamo_single.orm.conditions.terms import (
@@ -49,7 +57,9 @@ from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.requests.expressions import split_conditions
 from dynamo_single.orm.requests.updates import Change, Place, overlapping_places, required_conditions, unmet_change
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.bindings import binding_of
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.references import cascading_children
 from dynamo_single.orm.schema.types import DynamoModel
@@ -310,7 +320,7 @@ def _checked_value(field: Any, value: object, encodings: Encodings) -> Any:
 
 async def update_by_key(matches: QuerysetWrite, assigned: Assignments) -> int | None:
     """Update the one object that is asked for by one request; ``None`` where objects have to be read first."""
-    model = matches.model
+    model, lease = matches.model, binding_of(matches.model).lease
     # A moment that sets itself is written too, and what follows from it has to go along.
     changed = {*assigned.values, *form_of(model).automatic}
     if not assignments.is_computed_by_dynamodb(model, assigned.changes, changed, alone=True):
@@ -323,7 +333,10 @@ async def update_by_key(matches: QuerysetWrite, assigned: Assignments) -> int | 
         model, plan, assigned, join((_item_exists(plan), condition, required_conditions(assigned.changes)))
     )
     try:
-        await get_table(plan.layout.alias).ask_patiently(compile_action(action))
+        await get_table(plan.layout.alias).ask_patiently(replace(compile_action(action), lease=lease))
+    except BeginAgain:
+        knowledge.stale()
+        return None
     except ConditionFailed as error:
         _raise_unmet(model, error, condition, assigned)
         return 0
@@ -336,7 +349,7 @@ async def delete_by_key(matches: QuerysetWrite, *, for_good: bool) -> int | None
     Objects that move to the trash, that others follow or refer to, or whose deletion is signaled are read. So is an
     object that had another identity before: what refers to that is deleted along with it.
     """
-    model = matches.model
+    model, lease = matches.model, binding_of(matches.model).lease
     layout = registry.layout_of(model)
     if (layout.soft_delete and not for_good) or effects_of(model) or on_delete.has_references(model):
         return None
@@ -347,7 +360,10 @@ async def delete_by_key(matches: QuerysetWrite, *, for_good: bool) -> int | None
     never_moved = Stored(MOVED_FROM, "missing")
     action = Delete(plan.keys[0], condition=join((_item_exists(plan), never_moved, condition)))
     try:
-        await get_table(layout.alias).ask_patiently(compile_action(action))
+        await get_table(layout.alias).ask_patiently(replace(compile_action(action), lease=lease))
+    except BeginAgain:
+        knowledge.stale()
+        return None
     except ConditionFailed as error:
         if not error.item:
             return int(error.retried)  # an earlier attempt has deleted it

@@ -122,8 +122,9 @@ async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> 
         return
 
     async def attempt() -> None:
-        # Made again also where what is being renamed has another name meanwhile.
-        now = binding if binding.is_current else await knowledge.binding_for(model)
+        # Made again also where what is being renamed has another name meanwhile, or where the lease was over.
+        is_first = binding.is_current and not is_repeated.get()
+        now = binding if is_first else await knowledge.binding_for(model)
         current = wanted.with_twin_names(now.layout.twins) if now.layout.twins else wanted
         await _ObjectSave(obj, current, effects_of(now), pending, named, now, encodings).run()
 

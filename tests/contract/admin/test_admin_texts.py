@@ -15,7 +15,7 @@ from django.test import Client, override_settings
 from dynamo_single.contrib.doctor.findings import FindingKind
 from dynamo_single.contrib.table_admin.health import KINDS
 from dynamo_single.table import Request, Table, get_table
-from dynamo_single.table.translated import sentence
+from dynamo_single.translated import sentence
 from project.directory.models import Company, Person
 from tests.catalog.records import Receipt
 from tests.contract.admin.test_admin_documents import form_of_text

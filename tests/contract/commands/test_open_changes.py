@@ -46,7 +46,7 @@ def status() -> str:
 
 def test_the_status_names_what_is_open(opened: Table) -> None:
     """And the way to end it."""
-    said = "Open change    catalog.0002_by_town: Add key by_town to Club on gs2, until migrate --finish"
+    said = "Open change    catalog.0002_by_town: Add key by_town to Club on gs2, until migrate has carried it out"
     assert said in status()
 
 

@@ -50,12 +50,12 @@ def test_another_projects_commands_are_refused(table: Table, command: tuple[str,
 
 
 def test_the_same_projects_commands_go_on(table: Table) -> None:
-    """Setting up again writes nothing, and the mark is no finding of the checker."""
+    """Setting up again writes nothing, and neither the mark nor the presence item is a finding of the checker."""
     with project(table, "shop"):
         run("dynamo_setup")
         with assert_requests([*DESCRIBED, "GetItem", *DESCRIBED * 2]):
             run("dynamo_setup")
-        assert "1 items read by 2 requests, 0 findings." in run("dynamo_verify")
+        assert "2 items read by 4 requests, 0 findings." in run("dynamo_verify")
 
 
 def test_a_project_that_is_asked_about_migrations_is_refused_at_its_first_query(table: Table) -> None:
@@ -72,7 +72,7 @@ def test_a_project_without_migrations_is_refused_at_its_first_query(table: Table
     """It reads the item to know of shards."""
     with project(table, "shop"):
         run("dynamo_setup")
-    with project(table, "blog"), assert_requests(["GetItem"]), pytest.raises(ForeignTable):
+    with project(table, "blog"), assert_requests(["UpdateItem", "GetItem", "UpdateItem"]), pytest.raises(ForeignTable):
         Club.objects.get(pk="c")
     knowledge.forget()
 

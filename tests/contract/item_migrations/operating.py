@@ -31,7 +31,7 @@ def main(name: str, *phases: str) -> None:
     with intercept(tell):
         for number in map(int, phases or range(len(case.phases))):
             for work in works(case, number):
-                run_work(work, get_table(), Options(segments=4, page=PAGE, take_over=True))
+                run_work(work, get_table(), Options(segments=4, page=PAGE, lease=0.01))
     print("done", flush=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,26 +25,28 @@ class Process:
         self.model, self.names = model, names
         self.text, self.number, self.document = names
         self._known: dict[Any, Any] = {}
-        self._rollout = bindings.rollout_of(model)
+        self._generation = bindings.Generation({}, {})
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Within the block it is this process that asks the table."""
-        before = dict(knowledge._tables)
-        # A command has let the models of its own process forget.
-        bindings.begin_rollout(self.model, self._rollout)
-        knowledge._tables.clear()
-        knowledge._tables.update(self._known)
+        """Within the block it is this process that asks the table, and that has its bindings."""
+        before, generation = dict(knowledge._tables), bindings.generation
+        self._become(self._known, self._generation)
         try:
             yield
         finally:
-            self._known, self._rollout = dict(knowledge._tables), bindings.rollout_of(self.model)
-            knowledge._tables.clear()
-            knowledge._tables.update(before)
+            self._known, self._generation = dict(knowledge._tables), bindings.generation
+            self._become(before, generation)
+
+    def _become(self, known: dict[Any, Any], generation: bindings.Generation) -> None:
+        bindings.generation = generation
+        knowledge._tables.clear()
+        knowledge._tables.update(known)
 
     def hear(self) -> None:
         """What it has read is too old by now: it asks the table again."""
-        self._known = {}
+        for known in self._known.values():
+            known.renew_at = -math.inf
 
 
 class World:

@@ -1,4 +1,4 @@
-"""``migrate APP NAME`` takes operations back, open and finished ones: items and the table's state are as before."""
+"""``migrate APP NAME`` takes operations back from every phase: items and the table's state are as before."""
 
 from __future__ import annotations
 
@@ -70,18 +70,16 @@ def beginning(before: dict[str, Any]) -> Beginning:
 BEGINNINGS = {name: beginning(before) for name, (before, _, _) in CHANGES.items()}
 
 
-@pytest.mark.parametrize("finished", [False, True], ids=["open", "finished"])
+@pytest.mark.parametrize("until", [0, 1, 2, None])
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_is_taken_back_leaves_what_was(app: History, table: Table, name: str, *, finished: bool) -> None:
+def test_what_is_taken_back_leaves_what_was(app: History, table: Table, name: str, until: int | None) -> None:
     """To the byte, and code of before goes on."""
     before, after, answers = CHANGES[name]
     BEGINNINGS[name](app)
     was = stored(table), form(table)
     declared(app, **after)
     app.make(answers=answers)
-    app.migrate()
-    if finished:
-        app.finish()
+    app.migrate(until=until, passed=True)
     app.migrate("0001")
     assert (stored(table), form(table)) == was
     model = declared(app, **before)
@@ -98,7 +96,6 @@ def test_a_value_that_the_former_declaration_does_not_take_is_named(app: History
     declared(app, town=models.IntegerAttribute())
     app.make()
     app.migrate()
-    app.finish()
     converted = stored(table)
     with pytest.raises(CommandError, match="town takes text"):
         app.migrate("0001")
@@ -117,7 +114,6 @@ def test_a_model_that_was_renamed_is_taken_back(app: History, table: Table) -> N
     app.model("Store", keys=BY_NAME, bases=(models.SoftDeleteModel,), name=models.UnicodeAttribute())
     app.make(answers=["y"])
     app.migrate()
-    app.finish()
     assert "Shop" not in {each for each in stored(table) if "'itemType', {'S': 'Shop'}" in each}
     app.migrate("0001")
     assert (stored(table), form(table)) == was

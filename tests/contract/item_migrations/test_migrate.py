@@ -1,7 +1,8 @@
-"""``migrate`` and ``migrate --finish`` carry items over, operation by operation, and back."""
+"""``migrate`` changes items, operation by operation, and back; ``test_phases`` shows the time in between."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any
 import pytest
 from django.core.management import BaseCommand, CommandError
 from django.db.models import Q
+from msgspec.structs import replace
 
 from dynamo_single import models
 from dynamo_single.contrib.doctor import verify
+from dynamo_single.evolution.forms import form_of
 from dynamo_single.evolution.snapshots import Snapshot
-from dynamo_single.evolution.state import form_of
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, UniqueViolation
 from dynamo_single.orm.effects.unique_claims import claim_item
 from dynamo_single.orm.rollout import knowledge
@@ -84,15 +86,15 @@ def form(table: Table, item_type: str = "Shop") -> StoredForm:
 
 
 def change(app: History, *arguments: str, answers: Any = (), **declared: Any) -> Any:
-    """Declare the model otherwise, write the migration and carry it out; it is finished by ``app.finish()``."""
+    """Declare the model otherwise, write the migration and carry it out."""
     model = shop(app, **declared)
     app.make(*arguments, answers=answers)
     app.migrate()
     return model
 
 
-def test_a_key_is_filled_and_then_finished(app: History, table: Table) -> None:
-    """Until it is finished a query by it is an error; old code may have written items without it."""
+def test_a_key_is_filled(app: History, table: Table) -> None:
+    """Code of before goes on, and writes the key too."""
     old = shop(app)
     fill(old)
     new = shop(app, BY_NAME)
@@ -100,31 +102,24 @@ def test_a_key_is_filled_and_then_finished(app: History, table: Table) -> None:
     said = app.migrate()
     assert "Add key by_name to Shop on gs1: " in said
     assert "2 changed" in said
-    assert "Open changes, until old code has stopped" in said
     assert (item()["gs1pk"], item()["gs1sk"]) == ("SHOP", "A")
-    with pytest.raises(KeyNotFilled):
-        list(new.objects.order_by("name"))
     old.objects.create(shop_id="d", name="D")
-    assert "Finishing:" in app.finish()
     assert [each.name for each in new.objects.order_by("name")] == ["A", "B", "D"]
     assert [each.name for each in new.deleted_objects.all()] == ["C"]
     assert form(table).opened == ()
-    assert "Open changes" not in app.migrate()
+    assert "Changing items" not in app.migrate()
 
 
 def test_a_key_that_is_altered(app: History) -> None:
-    """Its items have the old form until it is finished, as old code reads by it."""
+    """The items have the new one, and queries read by it."""
     fill(change(app, keys=BY_NAME))
-    app.finish()
     new = change(app, keys={"by_name": models.IndexKey("gs1", "SHOPS", "{name}#{shop_id}")})
-    assert item()["gs1sk"] == "A"
-    app.finish()
     assert (item()["gs1pk"], item()["gs1sk"]) == ("SHOPS", "A#a")
     assert [each.name for each in new.objects.order_by("name")] == ["A", "B"]
 
 
 def test_a_key_with_a_condition_is_filled_with_what_meets_it(app: History) -> None:
-    """What another process writes meanwhile is there after the finish."""
+    """The other items do not have it."""
     model = shop(app)
     fill(model)
     cheap = {"early": models.IndexKey("gs2", "EARLY", "{name}", condition=Q(name__lt="B") | Q(name="Z"))}
@@ -134,7 +129,6 @@ def test_a_key_with_a_condition_is_filled_with_what_meets_it(app: History) -> No
     with pytest.raises(KeyNotFilled):
         list(model.objects.filter(name__lt="A1"))
     app.migrate()
-    app.finish()
     with assert_requests(["GetItem", "Query"]):
         assert [each.pk for each in model.objects.filter(name__lt="A1")] == ["a"]
     assert [item(pk).get("gs2pk") for pk in "abc"] == ["EARLY", None, "TRASH#Shop"]
@@ -143,12 +137,9 @@ def test_a_key_with_a_condition_is_filled_with_what_meets_it(app: History) -> No
 
 
 def test_a_key_that_is_removed(app: History) -> None:
-    """The items keep it until it is finished."""
+    """No item has it any more, in the trash either."""
     fill(change(app, keys=BY_NAME))
-    app.finish()
     change(app)
-    assert item()["gs1pk"] == "SHOP"
-    app.finish()
     assert "gs1pk" not in item()
     assert "gs1pk" not in item("c")
 
@@ -157,20 +148,20 @@ def test_an_attribute_with_a_default(app: History) -> None:
     """Written where it is missing, in the trash too; what somebody has set stays."""
     old = shop(app)
     fill(old)
-    new = change(app, town=models.UnicodeAttribute(default="Bern"))
-    assert [item(name)["town"] for name in "abc"] == ["Bern"] * 3
+    new = shop(app, town=models.UnicodeAttribute(default="Bern"))
+    app.make()
+    app.migrate(until=1)
     new.objects.filter(shop_id="b").update(town="Basel")
-    old.objects.create(shop_id="d", name="D")
-    app.finish()
-    assert [item(name)["town"] for name in "abd"] == ["Bern", "Basel", "Bern"]
+    app.migrate()
+    assert [item(name)["town"] for name in "abc"] == ["Bern", "Basel", "Bern"]
 
 
 def test_an_attribute_that_may_be_missing_costs_nothing(app: History) -> None:
-    """There is nothing to write, and nothing to finish."""
+    """There is nothing to write."""
     fill(shop(app))
     new = shop(app, town=models.UnicodeAttribute(null=True))
     app.make()
-    assert "Open changes" not in app.migrate()
+    assert "Changing items" not in app.migrate()
     assert new.objects.get(shop_id="a").town is None
 
 
@@ -192,10 +183,8 @@ def test_a_folded_copy(app: History) -> None:
 def test_another_fold_writes_the_key_that_names_the_copy(app: History, fold: str, name: str, folded: str) -> None:
     keys = {"by_fold": models.IndexKey("gs1", "SHOP", "{folded}")}
     old = change(app, keys=keys, folded=models.CanonicalAttribute(source="name"))
-    app.finish()
     old.objects.create(shop_id="a", name=name)
     new = change(app, keys=keys, folded=models.CanonicalAttribute(source="name", fold=fold))
-    app.finish()
     assert (item()["folded"], item()["gs1sk"]) == (folded, folded)
     assert [each.pk for each in new.objects.filter(name__iexact=folded)] == ["a"]
 
@@ -215,13 +204,14 @@ def test_a_copy_is_read_from_its_source(app: History, table: Table) -> None:
     reference = models.ReferenceAttribute(towns, on_delete=models.DO_NOTHING, null=True)
     new = shop(app, keys, town=reference, town_name=models.CopiedAttribute("town", "name"))
     app.make()
+    app.migrate(until=0)
+    old.objects.create(shop_id="d", name="D", town_id="t")
+    app.migrate(until=1, passed=True)
+    with pytest.raises(KeyNotFilled):
+        list(new.objects.filter(pk__in=["a", "b"], town_name="Bern"))
     app.migrate()
     assert item()["town_name"] == "Bern"
     assert not any("town_name" in item(name) for name in "bc")
-    with pytest.raises(KeyNotFilled):
-        list(new.objects.filter(pk__in=["a", "b"], town_name="Bern"))
-    old.objects.create(shop_id="d", name="D", town_id="t")
-    app.finish()
     assert [each.pk for each in new.objects.filter(pk__in=["a", "b", "d"], town_name="Bern")] == ["a", "d"]
 
 
@@ -271,80 +261,77 @@ def test_another_identity_of_what_others_refer_to_is_refused(app: History) -> No
         app.make()
 
 
-def test_a_rename_of_what_is_stored(app: History, table: Table) -> None:
-    """Values are under both names until it is finished; new code reads what old code writes."""
-    fill(shop(app))
+def test_a_rename_of_what_is_stored(app: History) -> None:
+    """The items have the new name alone, and code of before goes on with it."""
+    old = shop(app)
+    fill(old)
     app.forget("Shop")
     new = app.model(bases=(models.SoftDeleteModel,), title=models.UnicodeAttribute())
     app.make(answers=["y"])
     app.migrate()
-    assert (item()["name"], item()["title"]) == ("A", "A")
-    write(table, "b", name="Z")  # as old code does, of another process
-    assert [new.objects.get(shop_id=name).title for name in "ab"] == ["A", "Z"]
-    app.finish()
+    old.objects.filter(shop_id="b").update(name="Z")
     assert [new.objects.get(shop_id=name).title for name in "ab"] == ["A", "Z"]
     assert "name" not in item()
 
 
-def test_a_rename_of_what_claims_follow_from_holds_new_code_back(app: History) -> None:
+def test_a_rename_of_what_claims_follow_from_pauses_all_code(app: History) -> None:
     """Both names would have claims of their own, and two objects could have one value."""
     fill(shop(app))
     app.forget("Shop")
     new = app.model(bases=(models.SoftDeleteModel,), title=models.UnicodeAttribute(unique=True))
     app.make(answers=["y"])
-    app.migrate()
-    with pytest.raises(FormNotApplied, match=r"have 'name' still.*unique values.*--finish"):
+    app.migrate(until=1)
+    with pytest.raises(FormNotApplied, match=r"are being converted by histories\.0002"):
         new.objects.get(shop_id="a")
-    app.finish()
+    app.migrate()
     assert new.objects.get(shop_id="a").title == "A"
 
 
 def test_a_rename_in_python_alone(app: History) -> None:
-    """Nothing is written, and nothing has to be finished."""
+    """Nothing is written."""
     fill(shop(app))
     app.forget("Shop")
     new = app.model(bases=(models.SoftDeleteModel,), title=models.UnicodeAttribute(attr_name="name"))
     app.make()
-    assert "Open changes" not in app.migrate()
+    assert "Changing items" not in app.migrate()
     assert new.objects.get(shop_id="a").title == "A"
 
 
 def test_a_value_that_is_stored_otherwise(app: History) -> None:
-    """It is converted when old code, which reads the old form, has stopped."""
+    """It is converted in a pause."""
     fill(change(app, size=models.UnicodeAttribute(null=True)), size="7")
     new = shop(app, size=models.IntegerAttribute(null=True))
     app.make()
-    app.migrate()
+    app.migrate(until=0)
     with pytest.raises(FormNotApplied):
         new.objects.get(shop_id="a")
-    app.finish()
+    app.migrate()
     assert new.objects.get(shop_id="a").size == 7
 
 
 def test_an_attribute_that_is_removed(app: History) -> None:
-    """Its values are dropped when it is finished."""
+    """Its values go from the items."""
     fill(change(app, town=models.UnicodeAttribute(null=True)), town="Bern")
     change(app)
-    assert item()["town"] == "Bern"
-    app.finish()
     assert "town" not in item()
 
 
 def test_an_attribute_that_may_have_been_renamed_keeps_its_values(app: History) -> None:
-    """``--noinput`` cannot know; finishing drops nothing either."""
+    """``--noinput`` cannot know."""
     fill(change(app, town=models.UnicodeAttribute(null=True)), town="Bern")
     change(app, "--noinput", place=models.UnicodeAttribute(null=True))
-    app.finish()
     assert item()["town"] == "Bern"
 
 
 def test_a_unique_rule(app: History) -> None:
-    """Its claims are taken, those of old code too; then nobody else can have the value."""
+    """Its claims are taken; then nobody else can have the value."""
     old = shop(app)
     fill(old)
-    new = change(app, name=models.UnicodeAttribute(unique=True))
+    new = shop(app, name=models.UnicodeAttribute(unique=True))
+    app.make()
+    app.migrate(until=0)
     old.objects.create(shop_id="d", name="D")
-    app.finish()
+    app.migrate()
     for taken in "AD":
         with pytest.raises(UniqueViolation):
             new.objects.create(shop_id="x", name=taken)
@@ -369,34 +356,32 @@ def test_two_that_have_one_value_are_named(app: History, table: Table, holder: s
     else:
         new.objects.get(shop_id="d").hard_delete()
     app.migrate()
-    app.finish()
     assert list(verify()) == []
 
 
 def test_a_unique_rule_that_is_removed(app: History, table: Table) -> None:
-    """Its claims stay until it is finished."""
+    """Its claims go too."""
     fill(change(app, name=models.UnicodeAttribute(unique=True)))
-    app.finish()
-    change(app)
     assert sum("UniqueClaim" in each for each in stored(table)) == 2
-    app.finish()
+    change(app)
     assert sum("UniqueClaim" in each for each in stored(table)) == 0
 
 
 def test_another_primary_key_and_type(app: History) -> None:
-    """Items lie under the old key until it is finished; new code is refused until then."""
+    """Items move with their claims; new code is refused until then."""
     fill(change(app, keys=BY_NAME, name=models.UnicodeAttribute(unique=True)))
-    app.finish()
-    new = change(
+    new = shop(
         app,
         keys=BY_NAME,
         name=models.UnicodeAttribute(unique=True),
         primary=("S#{shop_id}", "#"),
         options={"item_type": "S"},
     )
+    app.make()
+    app.migrate(until=0)
     with pytest.raises(FormNotApplied):
         new.objects.get(shop_id="a")
-    app.finish()
+    app.migrate()
     assert [each.pk for each in new.objects.order_by("name")] == ["a", "b"]
     assert [each.pk for each in new.deleted_objects.all()] == ["c"]
     assert list(verify()) == []
@@ -410,7 +395,6 @@ def upper(values: Any) -> Any:
 def test_a_function_over_items(app: History) -> None:
     """It runs once, and index keys follow."""
     fill(change(app, keys=BY_NAME))
-    app.finish()
     app.make("--empty")
     file = app.folder / f"{app.files[-1]}.py"
     operation = f"dynamo_single.migrations.ChangeItems('Shop', {upper.__module__}.upper)"
@@ -435,14 +419,14 @@ def test_a_function_over_items(app: History) -> None:
     ],
     ids=lambda each: next(iter(each)),
 )
-@pytest.mark.parametrize("finished", [False, True], ids=["open", "finished"])
-def test_going_back_leads_to_what_was(app: History, table: Table, declared: Any, *, finished: bool) -> None:
-    """Of a change that is open, and of one that is finished: the same items, and the table says the same."""
+@pytest.mark.parametrize("until", [0, 1, None])
+def test_going_back_leads_to_what_was(app: History, table: Table, declared: Any, until: int | None) -> None:
+    """Of a change that is open, and of one that has ended: the same items, and the table says the same."""
     fill(shop(app))
     before = stored(table), form(table)
-    change(app, **declared)
-    if finished:
-        app.finish()
+    shop(app, **declared)
+    app.make()
+    app.migrate(until=until)
     app.migrate("0001")
     assert (stored(table), form(table)) == before
 
@@ -461,14 +445,13 @@ def test_a_new_table_has_nothing_to_be_filled(app: History, table: Table) -> Non
     new = shop(app, BY_NAME)
     said = app.migrate()
     assert "items read" not in said
-    assert "Open changes" not in said
+    assert "Changing items" not in said
     assert list(new.objects.order_by("name")) == []
 
 
 def test_a_table_that_is_older_than_migrations(app: History, table: Table) -> None:
     """Its items are refused, and adopted after a look at samples."""
     fill(change(app, keys=BY_NAME))
-    app.finish()
     for sort in ("#STATE", *(f"APPLIED#histories#{name}" for name in app.files)):
         table.send(Request("DeleteItem", {"Key": {"pk": {"S": "MIGRATIONS"}, "sk": {"S": sort}}}))
     for name in app.files:
@@ -498,29 +481,54 @@ def test_the_requests_are_printed(app: History) -> None:
     shop(app, BY_NAME)
     app.make()
     said = app.run("sqlmigrate", "histories", "0002")
-    assert "-- migrate: Scan {" in said
-    assert "-- migrate --finish: Scan {" in said
+    assert "-- migrate, phase 1 (fill): Scan {" in said
 
 
 def test_a_plan_names_what_is_open(app: History) -> None:
-    """Without ending it, also with ``--finish``."""
-    change(app, keys=BY_NAME)
-    assert "Open changes" in app.migrate("--finish", "--plan")
+    """Without going on with it."""
+    shop(app, BY_NAME)
+    app.make()
+    app.migrate(until=0)
+    assert "Left to do; run migrate again" in app.migrate("--plan")
+    assert app.phases() == {"Add key by_name to Shop on gs1": 0, "Read the trash of Shop by gs1": 0}
 
 
-def test_a_migration_whose_file_is_gone_cannot_be_finished(app: History) -> None:
+def test_a_check_fails_while_something_is_open(app: History) -> None:
+    """Status 1, for a deployment to wait for."""
+    shop(app, BY_NAME)
+    app.make()
+    app.migrate(until=0)
+    with pytest.raises(SystemExit) as ended:
+        app.migrate("--check")
+    assert ended.value.code == 1
+    app.migrate()
+    app.migrate("--check")
+
+
+def test_the_former_option_says_what_to_run(app: History) -> None:
+    with pytest.raises(CommandError, match=r"There is no --finish any more: manage\.py migrate"):
+        app.migrate("--finish")
+
+
+def test_a_migration_whose_file_is_gone_is_not_carried_out(app: History) -> None:
     """The error says what to do."""
-    change(app, keys=BY_NAME)
+    shop(app, BY_NAME)
+    app.make()
+    app.migrate(until=0)
     (app.folder / f"{app.files[-1]}.py").unlink()
     with pytest.raises(CommandError, match="Put its file back"):
-        app.finish()
+        app.migrate()
 
 
-def test_several_changes_are_finished_in_their_order(app: History, table: Table) -> None:
-    """A key, a move, a rename of the model and another key, none of which was finished before the next one began."""
+def test_several_changes_are_carried_out_in_their_order(app: History, table: Table) -> None:
+    """A key, a move, a rename of the model and another key, none of which had ended before the next one began."""
     fill(shop(app))
-    change(app, keys=BY_NAME)
-    change(app, keys=BY_NAME, primary=("S#{shop_id}", "#"), options={"item_type": "S"})
+    shop(app, keys=BY_NAME)
+    app.make()
+    app.migrate(until=0)
+    shop(app, keys=BY_NAME, primary=("S#{shop_id}", "#"), options={"item_type": "S"})
+    app.make()
+    app.migrate(until=0)
     app.forget("Shop")
     keys = {**BY_NAME, "by_town": models.IndexKey("gs2", "TOWN#{town}", "{shop_id}")}
     declared = {"name": models.UnicodeAttribute(), "town": models.UnicodeAttribute(default="Bern")}
@@ -529,19 +537,20 @@ def test_several_changes_are_finished_in_their_order(app: History, table: Table)
     app.make(answers=["y"])
     new = app.model("Store", keys=keys, **store, **declared)
     app.make()
-    app.migrate()
+    app.migrate(until=0)
     with pytest.raises(FormNotApplied):
         list(new.objects.order_by("name"))
-    app.finish()
+    app.migrate()
     assert [each.name for each in new.objects.order_by("name")] == ["A", "B"]
     assert [each.name for each in new.objects.filter(town="Bern")] == ["A", "B"]
     assert [each.pk for each in new.deleted_objects.all()] == ["c"]
-    assert form(table, "S") == form_of(Snapshot.of(new), "histories.store")
+    found = replace(form(table, "S"), labels=(), required={}, changed={})
+    assert found == form_of(Snapshot.of(new), "histories.store")
     assert list(verify()) == []
 
 
 def test_a_rehearsal_shows_items_before_and_after(app: History, table: Table) -> None:
-    """Nothing is written; neither what is to be applied, nor what is to be finished."""
+    """Nothing is written; neither what is to be applied, nor what is open."""
     fill(shop(app))
     before = stored(table)
     shop(app, BY_NAME, town=models.UnicodeAttribute(default="Bern"))
@@ -551,8 +560,8 @@ def test_a_rehearsal_shows_items_before_and_after(app: History, table: Table) ->
     assert "SHOP#a / #METADATA: gs1pk missing -> 'SHOP', gs1sk missing -> 'A'" in said
     assert "SHOP#a / #METADATA: town missing -> 'Bern'" in said
     assert stored(table) == before
-    app.migrate()
-    assert "0 of 3 items would change" in app.migrate("--rehearse", "--finish")
+    app.migrate(until=1, passed=True)
+    assert "0 of 3 items would change" in app.migrate("--rehearse")
     assert len(form(table).opened) == 3
 
 
@@ -590,14 +599,15 @@ def test_a_rehearsal_names_so_many_and_counts_the_others(
         app.migrate("--rehearse", "--items", "0")
 
 
-def test_a_rehearsal_of_the_end_knows_which_claims_would_be_released(app: History) -> None:
-    """A value that old code has taken from one object, and given to another one, is nobody else's then."""
-    old = shop(app)
-    fill(old)
-    change(app, name=models.UnicodeAttribute(unique=True))
-    old.objects.filter(shop_id="a").update(name="Z")
-    old.objects.filter(shop_id="b").update(name="A")
-    said = app.migrate("--rehearse", "--finish")
+def test_a_rehearsal_knows_which_claims_would_be_released(app: History, table: Table) -> None:
+    """A value that code of an earlier release has taken from one object and given to another is nobody else's then."""
+    fill(shop(app))
+    shop(app, name=models.UnicodeAttribute(unique=True))
+    app.make()
+    app.migrate(until=1, passed=True)
+    write(table, "a", name="Z")
+    write(table, "b", name="A")
+    said = app.migrate("--rehearse")
     assert "could not be changed" not in said
     assert "2 of 3 items would change" in said
 
@@ -617,7 +627,7 @@ def test_a_rehearsal_names_those_that_would_move_to_one_place(app: History) -> N
 def test_a_table_that_was_not_read_to_its_end_is_not_taken_for_a_new_one(
     app: History, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rest may hold items of the model: the key that the same run adds stays open."""
+    """The rest may hold items of the model: the key that the same run adds is filled."""
     change(app, keys=BY_NAME)
     setup_table()
     for number in range(3):
@@ -625,18 +635,17 @@ def test_a_table_that_was_not_read_to_its_end_is_not_taken_for_a_new_one(
         table.send(Request("PutItem", {"Item": {**key, "itemType": {"S": "Other"}}}))
     monkeypatch.setattr("dynamo_single.evolution.adopt.MAX_SAMPLES", 1)
     monkeypatch.setattr("dynamo_single.evolution.adopt.MAX_PAGES", 2)
-    assert "Add key by_name" in app.migrate()
-    assert len(form(table).opened) == 2
+    assert re.search("Add key by_name to Shop on gs1: [1-9][0-9]* items read", app.migrate())
 
 
 def test_a_rename_that_is_taken_back_while_it_is_open_keeps_what_old_code_has_written(app: History) -> None:
-    """The old name counts still; what was stored under the new one is older."""
+    """The old name counts still."""
     old = shop(app)
     fill(old)
     app.forget("Shop")
     app.model(bases=(models.SoftDeleteModel,), title=models.UnicodeAttribute())
     app.make(answers=["y"])
-    app.migrate()
+    app.migrate(until=1)
     old.objects.filter(shop_id="a").update(name="Z")
     app.migrate("0001")
     assert item() == {"name": "Z", "shop_id": "a"}

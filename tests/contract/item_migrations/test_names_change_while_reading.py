@@ -72,7 +72,7 @@ class Stages:
         self._stored.append(contents.read(get_table()))
         new = declared(app, "title")
         app.make(answers=["y"])
-        app.migrate()
+        app.migrate(until=1, passed=True)
         new.objects.filter(pk="s5").update(title="N")
         old.objects.filter(pk=CHANGED).update(name="G")
         self._stored.append(contents.read(get_table()))
@@ -403,7 +403,7 @@ def test_a_page_continues_after_a_rename_ends(app: History, way: str) -> None:
     assert found == [each for each in EXPECTED if way != "filter" or each[0] in LATER]
 
 
-def test_a_list_reads_the_state_by_itself(app: History, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_reads_the_state_by_itself(app: History) -> None:
     """Its process sends no other request."""
     stages(app, OPEN)
     process = Process(declared(app, "title"), ("title", "", ""))
@@ -412,7 +412,7 @@ def test_a_list_reads_the_state_by_itself(app: History, monkeypatch: pytest.Monk
             listed = all_of(process.model).iterator(chunk_size=PAGE)
             found = [next(listed)]
         stages.store(ENDED)
-        monkeypatch.setattr(knowledge, "REFRESH", 0.0)
+        process.hear()
         with process.at_work():
             found += listed
     assert of(found, "title") == EXPECTED

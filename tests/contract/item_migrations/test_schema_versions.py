@@ -101,10 +101,9 @@ def upgrade(app: History, operations: str = UPGRADED, functions: str = SPLIT) ->
 
 
 def upgrade_all(app: History) -> None:
-    """Upgrade all items up to the finish."""
+    """Upgrade all items."""
     upgrade(app)
     app.migrate()
-    app.finish()
 
 
 def put(table: Table, shop_id: str, name: str, **more: Any) -> None:
@@ -123,7 +122,7 @@ def item(table: Table, shop_id: str = "a") -> dict[str, Any]:
 def versions(table: Table) -> tuple[int, int]:
     """What the table says: the version that every item has at least, and the latest."""
     form = run(knowledge.state_of(table)).forms["Shop"]
-    return form.schema_version, form.raised_to
+    return form.version, form.raised_to
 
 
 def test_a_former_migration_writes_no_items(app: History, table: Table) -> None:
@@ -156,22 +155,24 @@ def test_upgrade_rewrites_items_with_keys(app: History, table: Table) -> None:
     assert item(table) == NEW
 
 
-def test_items_are_refused_until_the_finish(app: History) -> None:
+@pytest.mark.parametrize(("until", "passed"), [(0, False), (1, False), (1, True)])
+def test_items_are_refused_until_all_are_upgraded(app: History, until: int, *, passed: bool) -> None:
     upgrade(app)
-    app.migrate()
+    app.migrate(until=until, passed=passed)
     with pytest.raises(FormNotApplied):
         new(app).objects.get(pk="a")
 
 
-def test_the_finish_upgrades_what_old_code_wrote(app: History, table: Table) -> None:
+def test_an_upgrade_reaches_what_old_code_wrote(app: History, table: Table) -> None:
+    """Code of the earlier release asks nothing: what it writes before the pass is upgraded with the rest."""
     upgrade(app)
-    app.migrate()
+    app.migrate(until=1)
     put(table, "d", "Grace D")
-    assert "1 changed" in app.finish()
+    app.migrate()
     assert item(table, "d")["last"] == "D"
 
 
-def test_items_are_read_after_the_finish(app: History, table: Table) -> None:
+def test_items_are_read_after_the_upgrade(app: History, table: Table) -> None:
     upgrade_all(app)
     found = new(app).objects.filter(pk__in=["a", "b"], last="A")
     assert [each.first for each in found] == ["Ada"]
@@ -194,7 +195,6 @@ def test_a_key_follows_the_upgrade(app: History, table: Table) -> None:
     model = new(app, {"by_last": models.IndexKey("gs1", "SHOP", "{last}#{shop_id}")})
     app.make()
     app.migrate()
-    app.finish()
     assert [each.pk for each in model.objects.order_by("last")] == ["a", "b", "c"]
 
 
@@ -214,7 +214,6 @@ def test_claims_follow_the_upgrade(tmp_path: Path, table: Table) -> None:
         lower = "def split_name(item):\n    return {'email': item['email'].lower()}\n"
         upgrade(app, functions=lower)
         app.migrate()
-        app.finish()
         assert model.objects.get(email="ada@example.com").pk == "a"
         assert list(verify()) == []
 
@@ -277,7 +276,6 @@ def test_a_former_upgrade_passes_without_earlier_items(app: History, table: Tabl
         put(table, name, "", first={"S": "Ada"}, last={"S": name.upper()}, schemaVersion={"N": "2"})
     upgrade(app, FORMER, "")
     assert "0 changed" in app.migrate()
-    app.finish()
     assert versions(table) == (2, 2)
 
 
@@ -288,7 +286,7 @@ def test_a_former_upgrade_names_what_it_lacks(app: History, table: Table) -> Non
     assert (item(table), versions(table)) == (OLD, (1, 2))
 
 
-def test_functions_that_are_added_finish_it(app: History, table: Table) -> None:
+def test_functions_that_are_added_carry_it_out(app: History, table: Table) -> None:
     upgrade(app, FORMER, "")
     with pytest.raises(CommandError):
         app.migrate()
@@ -297,8 +295,8 @@ def test_functions_that_are_added_finish_it(app: History, table: Table) -> None:
     assert (item(table), versions(table)) == (NEW, (2, 2))
 
 
-def test_a_former_upgrade_that_is_finished_stays(app: History, table: Table) -> None:
-    """A table that an earlier release finished, and a file without functions."""
+def test_a_former_upgrade_that_has_ended_stays(app: History, table: Table) -> None:
+    """A table that an earlier release upgraded, and a file without functions."""
     upgrade_all(app)
     (app.folder / "0003_upgrade.py").unlink()
     upgrade(app, FORMER, "")
@@ -364,7 +362,6 @@ def test_adopted_items_are_upgraded(tmp_path: Path, table: Table) -> None:
         app.migrate("--fake-initial")
         write(app, "0002_upgrade", UPGRADED, SPLIT)
         app.migrate()
-        app.finish()
         assert [each.last for each in model.objects.filter(pk__in=["a", "b"])] == ["A", "B"]
 
 

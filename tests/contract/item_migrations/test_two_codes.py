@@ -1,7 +1,7 @@
-"""Random histories of old and new code while a change is open, and of new code while it is finished.
+"""Random histories of old and new code while a change is open, and after it.
 
-Nothing is lost, and nobody reads what is not so any more, or nothing: processes that have heard of the last step of
-``migrate --finish`` stand beside those that have heard of the step before.
+Nothing is lost, and nobody reads what is not so any more, or nothing: processes that have heard of the last bump stand
+beside those that have heard of the one before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 from django.db.models import F
 
 from dynamo_single import models
-from dynamo_single.evolution import apply, finish
+from dynamo_single.evolution import drive
 from dynamo_single.evolution.backfill import Options
 from dynamo_single.evolution.migrate_run import Run, use_run
 from dynamo_single.exceptions import KeyNotFilled
@@ -71,7 +71,7 @@ def listed(process: Process) -> list[str] | None:
 def test_old_and_new_code_lose_nothing(
     tmp_path: Path, table: Table, monkeypatch: pytest.MonkeyPatch, change: str, seed: int
 ) -> None:
-    """From before ``migrate`` until after ``migrate --finish``."""
+    """From before ``migrate`` until after it: between two bumps, one has heard of the last one before the others."""
     names, keys = CHANGES[change]
     with history(tmp_path) as app:
         base = (models.Model, models.SoftDeleteModel)[seed % 2]
@@ -81,28 +81,21 @@ def test_old_and_new_code_lose_nothing(
         world = World(random.Random(f"{change} {seed}"), listed)
         world.act(old, BEFORE)
         new = [Process(declared(app, names, keys, base), names) for _ in range(2)]
-        asked = len(set(OLD).difference(names))
-        app.make(answers=["y"] * asked)
-        with meanwhile(world, [old]):
-            app.migrate()
         everybody = [old, *new]
-        for _ in range(MEANWHILE):
-            world.act(world.chance.choice(everybody))
-        for process in everybody:
-            world.look(process)
+        app.make(answers=["y"] * len(set(OLD).difference(names)))
 
-        def wait(step: Any) -> None:
-            # One has heard of it, and the other one has not.
-            new[world.chance.randrange(2)].hear()
-            for _ in range(8):
-                world.act(world.chance.choice(new))
-            for process in new:
+        def settled(*_: object) -> bool:
+            world.chance.choice(everybody).hear()
+            for _ in range(MEANWHILE // 3):
+                world.act(world.chance.choice(everybody))
+            for process in everybody:
                 process.hear()
+            return True
 
-        monkeypatch.setattr(apply, "_wait_for_grace", wait)
-        with meanwhile(world, new):
-            app.finish()
-        for process in new:
+        monkeypatch.setattr(drive, "_is_settled", settled)
+        with meanwhile(world, everybody):
+            app.migrate()
+        for process in everybody:
             process.hear()
             world.act(process, 10)
             world.look(process)
@@ -130,8 +123,8 @@ def assert_clean(table: Table, names: tuple[str, str, str]) -> None:
 
 
 @pytest.fixture
-def renaming(tmp_path: Path, table: Table, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """New code, while three names are becoming others; every request of it asks the table first."""
+def renaming(tmp_path: Path, table: Table) -> Iterator[tuple[History, Any]]:
+    """New code, while three names are becoming others."""
     with history(tmp_path) as app:
         old = declared(app, OLD, KEY)
         app.make()
@@ -139,9 +132,8 @@ def renaming(tmp_path: Path, table: Table, monkeypatch: pytest.MonkeyPatch) -> I
         old.objects.bulk_create([old(pk=f"s{n}", name="A", size=0, notes={}, other="x") for n in range(4)])
         new = declared(app, NEW, CHANGES["names"][1])
         app.make(answers=["y"] * 3)
-        app.migrate()
-        monkeypatch.setattr(knowledge, "REFRESH", 0.0)
-        yield new
+        app.migrate(until=0)
+        yield app, new
 
 
 class Worker(Thread):
@@ -184,23 +176,26 @@ class Worker(Thread):
             self.told.wait_for(lambda: self.rounds >= until or self.error is not None, timeout=60)
 
 
-def test_threads_of_new_code_go_on_while_a_rename_is_finished(renaming: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_of_new_code_go_on_while_a_rename_is_carried_out(
+    renaming: tuple[History, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The names change hands under their requests; nothing that they write is lost, and nothing is refused."""
-    workers = [Worker(renaming, share) for share in range(2)]
+    _, model = renaming
+    workers = [Worker(model, share) for share in range(2)]
 
-    def wait(step: object = None) -> None:
+    def settled(*_: object) -> bool:
+        knowledge.stale()
         for worker in workers:
             worker.wait_for(2)
+        return True
 
-    monkeypatch.setattr(apply, "_wait_for_grace", wait)
+    monkeypatch.setattr(drive, "_is_settled", settled)
     for worker in workers:
         worker.start()
     try:
-        wait()
         with use_run(Run(options=Options(segments=2, page=2))) as this:
-            for each in finish.open_changes():
-                finish.finish(each, this)
-        wait()
+            assert drive.drive("default", this)
+        settled()
     finally:
         for worker in workers:
             worker.is_over.set()

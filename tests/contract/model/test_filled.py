@@ -14,7 +14,7 @@ from dynamo_single import counters
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, NoAccessPattern, UnexpectedItem
 from dynamo_single.orm.items.unique_rules import rules_of
 from dynamo_single.orm.requests.compiler import item_key
-from dynamo_single.orm.rollout import knowledge, states
+from dynamo_single.orm.rollout import knowledge, state_item, states
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fingerprints import key_fingerprints
 from dynamo_single.table import Request, Table
@@ -68,7 +68,6 @@ def test_the_first_migration_is_noticed_by_a_process_that_was_there_before(
 ) -> None:
     """What counted as filled, since nothing was known of it, is looked at again."""
     monkeypatch.setattr(table, "replaced", 0)
-    monkeypatch.setattr(knowledge, "REFRESH", 0.0)
     assert list(Club.objects.all()) == []
     with _elsewhere():
         say(keys={})
@@ -81,10 +80,11 @@ def test_that_no_migration_was_applied_is_a_warning(
 ) -> None:
     """One for all that a process does with an app, by what it reads anyway, and none once the table says something."""
     monkeypatch.setattr(table, "replaced", 0)
-    with assert_requests(["GetItem", "Query", "Query", "TransactWriteItems"]):
+    asked = ["UpdateItem", "GetItem", "UpdateItem"]  # it registers, and says what it has read
+    with assert_requests([*asked, "Query", "Query", "TransactWriteItems"]):
         assert list(Club.objects.all()) == list(Club.objects.all()) == []
         Club.objects.create(club_id="c", name="Acme")
-    (said,) = [each for each in caplog.records if each.name == "dynamo_single.migrations"]
+    (said,) = [each for each in caplog.records if "'catalog'" in each.getMessage()]
     assert said.levelname == "WARNING"
     assert said.getMessage() == (
         f"The app 'catalog' has migrations, and the table '{table.name}' says nothing of catalog.Club: the migration "
@@ -119,16 +119,16 @@ def test_an_app_without_migrations_is_not_asked_about(say: Say, settings: Any) -
 
 
 def test_a_table_that_is_trusted_is_not_asked(say: Say, settings: Any, table: Table) -> None:
-    """``MIGRATIONS = "trust"`` is for those who make sure of it themselves."""
+    """``MIGRATIONS = "trust"`` is for those who make sure of it themselves. The process only says that it is there."""
     say(keys={})
     described = table.settings
     url = f"{described.endpoint_url}/{described.table_name}?region={described.region}&migrations=trust"
     settings.DYNAMO_SINGLE = {**settings.DYNAMO_SINGLE, "default": url.replace("http://", "dynamodb://")}
-    with assert_requests(["Query"]):
+    with assert_requests(["UpdateItem", "Query"]):
         assert list(Club.objects.all()) == []
 
 
-@pytest.mark.parametrize("keys", [{}, dict.fromkeys(FORM.keys, "open")], ids=["unknown", "open"])
+@pytest.mark.parametrize("keys", [{}, dict.fromkeys(FORM.keys, "written")], ids=["absent", "written"])
 def test_a_key_that_is_not_filled_answers_no_query(say: Say, keys: dict[str, Any]) -> None:
     """Not with some of the objects, and not with none."""
     say(keys=keys)
@@ -148,7 +148,7 @@ def test_another_key_answers_in_the_place_of_one_that_is_not_filled(say: Say) ->
 def test_the_trash_is_refused_while_its_key_is_not_filled(say: Say) -> None:
     """It is a key of its own."""
     live = key_fingerprints(LAYOUT)["by_name"]
-    say(keys={live: "filled"})
+    say(keys={live: "public"})
     assert list(Club.objects.all()) == []
     with pytest.raises(KeyNotFilled, match="trash"):
         list(Club.deleted_objects.all())
@@ -233,17 +233,16 @@ def test_nothing_is_added_to_a_number_in_another_form(say: Say, table: Table) ->
 
 def test_a_rule_that_is_not_filled_finds_no_object_by_its_claim(say: Say) -> None:
     """An object without a claim yet would not be found: the listing key answers, or the error says what is open."""
-    say(rules=dict.fromkeys(FORM.rules, "open"))
+    say(rules=dict.fromkeys(FORM.rules, "written"))
     with pytest.raises(KeyNotFilled, match="the claims on name, and not every value is known to be claimed"):
         Club.objects.consistent().get(name="Acme")
     with assert_requests(["Query"]), pytest.raises(Club.DoesNotExist):
         Club.objects.get(name="Acme")
 
 
-def test_what_was_open_is_asked_again_after_a_while(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_open_is_asked_again_after_a_while(say: Say) -> None:
     """A process notices that a migration has ended without being started again."""
-    monkeypatch.setattr(knowledge, "REFRESH", 0.0)
-    say(keys={}, rules={})
+    say(keys={}, rules=dict.fromkeys(FORM.rules, "written"))
     with pytest.raises(KeyNotFilled):
         list(Club.objects.all())
     with pytest.raises(KeyNotFilled):
@@ -284,7 +283,8 @@ def test_a_state_of_a_later_release_is_not_read_as_another(say: Say, table: Tabl
             "UpdateItem",
             {
                 "Key": item_key(states.STATE_KEY),
-                "UpdateExpression": "SET forms = :f",
+                "UpdateExpression": "SET #f = :f",
+                "ExpressionAttributeNames": {"#f": "schema"},
                 "ExpressionAttributeValues": {":f": {"S": '{"Club": {"layers": []}}'}},
             },
         )
@@ -298,7 +298,7 @@ def test_a_state_is_read_as_it_was_written() -> None:
     """Open changes and phases included."""
     opened = states.OpenChange("rename", "shop.0003_title", {"old": "name", "new": "title"})
     state = states.TableState(4, "shop", {"Club": replace(FORM, unfilled=("name",), opened=(opened,))})
-    assert states.read_state(states.state_item(state)) == state
+    assert state_item.read_state(state_item.state_item(state)) == state
 
 
 @pytest.mark.parametrize(

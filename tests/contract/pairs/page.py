@@ -66,7 +66,7 @@ fixtures of models with a many-to-many relation. While a migration is open, ever
 OPEN = """\
 ## Open migrations
 
-A migration adds a capability to a model with stored objects while processes write: before `migrate --finish` each write
+A migration adds a capability to a model with stored objects while processes write: while it is open each write
 keeps its rules, or raises `KeyNotFilled` or `FormNotApplied`. A test adds each capability. For every other change see
 [Change a model](../how-to/change-a-model.md).
 """
@@ -148,7 +148,7 @@ def migration_cell(row: type[Capability]) -> str:
     if row.unadded:
         return f"no: {row.unadded}"
     if row.paused:
-        return f"no: {row.paused}, and every write raises `FormNotApplied` until `migrate --finish`"
+        return f"no: {row.paused}, and every write raises `FormNotApplied` while `migrate` moves the items"
     return f"yes; then run {COMMANDS[row.afterwards]}" if row.afterwards else "yes"
 
 

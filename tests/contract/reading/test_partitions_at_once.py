@@ -88,13 +88,13 @@ def test_a_merge_keeps_its_order() -> None:
 
 
 def test_the_setting_reads_one_after_the_other(table: Table) -> None:
-    """With ``PARALLEL_READS`` of one, everything is asked for in the caller's own thread."""
+    """With ``PARALLEL_READS`` of one, everything is asked for in the caller's own thread, the state too."""
     threads: set[int] = set()
     settings = {"TABLE_NAME": table.name, "ENDPOINT_URL": table.settings.endpoint_url, "PARALLEL_READS": 1}
     with (
         override_settings(DYNAMO_SINGLE={"default": settings}),
         intercept(lambda operation, params: threads.add(threading.get_ident())),
-        assert_requests(["GetItem", *["Query"] * 8]),
+        assert_requests(["UpdateItem", "GetItem", "UpdateItem", *["Query"] * 8]),
     ):
         assert table_settings().parallel_reads == 1
         assert [person.name for person in everybody()] == NAMES

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.db.models import Q
 
+from dynamo_single import clock as clock_module
 from dynamo_single.costs import measure_requests
 from dynamo_single.exceptions import InvalidCursor
 from dynamo_single.orm.rollout import knowledge, shard_record
@@ -161,7 +162,7 @@ def test_a_cursor_goes_on_when_the_number_changes(table: Table, clock: Any) -> N
     shard_record.grow(table, LAYOUT, 6, shard_record.earliest_start())
     clock.move(timedelta(hours=1))
     for number in range(6):
-        Visit.objects.create(visit_id=f"w{number}", at=shard_record.clock.instant())
+        Visit.objects.create(visit_id=f"w{number}", at=clock_module.instant())
     rest = Visit.objects.order_by("at").page(size=50, cursor=page.next_cursor)
     assert [visit.pk for visit in (*page, *rest)][:20] == [f"v{n:05}" for n in range(20)]
     assert {visit.pk for visit in rest[12:]} == {f"w{number}" for number in range(6)}
@@ -173,7 +174,7 @@ def test_a_cursor_of_one_shard_goes_on_with_several(table: Table, clock: Any) ->
     page = Visit.objects.order_by("-at").page(size=8)
     shard_record.grow(table, LAYOUT, 6, shard_record.earliest_start())
     clock.move(timedelta(hours=1))
-    Visit.objects.create(visit_id="w", at=shard_record.clock.instant())
+    Visit.objects.create(visit_id="w", at=clock_module.instant())
     rest = Visit.objects.order_by("-at").page(size=50, cursor=page.next_cursor)
     assert [visit.pk for visit in (*page, *rest)] == [f"v{n:05}" for n in reversed(range(20))]
 
@@ -321,13 +322,13 @@ def test_no_more_shards_are_read_at_once_than_the_setting_says(
     under_way: set[int] = set()
     counts: list[int] = []
 
-    async def ask(self: Table, request: Any, decoder: Any = None) -> Any:
+    async def ask(self: Table, request: Any, *arguments: Any) -> Any:
         with lock:
             under_way.add(threading.get_ident())
             counts.append(len(under_way))
         four.wait(timeout=30)
         try:
-            return await original(self, request, decoder)
+            return await original(self, request, *arguments)
         finally:
             with lock:
                 under_way.discard(threading.get_ident())

@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dynamo_single import clock as clock_module
 from dynamo_single.clock import EPOCH
 from dynamo_single.exceptions import AlreadyExists, InvalidValue
 from dynamo_single.orm.rollout import knowledge, shard_record
@@ -66,7 +67,7 @@ class History:
 
     def create(self, visit_id: str, ago: int, page: str) -> None:
         """A visit of the past; of an identity that there is already, it is refused whatever its time is."""
-        at = shard_record.clock.instant() - timedelta(seconds=ago)
+        at = clock_module.instant() - timedelta(seconds=ago)
         try:
             Visit.objects.create(visit_id=visit_id, at=at, page=page)
         except AlreadyExists:

@@ -20,9 +20,9 @@ from pynamodb.transactions import TransactWrite
 from dynamo_single import exceptions
 from dynamo_single.engines import free_port
 from dynamo_single.table import Request, transport
+from dynamo_single.table.http.faults import refusal, unreachable
 from dynamo_single.table.redirects import SentRequest, capture_requests, intercept
 from dynamo_single.table.table import Table, get_table
-from dynamo_single.table.transport import refusal, unreachable
 
 KEY = {"pk": {"S": "COMPANY#1"}, "sk": {"S": "#METADATA"}}
 FORK_SECONDS = 20

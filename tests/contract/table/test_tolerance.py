@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import TableNotFound
+from dynamo_single.orm.rollout.tolerance import AGES, Measured, measured_tolerance
 from dynamo_single.table import Table, get_table
-from dynamo_single.table.tolerance import AGES, Measured, measured_tolerance
 from dynamo_single.testing import capture_requests
 from tests.contract.table.test_strict import KEYED, SECRETS, on
 from tests.contract.table.test_transports import Transport
@@ -74,7 +74,7 @@ def test_slow_rejection_is_repeated(table: Table) -> None:
             time.sleep(0.2)
             raise Refused("InvalidSignatureException", "Signature expired")
 
-    with in_front_of(table) as server, mock.patch("dynamo_single.table.tolerance._SLOW", 0.2):
+    with in_front_of(table) as server, mock.patch("dynamo_single.orm.rollout.tolerance._SLOW", 0.2):
         server.arrived = suspend
         assert measured_tolerance(get_table()).tolerance == 300
 

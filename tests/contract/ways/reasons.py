@@ -97,6 +97,7 @@ REASONS: dict[str, str] = dict(
                 (
                     *(f"orm/plan/advice.py: key_not_filled {number}" for number in (1, 2)),
                     "orm/plan/advice.py: attribute_not_filled",
+                    "orm/reading/current_names.py: _refuse_hidden",
                 ),
             ),
             (

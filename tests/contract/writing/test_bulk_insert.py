@@ -324,7 +324,7 @@ def test_retried_batch_recognizes_its_own_items(transport: Transport, table: Tab
         with pytest.raises(BulkIntegrityError) as raised:
             Company.objects.bulk_create(given)
         sent = [each.operation for each in server.taken]
-    assert [each for each in sent if each not in {"GetItem", "Query"}] == [INSERTS, INSERTS, READ]
+    assert [each for each in sent if each not in {"GetItem", "Query", "UpdateItem"}] == [INSERTS, INSERTS, READ]
     assert ([*raised.value.failed], len(raised.value.written)) == (["c0003"], 7)
     assert Company.objects.get(pk="c0003").name == "Old"
     for obj in given:
@@ -435,7 +435,7 @@ def test_moto_gets_puts(caplog: pytest.LogCaptureFixture) -> None:
     """Its PartiQL raises ``TypeError`` for parameters."""
     with mock_aws(), override_settings(DYNAMO_SINGLE={"default": AWS}), caplog.at_level(logging.WARNING):
         schema.apply(get_table())
-        with assert_requests(["GetItem"] + [PUT] * 3):
+        with assert_requests(["UpdateItem", "GetItem", "UpdateItem"] + [PUT] * 3):
             Company.objects.bulk_create(companies(range(3)))
         assert get_table().takes_statements
     assert "PartiQL" in caplog.text

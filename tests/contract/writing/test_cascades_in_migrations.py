@@ -118,6 +118,8 @@ def test_cascade_asks_for_migration_between_transactions(table: Table, monkeypat
         if name == "TransactWriteItems":
             sent.append(params)
             knowledge._tables.clear()
+            for binding in bindings.current().bindings.values():
+                binding.is_settled = False
 
     async def learning(model: Any) -> Any:
         if sent:

@@ -22,9 +22,9 @@ from dynamo_single.exceptions import (
     StaleObject,
 )
 from dynamo_single.table import Request
+from dynamo_single.table.http.faults import refusal
 from dynamo_single.table.redirects import intercept
 from dynamo_single.table.table import Table
-from dynamo_single.table.transport import refusal
 from dynamo_single.testing import assert_requests
 from tests.catalog.chat import ChatInvitation, ChatMembership, ChatProfile, ChatServer, ChatUser
 from tests.contract.robustness.crashing import ROOM, lower_limits

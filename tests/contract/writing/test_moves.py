@@ -21,8 +21,8 @@ from dynamo_single.exceptions import (
     UniqueViolation,
 )
 from dynamo_single.table import Request
+from dynamo_single.table.http.faults import refusal
 from dynamo_single.table.table import Table
-from dynamo_single.table.transport import refusal
 from dynamo_single.testing import assert_requests, intercept, refuse
 from project.directory.models import Company, Person
 from tests.catalog.boards import Board, Card, Label, Note, Task

@@ -10,7 +10,7 @@ from django.db.models import F
 
 from dynamo_single import models, transactions
 from dynamo_single.table import Table
-from dynamo_single.table.transport import refusal
+from dynamo_single.table.http.faults import refusal
 from dynamo_single.testing import assert_requests, intercept
 from tests.catalog.chat import ChatInvitation, ChatMembership, ChatProfile, ChatServer, ChatUser
 from tests.catalog.models import Firm

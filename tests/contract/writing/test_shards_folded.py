@@ -16,7 +16,8 @@ from dynamo_single.checks.migrations import check_tables
 from dynamo_single.contrib.doctor import repair, verify
 from dynamo_single.exceptions import AlreadyExists, FormNotApplied, InvalidValue, UnexpectedItem, UniqueViolation
 from dynamo_single.orm.rollout import knowledge, shard_record
-from dynamo_single.orm.rollout.states import StoredShards, TableState, state_item
+from dynamo_single.orm.rollout.state_item import state_item
+from dynamo_single.orm.rollout.states import StoredShards, TableState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.shards import Entry, Schedule
 from dynamo_single.table import Table

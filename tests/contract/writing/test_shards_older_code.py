@@ -27,6 +27,12 @@ def recorded_of_clubs(table: Table, *entries: Entry) -> None:
     knowledge.change(table, lambda state: knowledge.replace(state, shards={"Club": recorded}))
 
 
+def without_migrations(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the table one that other processes use, with models of apps without migrations alone."""
+    monkeypatch.setattr(table, "replaced", 0)
+    monkeypatch.setattr(knowledge, "_serves", lambda table: False)
+
+
 def test_a_model_without_sharded_keys_is_refused(table: Table, settings: Any) -> None:
     """Older code would look into one shard only."""
     settings.MIGRATION_MODULES = {"catalog": "tests.backend_project.shop.migrations"}
@@ -51,7 +57,7 @@ def test_older_code_of_an_app_without_migrations_is_refused(
     table: Table, monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]
 ) -> None:
     """Before it reads or writes an item."""
-    monkeypatch.setattr(table, "replaced", 0)
+    without_migrations(table, monkeypatch)
     recorded_of_clubs(table)
     with assert_requests(["GetItem"]), pytest.raises(FormNotApplied, match=r"divided into shards \(8 shards\)"):
         work()
@@ -62,12 +68,11 @@ def test_older_code_that_is_running_is_refused_before_the_number_changes(
 ) -> None:
     """It asks as often as code with shards does."""
     knowledge.forget()
-    monkeypatch.setattr(table, "replaced", 0)
-    monkeypatch.setattr(knowledge, "SHARDS_REFRESH", 0.0)
+    without_migrations(table, monkeypatch)
+    monkeypatch.setattr(knowledge, "UNDIVIDED_REFRESH", 0.0)
     assert list(Club.objects.all()) == []
-    known = knowledge._tables[table]
+    monkeypatch.setattr(knowledge, "stale", lambda: None)
     recorded_of_clubs(table, Entry(0, 1), Entry(4_000_000_000, 8))
-    knowledge._tables[table] = known
     with pytest.raises(FormNotApplied, match="1 shard, 8 shards from 2096-"):
         list(Club.objects.all())
 
@@ -77,7 +82,7 @@ def test_whether_later_code_has_shards_costs_one_request_for_all_models(
 ) -> None:
     """A process asks for all models of the table at once."""
     knowledge.forget()
-    monkeypatch.setattr(table, "replaced", 0)
+    without_migrations(table, monkeypatch)
     with assert_requests(["GetItem", "Query", "Query", "Query"]):
         for model in (Club, Club, Team):
             assert list(model.objects.all()) == []
@@ -87,13 +92,12 @@ def test_a_process_that_was_refused_goes_on_when_the_table_was_put_right(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It asks the table again before it refuses another time, and needs no restart."""
-    monkeypatch.setattr(table, "replaced", 0)
+    without_migrations(table, monkeypatch)
     recorded_of_clubs(table)
     with pytest.raises(FormNotApplied):
         list(Club.objects.all())
-    known = knowledge._tables[table]
+    monkeypatch.setattr(knowledge, "stale", lambda: None)
     knowledge.change(table, lambda state: without_schedule(state, "Club"))
-    knowledge._tables[table] = known
     monkeypatch.setattr(knowledge, "REFUSED_REFRESH", 0.0)
     with assert_requests(["GetItem", "Query", "Query"]):
         assert list(Club.objects.all()) + list(Club.objects.all()) == []
@@ -104,7 +108,7 @@ def test_a_process_that_refuses_asks_no_more_than_once_a_second(
     seconds: float, sent: list[str], table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever it is asked meanwhile."""
-    monkeypatch.setattr(table, "replaced", 0)
+    without_migrations(table, monkeypatch)
     recorded_of_clubs(table)
     with pytest.raises(FormNotApplied):
         list(Club.objects.all())
@@ -118,6 +122,6 @@ def test_a_process_that_refuses_asks_no_more_than_once_a_second(
 
 def test_older_code_runs_on_while_there_is_one_shard(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stored as a key without shards is: both can run until the number changes."""
-    monkeypatch.setattr(table, "replaced", 0)
+    without_migrations(table, monkeypatch)
     recorded_of_clubs(table, Entry(0, 1))
     assert list(Club.objects.all()) == []

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from dynamo_single import clock
 from dynamo_single.exceptions import AlreadyExists, InvalidValue
 from dynamo_single.orm.rollout import knowledge, shard_record
-from dynamo_single.orm.schema import registry
-from dynamo_single.table import Table
+from dynamo_single.orm.schema import bindings, registry
+from dynamo_single.table import Table, get_table
 from dynamo_single.testing import frozen_time, moved_time
 from tests.catalog.service import Visit
 from tests.contract.tables import everything
@@ -45,22 +45,28 @@ class Process:
     def __init__(self, skew: int) -> None:
         self.skew = timedelta(seconds=skew)
         self.known: dict[Table, Any] = {}
+        self.generation: Any = None
         self.read_at: float | None = None
 
     def do(self, work: Callable[[], Any]) -> Any:
         """Do something as this process; what it knows is at most so old as it may be, by the time that is right."""
         now = clock.timestamp()
-        if self.read_at is None or now - self.read_at >= knowledge.SHARDS_REFRESH:
-            self.known, self.read_at = {}, now
         knowledge._tables.clear()
-        knowledge._tables.update(self.known)
+        if self.read_at is None or now - self.read_at >= knowledge.LEASE:
+            self.read_at = now
+            bindings.forget_states()
+        else:
+            knowledge._tables.update(self.known)
+            bindings.generation = self.generation
         with moved_time(self.skew):
             try:
+                knowledge.schedule(LAYOUT)
+                knowledge._tables[get_table()].ahead = -self.skew.total_seconds()
                 return work()
             finally:
-                if not knowledge._tables:  # it has changed what the table says
+                if knowledge._tables[get_table()].renew_at < 0:  # it has changed what the table says
                     self.read_at = None
-                self.known = dict(knowledge._tables)
+                self.known, self.generation = dict(knowledge._tables), bindings.generation
 
 
 class Life:

@@ -12,6 +12,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from msgspec.structs import replace
 
+from dynamo_single import clock as app_clock
 from dynamo_single import transactions
 from dynamo_single.exceptions import (
     AlreadyExists,
@@ -24,7 +25,6 @@ from dynamo_single.exceptions import (
     UnexpectedItem,
     UniqueViolation,
 )
-from dynamo_single.orm.effects import derived
 from dynamo_single.orm.rollout import knowledge, shard_record
 from dynamo_single.orm.rollout.states import StoredShards
 from dynamo_single.orm.schema import registry
@@ -148,7 +148,7 @@ def test_what_is_there_already_is_found_whatever_its_time_is(grown: Any) -> None
 
 def grown_now() -> datetime:
     """The present."""
-    return shard_record.clock.instant()
+    return app_clock.instant()
 
 
 def test_one_object_is_read_from_all_places_where_it_can_be(grown: Any) -> None:
@@ -224,26 +224,25 @@ def test_the_time_that_decides_never_changes(grown: Any) -> None:
 def test_a_process_asks_again_in_time(table: Table, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What another process has recorded is known before it begins."""
     Visit.objects.create(visit_id="a", at=NOON)
-    known = knowledge._tables[table]
+    monkeypatch.setattr(knowledge, "stale", lambda: None)
     shard_record.grow(table, LAYOUT, 8, LATER)
-    knowledge._tables[table] = known
     assert knowledge.schedule(LAYOUT) == Schedule()
-    monkeypatch.setattr(knowledge, "SHARDS_REFRESH", 0.0)
+    knowledge._tables[table].renew_at = 0.0
     clock.move(timedelta(hours=2))
     Visit.objects.create(visit_id="b", at=LATER)
     assert keys(table) == ["visit a", "visit!2 b"]
 
 
-def test_it_asks_at_least_so_often_as_an_entry_takes_to_begin() -> None:
-    """Two clocks that are five minutes wrong, a block that was held back, and the time that may lie ahead."""
-    assert knowledge.SHARDS_REFRESH + 2 * 300 + derived.MAX_DELAY + knowledge.AHEAD <= knowledge.LEAD
+def test_an_entry_begins_after_all_leases() -> None:
+    """The lease of a process, the margin, the time that an object may lie ahead, and wrong clocks."""
+    assert knowledge.LEASE + knowledge.MARGIN + knowledge.AHEAD + knowledge.SKEW <= knowledge.LEAD
 
 
-def test_a_creation_that_was_held_back_is_refused(clock: Any, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More shards may have begun since."""
-    monkeypatch.setattr(derived, "MAX_DELAY", -1.0)
-    with pytest.raises(Conflict, match="took too long"), transactions.atomic():
+def test_block_is_refused_if_shards_change(clock: Any, table: Table) -> None:
+    """A block that was open for long was composed with the shards of before."""
+    with pytest.raises(Conflict, match="do the block again"), transactions.atomic():
         Visit.objects.create(visit_id="a", at=NOON)
+        shard_record.grow(table, LAYOUT, 8, shard_record.earliest_start())
     assert keys(table) == []
 
 

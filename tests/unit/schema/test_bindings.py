@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from dynamo_single import models
-from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.exceptions import ConfigurationError, FormNotApplied
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.bindings import MAX_FACTS, ModelBinding, Rollout, fact, shared
 from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.orm.schema.references import cascading_children
+from dynamo_single.table.lease import Lease
 from tests.unit.declaring import declare, forgotten
 
 RENAME = Rollout((Twin("name", "title", is_before=True),))
@@ -144,19 +145,42 @@ def test_facts_are_bounded(shop: Any) -> None:
 
 
 class Known:
-    """What is known of a table: how long nothing has to be asked about a model."""
+    """What is known of a table, and for how long."""
 
-    def __init__(self, model: Any, seconds: float) -> None:
-        self.until = {model: time.monotonic() + seconds}
+    def __init__(self, seconds: float) -> None:
+        self.renew_at = time.monotonic() + seconds
 
 
 @pytest.mark.parametrize("seconds", [60.0, -1.0])
-def test_model_is_settled_until_it_is_asked_about(shop: Any, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+def test_binding_is_known_until_the_table_is_asked(shop: Any, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """By what is known of its own table."""
     table, binding = object(), bindings.binding_of(shop)
-    monkeypatch.setitem(bindings.known_tables, table, Known(shop, seconds))
+    monkeypatch.setitem(bindings.known_tables, table, Known(seconds))
     assert bindings.binding_if_known(shop, table) is (binding if seconds > 0 else None)
     assert bindings.binding_if_known(shop, object()) is None
+
+
+@pytest.mark.parametrize("rollout", [None, RENAME])
+def test_state_begins_a_generation_of_its_table(
+    shop: Any, monkeypatch: pytest.MonkeyPatch, rollout: Rollout | None
+) -> None:
+    """With its lease. A binding of before keeps its own."""
+    monkeypatch.setattr(bindings, "_follower", lambda model, state, before: (state, None, None))
+    before, lease = bindings.binding_of(shop), Lease(3, 60.0)
+    bindings.begin_state("default", rollout, lease)
+    found = bindings.binding_of(shop)
+    assert (found.rollout, found.lease, found.refusal) == (rollout, lease, None)
+    assert (before.rollout, before.lease) == (None, None)
+
+
+def test_binding_that_is_refused_is_never_known(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is asked again for each operation, until it can be followed."""
+    table = object()
+    monkeypatch.setitem(bindings.known_tables, table, Known(60))
+    monkeypatch.setattr(bindings, "_follower", lambda *_: (None, None, FormNotApplied("Not yet.")))
+    bindings.begin_state("default", object(), None)
+    assert isinstance(bindings.binding_of(shop).refusal, FormNotApplied)
+    assert bindings.binding_if_known(shop, table) is None
 
 
 @pytest.mark.usefixtures("shop")

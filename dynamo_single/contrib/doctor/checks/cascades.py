@@ -24,7 +24,7 @@ from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.references import cascading_parents, referenced_models
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
-from dynamo_single.table.translated import sentence
+from dynamo_single.translated import sentence
 
 
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:

@@ -14,7 +14,7 @@ from dynamo_single.orm.items.unique_rules import Rule, claim_prefix, rules_of
 from dynamo_single.orm.requests.actions import Check, Delete, Item, ItemKey, Put, as_read
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
-from dynamo_single.table.translated import sentence
+from dynamo_single.translated import sentence
 
 _OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT, names.EXPIRES_AT)
 

@@ -20,7 +20,7 @@ from dynamo_single.orm.schema.bindings import binding_of
 from dynamo_single.table import names
 from dynamo_single.table.flow import iterate_stream, run
 from dynamo_single.table.table import Table
-from dynamo_single.table.translated import joined, sentence
+from dynamo_single.translated import joined, sentence
 
 
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:

@@ -13,7 +13,7 @@ from dynamo_single.orm.effects import derived
 from dynamo_single.orm.items import decode, encode
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Delete, Item, ItemKey, Put, as_read
 from dynamo_single.orm.schema.types import ModelField
-from dynamo_single.table.translated import sentence
+from dynamo_single.translated import sentence
 
 
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:

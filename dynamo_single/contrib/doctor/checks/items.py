@@ -15,13 +15,13 @@ from dynamo_single.orm.effects import unique_claims
 from dynamo_single.orm.items import decode, encode
 from dynamo_single.orm.items.encode import stored_name
 from dynamo_single.orm.requests.actions import ItemKey, Update, as_read
-from dynamo_single.orm.rollout import states
+from dynamo_single.orm.rollout import knowledge, presence, states
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import ExtractedAttribute
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.request import Item, NewItem
-from dynamo_single.table.translated import Sentence, joined, literal, sentence
+from dynamo_single.translated import Sentence, joined, literal, sentence
 
 #: The types of items that do not belong to a model.
 OTHER_TYPES = {
@@ -32,6 +32,14 @@ OTHER_TYPES = {
     entries.PART_TYPE,
     entries.GENERATIONS_TYPE,
     states.STATE_TYPE,
+    presence.ITEM_TYPE,
+}
+#: What every item may have.
+_OWN_NAMES = {
+    *(names.PARTITION_KEY, names.SORT_KEY, names.ID, names.ITEM_TYPE, names.SCHEMA_VERSION, names.EXPIRES_AT),
+    *(names.CREATED_AT, names.UPDATED_AT, names.CREATED_BY, names.VERSION),
+    *(names.DELETED_AT, names.DELETED_WITH, names.DELETED_ALONG),
+    *(names.COPIES_DUE, names.MOVED_FROM, names.COUNTING),
 }
 
 
@@ -71,6 +79,29 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     yield from _copies(subject, values)
     for index in _indexes(subject):
         yield from _index(subject, index, expected)
+    yield from _left_over(subject)
+
+
+def _left_over(subject: Subject) -> Iterator[Finding]:
+    """Yield what no code of today writes into the items of a model whose form a migration has recorded.
+
+    There is no repair: the last value of a process that was late may be there, or that of another program.
+    """
+    form = knowledge.recorded_form(subject.model)
+    if form is None:
+        return
+    known = {*encode.known_names(subject.model), *form.attributes, *form.kept, *form.required, *_OWN_NAMES}
+    known.update(form.renames)
+    known.update(each.old for each in form.renames.values() if each.phase < 3)
+    checked = {name for index in _indexes(subject) for name in (names.index_partition(index), names.index_sort(index))}
+    for name in sorted(subject.item.keys() - known - checked):
+        if name.startswith(names.REFERRED_PREFIX):
+            continue
+        renamed = next((new for new, rename in form.renames.items() if rename.old == name), None)
+        text = _("It has %(name)s, which no code of today writes.")
+        if renamed is not None:
+            text = _("It has %(name)s, which no code of today writes: it has become %(new)s.")
+        yield Finding("attribute left over", subject.key, sentence(text, name=name, new=renamed or ""))
 
 
 def _without_type(subject: Subject, values: dict[str, object], expected: NewItem) -> Finding:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_noop as _
 from dynamo_single.contrib.doctor.findings import Finding, Subject
 from dynamo_single.table import names
 from dynamo_single.table.table import Table
-from dynamo_single.table.translated import sentence
+from dynamo_single.translated import sentence
 
 
 def due(table: Table, subject: Subject) -> Iterator[Finding]:

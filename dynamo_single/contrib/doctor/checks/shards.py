@@ -25,7 +25,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.shards import Schedule, time_text
 from dynamo_single.table import names
 from dynamo_single.table.request import MAX_ACTIONS
-from dynamo_single.table.translated import sentence
+from dynamo_single.translated import sentence
 
 _OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)
 

@@ -15,7 +15,7 @@ from dynamo_single.orm.write import trash
 from dynamo_single.table import names
 from dynamo_single.table.flow import pause, run
 from dynamo_single.table.table import Table
-from dynamo_single.table.translated import sentence
+from dynamo_single.translated import sentence
 
 
 def inquire(table: Table, subject: Subject) -> Iterator[Finding]:

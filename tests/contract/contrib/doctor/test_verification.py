@@ -20,7 +20,7 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.sessions import SessionStore
 from dynamo_single.table import Request, SentRequest, Table, intercept
-from dynamo_single.table.translated import sentence
+from dynamo_single.translated import sentence
 from tests.catalog.boards import Board, Card, Label, Note, Task
 from tests.catalog.models import (
     Coupon,

@@ -1,0 +1,66 @@
+"""Which migrations a database has recorded as applied, and recording them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import connections
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
+
+from dynamo_single import clock
+from dynamo_single.backend import migration_record
+from dynamo_single.backend.router import uses_engine
+from dynamo_single.evolution import apply, backfill
+from dynamo_single.evolution.drive import migration_loader
+from dynamo_single.evolution.migrate_run import Run
+from dynamo_single.evolution.operations.models import AddModel
+from dynamo_single.evolution.state import SnapshotState
+from dynamo_single.evolution.steps import Step
+from dynamo_single.exceptions import DynamoSingleError
+from dynamo_single.table.table import get_table
+
+
+def unapplied_migrations(alias: str) -> list[str]:
+    """Return the migrations with operations on items that a database has not recorded as applied.
+
+    Sends one query to Django's migration record: SQL, or a DynamoDB Query in a project without SQL, which sends no
+    request if no migration has such operations.
+    """
+    executor = MigrationExecutor(connections[alias])
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [
+        str(migration)
+        for migration, backwards in plan
+        if migration_record.has_items_to_change(migration) and not backwards
+    ]
+
+
+def adopt_models(migration: Any, alias: str) -> None:
+    """Record the models of a migration that Django considers applied because their SQL tables exist.
+
+    ``migrate --fake-initial`` records such a migration without running its operations. This function checks a sample of
+    the items as usual. If they do not match the migration, it removes Django's record and raises the error.
+    """
+    try:
+        for operation in migration.operations:
+            if isinstance(operation, AddModel):
+                step = Step(operation, migration.app_label, operation.snapshot, operation.snapshot)
+                apply.record_model(step, alias, adopt=True)
+    except DynamoSingleError:
+        MigrationRecorder(connections[alias]).record_unapplied(migration.app_label, migration.name)
+        raise
+
+
+def record_migration(migration: Any, this: Run, *, is_applied: bool) -> None:
+    """Delete the checkpoints of a migration. In a project with SQL, also record in the table whether it is applied."""
+    app_label, name = migration.app_label, migration.name
+    states = migration_loader().project_state((app_label, name)).models.values()
+    for alias in {state.snapshot.alias for state in states if isinstance(state, SnapshotState)}:
+        backfill.delete_checkpoints(get_table(alias), app_label, name)
+    if any(map(uses_engine, connections.settings)):
+        return  # Django's own recorder has already stored it
+    if is_applied:
+        migration_record.record((app_label, name), clock.now())
+    else:
+        migration_record.forget([(app_label, name)])

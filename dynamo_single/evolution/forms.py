@@ -1,0 +1,345 @@
+"""Describe the form of a model's items in each phase of a change, as the table's state records it.
+
+A change is the difference of two snapshots. This module is pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import replace as dataclass_replace
+from typing import Any
+
+from msgspec.structs import replace
+
+from dynamo_single.evolution.phases import ADD_NUMBER, ADD_VALUE, PAUSE, REMOVE_DERIVED, REMOVE_NUMBER, RENAME, Phases
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.orm.rollout.following import name_in_use, place_of
+from dynamo_single.orm.rollout.states import ABSENT, PUBLIC, Facet, KeyTemplates, OpenChange, Rename, StoredForm
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.references import name_of_count
+
+
+def form_of(snapshot: Snapshot, label: str, *, is_new: bool = False) -> StoredForm:
+    """Return the form of a model whose items all match a snapshot; a new model has no items of earlier versions."""
+    return StoredForm(
+        label=label.lower(),
+        primary=snapshot.key_fingerprint("primary"),
+        attributes=_attributes(snapshot),
+        keys=dict.fromkeys(keys_of(snapshot), PUBLIC),
+        templates=keys_of(snapshot),
+        rules=dict.fromkeys(_rules(snapshot), PUBLIC),
+        version=snapshot.schema_version if is_new else snapshot.oldest_version,
+        raised_to=snapshot.schema_version,
+    )
+
+
+def _attributes(snapshot: Snapshot) -> dict[str, str]:
+    return {each.stored: snapshot.attribute_fingerprint(name) for name, each in snapshot.attributes.items()}
+
+
+def _written(snapshot: Snapshot) -> set[str]:
+    """Return the physical names that code writes: those of the attributes, and the counts of checked references."""
+    checked = (each.stored for each in snapshot.attributes.values() if each.checked)
+    return {*_attributes(snapshot), *(name_of_count(snapshot.item_type, stored) for stored in checked)}
+
+
+def keys_of(snapshot: Snapshot) -> dict[str, KeyTemplates]:
+    """Return the keys on indexes by fingerprint, including the key of the trash."""
+    stored = {name: each.stored for name, each in snapshot.attributes.items()}
+    trash = (registry.TRASH,) if registry.TRASH in snapshot.access_keys else ()
+    return {
+        snapshot.key_fingerprint(name): KeyTemplates.of(snapshot.access_keys[name], stored)
+        for name in (*snapshot.keys, *trash)
+    }
+
+
+def _pairs(before: Snapshot, after: Snapshot, renamed: tuple[str, str] = ("", "")) -> list[tuple[str, str]]:
+    """Return the fingerprints of two snapshots that differ in the name of one attribute, in pairs."""
+    old, new = renamed
+    names = [(name, new if name == old else name) for name in before.attributes]
+    return [
+        *(
+            (before.key_fingerprint(one), after.key_fingerprint(other))
+            for one, other in zip(before.access_keys, after.access_keys, strict=True)
+        ),
+        *zip(_rules(before), _rules(after), strict=True),
+        *((before.attribute_fingerprint(one), after.attribute_fingerprint(other)) for one, other in names),
+    ]
+
+
+def _rules(snapshot: Snapshot) -> list[str]:
+    return [snapshot.unique_fingerprint(each) for each in snapshot.unique]
+
+
+@dataclass(frozen=True)
+class FormChange:
+    """What one operation changes in a form, phase by phase.
+
+    ``labels`` are the model's labels before and after. ``values`` are the physical names that items may lack until the
+    change has ended. ``renamed`` are the Python names before and after of an attribute that keeps its values under
+    another physical name. ``migration`` is the name of the migration, for messages.
+    """
+
+    before: Snapshot
+    after: Snapshot
+    labels: tuple[str, str]
+    phases: Phases
+    migration: str
+    values: tuple[str, ...] = ()
+    renamed: tuple[str, str] | None = None
+
+    @property
+    def last(self) -> int:
+        """The number of the last phase."""
+        return len(self.phases) - 1
+
+    def in_phase(self, form: StoredForm, number: int) -> StoredForm:
+        """Return a form as it is while the change is in a phase. What other changes have made of it stays."""
+        phase, is_last = self.phases[number], number == self.last
+        form = self._with_synonyms(form)
+        for name in self._taken(form) if phase.refused == "before" else ():
+            form = self._without_former(form, name)
+        form = self._with_names(form, number)
+        keys, rules = self._with_keys(form, phase.parts, is_last), self._with_rules(form, phase.parts, is_last)
+        is_added = self.phases in (ADD_VALUE, ADD_NUMBER)
+        is_public = "public" in phase.parts.values()
+        waiting = {*form.unfilled, *self.values} if is_added and not is_public else {*form.unfilled} - {*self.values}
+        required = dict(form.required)
+        if is_added:
+            part = next(iter(self.values), f"what {self.migration} writes")
+            required.pop(part, None)
+            if phase.refused == "before":
+                required[part] = self.migration
+        kept = set(form.kept)
+        if self.phases in (REMOVE_DERIVED, REMOVE_NUMBER):
+            gone = _written(self.before) - _written(self.after)
+            kept = kept - gone if is_last else kept | gone
+            gone = gone & _attributes(self.before).keys()
+            waiting = waiting - gone if "public" in phase.parts.values() or is_last else waiting | gone
+        paused = "" if self.phases is PAUSE and form.paused == self.migration else form.paused
+        return replace(
+            form,
+            **keys,
+            rules=rules,
+            primary=self._primary(form, is_last),
+            unfilled=tuple(sorted(waiting)),
+            required=required,
+            changed={**form.changed, **dict.fromkeys(self._changed_parts(form), self.migration)},
+            kept=tuple(sorted(kept)),
+            paused=self.migration if phase.refused == "everybody" else paused,
+        )
+
+    def _changed_parts(self, form: StoredForm) -> set[str]:
+        """Return the parts that differ before and after; those that a rename only names otherwise do not."""
+        found: set[str] = set()
+        if self._stored_names is None:
+            one, other = _attributes(self.before), _attributes(self.after)
+            found = {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
+            found |= _written(self.before) ^ _written(self.after)
+        rules, later = ({form.canonical(each) for each in _rules(some)} for some in (self.before, self.after))
+        found |= rules ^ later
+        if self._primary(form, is_last=True) != self._primary(form, is_last=False):
+            found.add("primary")
+        if self.before.item_type != self.after.item_type:
+            found.add("itemType")
+        return found
+
+    def ended(self, form: StoredForm, *, is_reverted: bool = False) -> StoredForm:
+        """Return a form after the change, or after it was reverted, without what belongs to neither."""
+        kept, gone = (self.before, self.after) if is_reverted else (self.after, self.before)
+        own = {*_attributes(gone)} - {*_attributes(kept)}
+        attributes = {name: text for name, text in form.attributes.items() if name not in own}
+        kept_keys = {form.canonical(each) for each in keys_of(kept)}
+        lost = {form.canonical(each) for each in keys_of(gone)} - kept_keys
+        kept_rules = {form.canonical(each) for each in _rules(kept)}
+        lost_rules = {form.canonical(each) for each in _rules(gone)} - kept_rules
+        label = self.labels[0 if is_reverted else 1]
+        known = {*form.labels, form.label, *self.labels} - {label}
+        if is_reverted:
+            known -= {self.labels[1]}
+        renames, synonyms = form.renames, form.synonyms
+        if is_reverted and self._stored_names is not None:
+            renames = {new: each for new, each in renames.items() if new != self._stored_names[1]}
+            pairs = [pair for pair in self._synonym_pairs() if pair[0] != pair[1]]
+            synonyms = {one: other for one, other in synonyms.items() if one not in {later for _, later in pairs}}
+        required, changed = dict(form.required), dict(form.changed)
+        if is_reverted:
+            own_parts = self._changed_parts(form)
+            changed = {part: each for part, each in changed.items() if part not in own_parts or each != self.migration}
+        elif self._stored_names is not None:
+            # What the old name is required or known by holds for the new one.
+            old, new = self._stored_names
+            required |= {new: required.pop(old)} if old in required else {}
+            changed |= {new: changed.pop(old)} if old in changed else {}
+        return replace(
+            form,
+            label=label if form.label in self.labels else form.label,
+            labels=tuple(sorted(known)) if form.label in self.labels and len(set(self.labels)) > 1 else form.labels,
+            attributes=attributes,
+            changed=changed,
+            keys={text: each for text, each in form.keys.items() if text not in lost and each != ABSENT},
+            templates={
+                **{text: each for text, each in form.templates.items() if form.canonical(text) not in lost},
+                **(self._own(form, keys_of(kept)) if is_reverted else {}),
+            },
+            rules={text: each for text, each in form.rules.items() if text not in lost_rules},
+            unfilled=tuple(name for name in form.unfilled if name in attributes),
+            required={name: each for name, each in required.items() if name in attributes or name not in own},
+            renames=renames,
+            synonyms=synonyms,
+            kept=tuple(name for name in form.kept if name not in _written(self.before) ^ _written(self.after)),
+            version=max(form.version, kept.oldest_version),
+            raised_to=max(form.raised_to, kept.schema_version),
+        )
+
+    def _with_synonyms(self, form: StoredForm) -> StoredForm:
+        """Return the form with the fingerprints of keys, rules and attributes that only name another attribute."""
+        synonyms = dict(form.synonyms)
+        for one, other in self._synonym_pairs():
+            earlier, later = _canonical(synonyms, one), _canonical(synonyms, other)
+            if earlier != later:
+                synonyms[later] = earlier
+        return replace(form, synonyms=synonyms)
+
+    def _synonym_pairs(self) -> list[tuple[str, str]]:
+        """Return the fingerprints before and after of what a rename only names otherwise."""
+        if self.renamed is None or self.phases is not RENAME:
+            return []
+        return _pairs(self.before, self.after, self.renamed)
+
+    def _taken(self, form: StoredForm) -> set[str]:
+        """Return the added physical names that another attribute had before it was renamed."""
+        added = _attributes(self.after).keys() - _attributes(self.before).keys()
+        return added & {each.old for each in form.renames.values()}
+
+    def _without_former(self, form: StoredForm, name: str) -> StoredForm:
+        """Return a form in which a name no longer means the attribute that had it: code of that time is refused."""
+        new = name_in_use(name, form.renames)
+        python = next((each for each, info in self.before.attributes.items() if info.stored == new), None)
+        renames = {text: each for text, each in form.renames.items() if each.old != name}
+        form = replace(form, renames=renames)
+        if python is None:
+            return form
+        info = dataclass_replace(self.before.attributes[python], stored=name)
+        former = dataclass_replace(self.before, attributes={**self.before.attributes, python: info})
+        moved = {form.canonical(one): other for one, other in _pairs(former, self.before) if one != other}
+
+        def text_of(text: str) -> str:
+            return moved.get(text, text)
+
+        synonyms = {text: moved.get(form.canonical(text), each) for text, each in form.synonyms.items()}
+        return replace(
+            form,
+            attributes={each: text_of(text) for each, text in form.attributes.items()},
+            keys={text_of(text): each for text, each in form.keys.items()},
+            templates={text_of(text): each for text, each in form.templates.items()},
+            rules={text_of(text): each for text, each in form.rules.items()},
+            primary=text_of(form.primary),
+            synonyms={text: each for text, each in synonyms.items() if text not in moved.values()},
+        )
+
+    def _with_names(self, form: StoredForm, number: int) -> StoredForm:
+        before, after = _attributes(self.before), _attributes(self.after)
+        attributes, renames = dict(form.attributes), dict(form.renames)
+        is_last = number == self.last
+        added = {name: text for name, text in after.items() if before.get(name) != text}
+        removed = before.keys() - after.keys()
+        if self.phases in (ADD_VALUE, ADD_NUMBER) and self.phases[number].refused == "nobody":
+            # Under one name it is what it was until code of before is refused.
+            taken = self._taken(form)
+            added = {name: before.get(name, text) for name, text in added.items() if name not in taken}
+        if self.phases is PAUSE or self.phases is not RENAME:
+            if self.phases is PAUSE and not is_last:
+                attributes |= {name: before[name] for name in before if name in added or name in removed}
+                attributes = {name: text for name, text in attributes.items() if name not in added or name in before}
+            else:
+                attributes |= added
+        else:
+            # Of names that stay the fingerprints are synonyms.
+            attributes |= {name: text for name, text in added.items() if name not in before}
+            attributes |= {name: before[name] for name in removed}
+        if self.phases not in (RENAME, PAUSE) and not is_last and {"old", "number"} & self.phases[number].parts.keys():
+            attributes |= {name: before[name] for name in removed}
+        elif self.phases is not RENAME and (is_last or "old" not in self.phases[number].parts):
+            attributes = {name: text for name, text in attributes.items() if name not in removed}
+        if self._stored_names is not None:
+            old, new = self._stored_names
+            renames = {name: each for name, each in renames.items() if name != old or each.old != new}
+            renames[new] = Rename(old, number)
+        return replace(form, attributes=attributes, renames=renames)
+
+    @property
+    def _stored_names(self) -> tuple[str, str] | None:
+        if self.renamed is None or self.phases is not RENAME:
+            return None
+        return self.before.attributes[self.renamed[0]].stored, self.after.attributes[self.renamed[1]].stored
+
+    def _with_keys(self, form: StoredForm, parts: Mapping[str, Facet], is_last: bool) -> dict[str, Any]:
+        old, new = self._own(form, keys_of(self.before)), self._own(form, keys_of(self.after))
+        added, removed = new.keys() - old.keys(), old.keys() - new.keys()
+        facets: dict[str, Facet | None] = {}
+        if any(name.endswith(" key") for phase in self.phases for name in phase.parts):
+            facets = {each: parts.get("old key") for each in removed} | {each: parts.get("new key") for each in added}
+        elif is_last:
+            facets = dict.fromkeys(removed) | dict.fromkeys(added, PUBLIC)
+        else:
+            facets = dict.fromkeys(removed, PUBLIC) | dict.fromkeys(added)
+        keys = {text: each for text, each in form.keys.items() if text not in facets}
+        templates = {**form.templates, **old, **new}
+        # An item has one key at each place.
+        taken = {place_of(templates[text]) for text, facet in facets.items() if facet is not None}
+        keys = {
+            text: each for text, each in keys.items() if text not in templates or place_of(templates[text]) not in taken
+        }
+        keys |= {text: facet for text, facet in facets.items() if facet is not None}
+        return {"keys": keys, "templates": templates}
+
+    def _own(self, form: StoredForm, keys: Mapping[str, KeyTemplates]) -> dict[str, KeyTemplates]:
+        return {form.canonical(text): each for text, each in keys.items()}
+
+    def _with_rules(self, form: StoredForm, parts: Mapping[str, Facet], is_last: bool) -> dict[str, Facet]:
+        old, new = ({form.canonical(each) for each in _rules(some)} for some in (self.before, self.after))
+        rules = dict(form.rules)
+        has_claims = any("claims" in phase.parts for phase in self.phases)
+        for each in new - old:
+            if has_claims:
+                rules[each] = parts.get("claims", ABSENT)
+            elif is_last:
+                rules[each] = PUBLIC
+        for each in old - new:
+            facet: Facet | None = parts.get("claims") if has_claims else None if is_last else PUBLIC
+            if facet is None:
+                rules.pop(each, None)
+            else:
+                rules[each] = facet
+        return rules
+
+    def _primary(self, form: StoredForm, is_last: bool) -> str:
+        one, other = (each.key_fingerprint("primary") for each in (self.before, self.after))
+        if form.canonical(one) == form.canonical(other) or form.primary not in (one, other):
+            return form.primary
+        return other if is_last else one
+
+
+def _canonical(synonyms: Mapping[str, str], text: str) -> str:
+    while (found := synonyms.get(text)) is not None:
+        text = found
+    return text
+
+
+def is_same(one: OpenChange, other: OpenChange) -> bool:
+    """Return whether two records belong to the same operation."""
+    return (one.migration, one.parameters.get("number")) == (other.migration, other.parameters.get("number"))
+
+
+def without_change(form: StoredForm, change: OpenChange) -> StoredForm:
+    """Return a form without the record of an open change."""
+    return replace(form, opened=tuple(each for each in form.opened if not is_same(each, change)))
+
+
+def with_change(form: StoredForm, change: OpenChange) -> StoredForm:
+    """Return a form with the record of an open change, in the place of an earlier record of the same."""
+    if any(is_same(each, change) for each in form.opened):
+        return replace(form, opened=tuple(change if is_same(each, change) else each for each in form.opened))
+    return replace(form, opened=(*form.opened, change))

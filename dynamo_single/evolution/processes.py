@@ -1,0 +1,179 @@
+"""Read the presence items of a table's processes, and wait until no process goes by an earlier revision.
+
+A process says with its presence item which revision it goes by. A process that does not answer is waited for until its
+lease has ended by the server's clock: from then on DynamoDB refuses what it sends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dynamo_single.orm.requests.actions import Item
+from dynamo_single.orm.rollout import knowledge, presence
+from dynamo_single.orm.rollout.states import PROCESS, TableState
+from dynamo_single.table import names
+from dynamo_single.table.flow import run
+from dynamo_single.table.lease import MARGIN
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import Table
+
+#: The margin at an endpoint on this machine, whose clock is also that of the processes: ``Date`` has whole seconds.
+LOCAL_MARGIN: Final = 1.0
+#: Seconds between two looks at the presence items.
+POLL: Final = 1.0
+LOCAL_POLL: Final = 0.2
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process as its presence item describes it. ``code`` has the last migration of each app that it knows."""
+
+    key: str
+    heard: int
+    under_way: int
+    is_unfenced: bool
+    code: Mapping[str, str]
+    started: int
+    said: int
+
+    @classmethod
+    def of(cls, item: Item) -> Process:
+        """Return the process of an item."""
+
+        def number(name: str) -> int:
+            return int(item[name]["N"]) if name in item else 0
+
+        code: Mapping[str, Any] = item[presence.CODE]["M"] if presence.CODE in item else {}
+        return cls(
+            item[names.SORT_KEY]["S"],
+            number(presence.HEARD),
+            number(presence.UNDER_WAY),
+            bool(number(presence.UNFENCED)),
+            {app: each["S"] for app, each in code.items()},
+            number(presence.STARTED),
+            number(presence.SAID),
+        )
+
+    def goes_by(self, revision: int) -> bool:
+        """Return whether it goes by a revision or a later one, with no request of an earlier one under way."""
+        return self.heard >= revision and self.under_way >= revision
+
+    def knows(self, app_label: str, migration: str) -> bool:
+        """Return whether its code has a migration, or a later one of the app."""
+        return self.code.get(app_label, "") >= migration
+
+    def lacks(self, migrations: Iterable[str]) -> str:
+        """Return the first of some migrations that its code does not have, or an empty string."""
+        return next((each for each in sorted(migrations) if not self.knows(*each.split(".", 1))), "")
+
+    def describe(self, now: float) -> str:
+        """Return its host and process id, when it last answered, and when it started."""
+        host, pid, *_ = self.key.removeprefix(PROCESS).split("#")
+        silent, started = max(0.0, now - self.said), max(0.0, now - self.started)
+        return f"{host} pid {pid} (started {started:.0f} s ago, last heard of {silent:.0f} s ago)"
+
+
+def processes(table: Table) -> tuple[list[Process], float]:
+    """Return the processes that use a table, and the server's time: one Query for each megabyte of presence items."""
+    params: dict[str, Any] = {
+        "KeyConditionExpression": "#pk = :pk AND begins_with(#sk, :process)",
+        "ExpressionAttributeNames": {"#pk": names.PARTITION_KEY, "#sk": names.SORT_KEY},
+        "ExpressionAttributeValues": {":pk": {"S": names.MIGRATIONS}, ":process": {"S": PROCESS}},
+        "ConsistentRead": True,
+    }
+    found: list[Process] = []
+    own = knowledge.own_process(table)
+    while True:
+        answer, served_at = run(table.ask_dated(Request("Query", params)))
+        found += (Process.of(item) for item in answer["Items"] if item[names.SORT_KEY]["S"] != own)
+        if not (start := answer.get("LastEvaluatedKey")):
+            return found, served_at if served_at is not None else time.time()
+        params = {**params, "ExclusiveStartKey": start}
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """The end of the time in which processes may go by a revision before ``revision``.
+
+    ``starts`` is the server's time by which the table had the revision.
+    """
+
+    table: Table
+    state: TableState
+    revision: int
+    starts: float
+
+    @property
+    def margin(self) -> float:
+        """Seconds beyond a lease until no request of it can be executed any more."""
+        return LOCAL_MARGIN if self.table.settings.is_local else MARGIN
+
+    @property
+    def ends(self) -> float:
+        """The server's time at which all leases of earlier revisions are over."""
+        return self.starts + knowledge.lease_of(self.table, self.state) + self.margin
+
+    @property
+    def earliest(self) -> float:
+        """The server's time until which processes that cannot write a presence item may go by an earlier revision.
+
+        At an endpoint on this machine there are no rights, so that every process can.
+        """
+        return 0.0 if self.table.settings.is_local else self.starts + knowledge.UNREGISTERED_LEASE + self.margin
+
+    def wait(
+        self, say: Callable[[str], None], pause: Callable[[float], None], *, forced: bool = False, waits: bool = True
+    ) -> bool:
+        """Wait until everybody goes by the revision; return ``False`` if that takes time and ``waits`` is false.
+
+        A process that says nothing until its lease is over is named, and its presence item is deleted. One that sends
+        requests without the fence is waited for until it answers or ends, unless ``forced``.
+        """
+        told: set[str] = set()
+        is_first = True
+        begun = time.monotonic()
+        while True:
+            found, now = processes(self.table)
+            late = [each for each in found if not each.goes_by(self.revision)]
+            if not late and now >= self.earliest:
+                if told:
+                    say(f"    all {len(found)} processes go by it ({time.monotonic() - begun:.1f} s)")
+                return True
+            is_over = now >= self.ends
+            has_fence = knowledge.fence_of(self.table, self.state) is not None
+            kept = [each for each in late if has_fence and each.is_unfenced and not forced]
+            forgotten = "it is forgotten" + (", and its late requests are rejected" if has_fence else "")
+            if is_over and is_first and not kept:
+                return True  # nobody has waited for an answer
+            is_first = False
+            if is_over and not kept:
+                # One that goes by the revision has no older request any more that could be executed.
+                for each in (each for each in late if each.heard < self.revision):
+                    say(f"    {each.describe(now)} does not answer: {forgotten}")
+                    self._forget(each)
+                return True
+            if not waits:
+                return False
+            for each in (each for each in late if each.key not in told):
+                told.add(each.key)
+                more = ", and goes without the fence: end it, or repeat with --force" if each in kept else ""
+                say(f"    waiting for {each.describe(now)}{more}")
+            pause(LOCAL_POLL if self.table.settings.is_local else POLL)
+
+    def _forget(self, process: Process) -> None:
+        """Delete a presence item, unless the process has answered meanwhile."""
+        key = {names.PARTITION_KEY: {"S": names.MIGRATIONS}, names.SORT_KEY: {"S": process.key}}
+        params = {
+            "Key": key,
+            "ConditionExpression": "#heard = :heard AND #unfenced = :unfenced",
+            "ExpressionAttributeNames": {"#heard": presence.HEARD, "#unfenced": presence.UNFENCED},
+            "ExpressionAttributeValues": {
+                ":heard": {"N": str(process.heard)},
+                ":unfenced": {"N": str(int(process.is_unfenced))},
+            },
+        }
+        with knowledge.unless_changed():
+            self.table.send(Request("DeleteItem", params))

@@ -1,0 +1,74 @@
+"""Read the forms that releases before this protocol recorded, until the first change of a form replaces them.
+
+Their keys and rules were *open*, *filled* or *going*, and their changes had no phases. What was open then goes on from
+the phase that this module gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct, field, json
+
+from dynamo_single.orm.rollout.states import PUBLIC, KeyTemplates, OpenChange, Rename, StoredForm
+
+_Phase = Literal["open", "filled", "going"]
+#: What the phase of a rename has become.
+_RENAMES: Mapping[_Phase, int] = {"open": 0, "filled": 2, "going": 3}
+
+
+class _FormerChange(Struct, frozen=True, forbid_unknown_fields=True):
+    kind: str
+    migration: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+class _FormerRename(Struct, frozen=True, forbid_unknown_fields=True):
+    old: str
+    phase: _Phase = "open"
+
+
+class _FormerForm(Struct, frozen=True, forbid_unknown_fields=True):
+    label: str
+    primary: str
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, _Phase] = field(default_factory=dict)
+    templates: Mapping[str, KeyTemplates] = field(default_factory=dict)
+    renames: Mapping[str, _FormerRename] = field(default_factory=dict)
+    rules: Mapping[str, _Phase] = field(default_factory=dict)
+    unfilled: tuple[str, ...] = ()
+    opened: tuple[_FormerChange, ...] = ()
+    schema_version: int = 1
+    raised_to: int = 1
+
+
+def converted(text: str) -> dict[str, StoredForm]:
+    """Return the forms in a text of an earlier release."""
+    return {name: _converted(form) for name, form in json.decode(text, type=dict[str, _FormerForm]).items()}
+
+
+def _converted(form: _FormerForm) -> StoredForm:
+    going = "going" in form.keys.values()
+    return StoredForm(
+        label=form.label,
+        primary=form.primary,
+        attributes=form.attributes,
+        keys={text: PUBLIC for text, phase in form.keys.items() if phase == "filled"},
+        templates=form.templates,
+        renames={new: Rename(each.old, _RENAMES[each.phase]) for new, each in form.renames.items()},
+        rules={text: PUBLIC if phase == "filled" else "absent" for text, phase in form.rules.items()},
+        unfilled=form.unfilled,
+        version=form.schema_version,
+        raised_to=form.raised_to,
+        opened=tuple(
+            OpenChange(each.kind, each.migration, each.parameters, _phase_of(each, form, going)) for each in form.opened
+        ),
+    )
+
+
+def _phase_of(change: _FormerChange, form: _FormerForm, going: bool) -> int:
+    """Return where a change goes on: a rename by its names, a key that is going by the phase that rewrites it."""
+    if change.kind in ("RenameAttribute", "AlterAttribute") and len(form.renames) == 1:
+        return _RENAMES[next(iter(form.renames.values())).phase]
+    return 2 if going and change.kind in ("AlterKey", "RemoveKey", "AlterTrashIndex") else 0

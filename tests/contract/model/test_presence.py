@@ -1,0 +1,244 @@
+"""What a process sends to follow a table's state: its presence item, the state, and nothing while it is idle."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from msgspec import json
+from msgspec.structs import replace
+
+from dynamo_single.exceptions import AccessDenied
+from dynamo_single.orm.requests.compiler import item_key
+from dynamo_single.orm.rollout import knowledge, presence, states
+from dynamo_single.table import Request, Table, intercept
+from dynamo_single.testing import assert_requests
+from tests.catalog.clubs import Club
+from tests.contract.model.test_filled import FORM, LAYOUT, MIGRATED
+
+#: What a process sends before its first request: it registers, reads the state, and says which revision it goes by.
+BEGUN = ["UpdateItem", "GetItem", "UpdateItem"]
+
+
+@pytest.fixture
+def served(table: Table, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
+    """A table of a project with migrations, which is no test table."""
+    settings.MIGRATION_MODULES = MIGRATED
+    change(table)
+    monkeypatch.setattr(table, "replaced", 0)
+    knowledge._tables.clear()
+    knowledge.forget()
+    yield table
+    end(table)
+    knowledge._tables.clear()
+    knowledge.forget()
+
+
+def change(table: Table, **changes: Any) -> states.TableState:
+    """Record a form of clubs, as ``migrate`` does; ``synonyms`` change nothing for code."""
+    return knowledge.change(table, lambda state: state.with_form(LAYOUT.item_type, replace(FORM, **changes)))
+
+
+def end(table: Table) -> None:
+    """End this process, as far as the table sees it."""
+    known = knowledge._tables.get(table)
+    if known is not None and known.presence is not None:
+        known.presence.end(table)
+
+
+def processes(table: Table) -> list[dict[str, Any]]:
+    """The presence items of a table."""
+    items = table.send(Request("Scan", {"ConsistentRead": True}))["Items"]
+    return [item for item in items if item["sk"]["S"].startswith(states.PROCESS)]
+
+
+@pytest.fixture
+def passed(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Let seconds pass by the clock of leases."""
+    begun, original = [0.0], time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: original() + begun[0])
+
+    def wait(seconds: float) -> None:
+        begun[0] += seconds
+
+    return wait
+
+
+def test_process_begins_with_three_requests(served: Table) -> None:
+    """It registers before it reads, and answers before its first request."""
+    with assert_requests([*BEGUN, "Query", "Query"]):
+        for _ in range(2):
+            assert list(Club.objects.all()) == []
+
+
+def test_presence_item_names_the_process(served: Table) -> None:
+    """Its revision and its code."""
+    list(Club.objects.all())
+    (item,) = processes(served)
+    assert item["sk"]["S"].split("#")[2] == str(os.getpid())
+    assert (item[presence.HEARD], item[presence.UNDER_WAY]) == ({"N": "1"}, {"N": "1"})
+    assert item[presence.CODE]["M"]["catalog"] == {"S": "0003_name"}
+    assert int(item["expiresAt"]["N"]) > time.time() + presence.KEPT - 60
+
+
+def test_process_that_works_reads_the_state_twice_a_lease(served: Table, passed: Callable[[float], None]) -> None:
+    """One GetItem in half a lease, whatever is asked meanwhile."""
+    list(Club.objects.all())
+    for _ in range(3):
+        passed(knowledge.LOCAL_LEASE / 2 + 0.01)
+        with assert_requests(["GetItem", "Query", "Query"]):
+            assert list(Club.objects.all()) == list(Club.objects.all()) == []
+
+
+def test_idle_process_sends_nothing(served: Table, passed: Callable[[float], None]) -> None:
+    """Its lease ends meanwhile. The next operation reads the state once."""
+    list(Club.objects.all())
+    with assert_requests(0):
+        passed(3600)
+    with assert_requests(["GetItem", "Query"]):
+        assert list(Club.objects.all()) == []
+
+
+def test_new_revision_is_answered_once(served: Table) -> None:
+    """A GetItem and an UpdateItem, and the query goes by the new revision."""
+    list(Club.objects.all())
+    change(served, synonyms={"later": "earlier"})
+    with assert_requests(["GetItem", "UpdateItem", "Query", "Query"]):
+        assert list(Club.objects.all()) == list(Club.objects.all()) == []
+    (item,) = processes(served)
+    assert item[presence.HEARD] == {"N": "2"}
+
+
+def test_presence_item_ends_with_the_process(served: Table) -> None:
+    """A DeleteItem, and once only."""
+    list(Club.objects.all())
+    with assert_requests(["DeleteItem"]):
+        end(served)
+        end(served)
+    assert processes(served) == []
+
+
+def test_forgotten_process_registers_again(served: Table) -> None:
+    """It was silent at a bump: its item is gone when it says that it goes by the new revision."""
+    list(Club.objects.all())
+    (item,) = processes(served)
+    served.send(Request("DeleteItem", {"Key": {name: item[name] for name in ("pk", "sk")}}))
+    change(served, synonyms={"later": "earlier"})
+    with assert_requests(["GetItem", "UpdateItem", *BEGUN, "Query"]):
+        assert list(Club.objects.all()) == []
+    (found,) = processes(served)
+    assert found[presence.HEARD] == {"N": "2"}
+
+
+def test_process_that_may_not_write_reads_each_second(
+    served: Table, passed: Callable[[float], None], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It works on with the shortest lease, and the log says so once."""
+    monkeypatch.setattr(knowledge, "LOCAL_LEASE", 60.0)
+
+    def refuse(operation: str, params: Any) -> None:
+        if operation == "UpdateItem" and params["Key"]["sk"]["S"].startswith(states.PROCESS):
+            raise AccessDenied("not allowed")
+
+    with intercept(refuse):
+        assert list(Club.objects.all()) == []
+        for _ in range(3):
+            passed(knowledge.UNREGISTERED_LEASE / 2 + 0.01)
+            with assert_requests(["GetItem", "Query"]):
+                assert list(Club.objects.all()) == []
+    assert caplog.text.count("cannot write its presence item") == 1
+    assert processes(served) == []
+
+
+def test_forked_process_has_a_presence_item_of_its_own(served: Table) -> None:
+    """Registered before it reads the state; the parent's item stays."""
+    list(Club.objects.all())
+    child = os.fork()
+    if child == 0:  # pragma: no cover - in another process
+        try:
+            list(Club.objects.all())
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    pids = {item["sk"]["S"].split("#")[2] for item in processes(served)}
+    assert pids == {str(os.getpid()), str(child)}
+
+
+def test_process_that_trusts_says_that_it_has_no_fence(served: Table, settings: Any) -> None:
+    """It never reads the state, so that ``migrate`` waits for its end."""
+    end(served)
+    described = served.settings
+    url = f"{described.endpoint_url}/{described.table_name}?region={described.region}&migrations=trust"
+    settings.DYNAMO_SINGLE = {**settings.DYNAMO_SINGLE, "default": url.replace("http://", "dynamodb://")}
+    with assert_requests(["UpdateItem", "Query"]):
+        list(Club.objects.all())
+    (item,) = processes(served)
+    assert (item[presence.HEARD], item[presence.UNFENCED]) == ({"N": "-1"}, {"N": "1"})
+
+
+def test_test_table_has_no_presence_items(table: Table, settings: Any) -> None:
+    """No other process uses it, and tests count requests."""
+    settings.MIGRATION_MODULES = MIGRATED
+    change(table)
+    with assert_requests(["GetItem", "Query"]):
+        list(Club.objects.all())
+    assert processes(table) == []
+
+
+# A state that an earlier release wrote.
+
+FORMER = (
+    '{"Club":{"label":"catalog.club","primary":"%s","attributes":%s,"keys":%s,"rules":%s,'
+    '"opened":[{"kind":"AddKey","migration":"catalog.0009_later","parameters":{"number":"0","label":"Add key"}}]}}'
+)
+
+
+def former_text(phase: str = "filled") -> str:
+    """The forms as releases before this protocol wrote them."""
+
+    def text(found: object) -> str:
+        return json.encode(found).decode()
+
+    keys = dict.fromkeys(FORM.keys, phase)
+    return FORMER % (FORM.primary, text(FORM.attributes), text(keys), text(dict.fromkeys(FORM.rules, "filled")))
+
+
+@pytest.fixture
+def former(table: Table, settings: Any) -> Iterator[Table]:
+    """A table whose state item has the attribute of an earlier release."""
+    settings.MIGRATION_MODULES = MIGRATED
+    item = {"revision": {"N": "7"}, "forms": {"S": former_text()}, "itemType": {"S": states.STATE_TYPE}}
+    table.send(Request("PutItem", {"Item": {**item_key(states.STATE_KEY), **item}}))
+    knowledge.forget()
+    yield table
+    knowledge.forget()
+
+
+def stored_state(table: Table) -> dict[str, Any]:
+    """The state item as it is stored."""
+    found: dict[str, Any] = table.send(Request("GetItem", {"Key": item_key(states.STATE_KEY)}))["Item"]
+    return found
+
+
+def test_former_state_is_followed(former: Table) -> None:
+    """Filled keys are public, and what is open goes on from its first phase."""
+    assert list(Club.objects.all()) == []
+    (change,) = knowledge._tables[former].state.forms["Club"].opened
+    assert (change.migration, change.phase, change.is_reverted) == ("catalog.0009_later", 0, False)
+
+
+def test_former_state_stays_until_a_form_changes(former: Table) -> None:
+    """Code of before goes on to read its own attribute, byte by byte."""
+    knowledge.change(former, lambda state: replace(state, owner="shop"))
+    assert stored_state(former)["forms"] == {"S": former_text()}
+    assert "schema" not in stored_state(former)
+
+
+def test_first_change_of_a_form_replaces_the_former_attribute(former: Table) -> None:
+    """Code of before refuses the table from then on."""
+    change(former)
+    found = stored_state(former)
+    assert ("forms" in found, "schema" in found) == (False, True)
