@@ -205,7 +205,7 @@ class Migrate:
     def result(self, *, leaps: bool = False) -> tuple[int, str]:
         """Its exit code and what it said; with ``leaps`` the server's clock runs ahead meanwhile."""
         while self._reader.is_alive():
-            self._reader.join(0.3)
+            self._reader.join(0.2)
             if leaps:
                 self.project.leap()
         return self.process.close(), "\n".join(self.said)

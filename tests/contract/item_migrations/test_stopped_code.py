@@ -33,9 +33,12 @@ MIGRATIONS = [[*CHANGES], *(pytest.param([each], marks=deep) for each in CHANGES
 WAYS = ("create", "save", "update", "add", "delete", "bulk", "block")
 
 
+POINTS = [(way, point) for way in WAYS for point in ("checked", "signed")]
+if not IS_DEEP:
+    POINTS = POINTS[::3]
 #: How many histories there are of processes that are stopped at any instruction, and how often they are in each.
 ROUNDS = examples(1, 100, "CODE_ROUNDS")
-STOPS = examples(60, 120, "CODE_STOPS")
+STOPS = examples(40, 120, "CODE_STOPS")
 WORKERS = examples(4, 8)
 
 
@@ -46,7 +49,7 @@ def test_old_code_that_is_stopped_before_it_sends(
 ) -> None:
     """Its write is rejected once ``migrate`` has ended, and begins again in the new form, or is refused by name."""
     with project_for(tmp_path, table, changes, transport) as project:
-        workers = [project.worker("old", f"{way}.{point}") for way in WAYS for point in ("checked", "signed")]
+        workers = [project.worker("old", f"{way}.{point}") for way, point in POINTS]
         for worker in workers:
             worker.do("create")
         for worker in workers:
@@ -82,8 +85,8 @@ def test_processes_that_are_silent_and_come_back(tmp_path: Path, table: Table) -
         for worker in (forgotten, blocking, forking):
             worker.do("create")
         forgotten.stop()
-        blocking.tell("block", 3.5)
-        forking.tell("forked", 10)
+        blocking.tell("block", 3.1)
+        forking.tell("forked", 8)
         assert blocking.stopped.wait(10)
         status, said = project.migrate().result(leaps=True)
         assert status == 0, said
