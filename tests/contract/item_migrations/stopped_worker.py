@@ -42,6 +42,18 @@ def say(*words: Any) -> None:
     print(json.dumps(words), flush=True)
 
 
+def repeated(write: Callable[[], object]) -> None:
+    """Write, and do a block again as its error says: the server's clock may leap during each attempt."""
+    for left in reversed(range(10)):
+        try:
+            write()
+        except Conflict as error:
+            if "do the block again" not in str(error) or not left:
+                raise
+        else:
+            return
+
+
 class Stops:
     """Stops this process at a point of its next write of a note."""
 
@@ -94,12 +106,7 @@ class Work:
     def acknowledge(self, changes: dict[str, Any], write: Callable[[], object], added: int = 0) -> None:
         """Write, and say how it ended."""
         try:
-            try:
-                write()
-            except Conflict as error:
-                if "do the block again" not in str(error):
-                    raise
-                write()
+            repeated(write)
         except OutcomeUnknown:
             self.unclear |= changes.keys()
             say("unknown", changes, added)
