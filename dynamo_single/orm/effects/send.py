@@ -104,6 +104,10 @@ def undo_of(obj: DynamoModel, after: Item | None) -> Callable[[], None]:
     return undo
 
 
+#: How often a block is sent whose lease is over each time.
+_LATE_ATTEMPTS: Final = 3
+
+
 async def send_block(block: Block) -> None:
     """Send all writes of a block as one request; an empty block sends no request."""
     if not block.entries or block.alias is None:
@@ -113,7 +117,6 @@ async def send_block(block: Block) -> None:
             f"The block writes items of {block.size} bytes together; a transaction takes "
             f"{MAX_TRANSACTION_SIZE}. Write fewer objects in one block."
         )
-    lease = await _refuse_outdated(block) or block.lease
     explained = [(action, entry.explain) for action, entry in block.actions()]
     # A change that depends on stored values must not be made twice if a response is lost and the request is retried.
     counts = any(
@@ -122,14 +125,7 @@ async def send_block(block: Block) -> None:
     )
     token = block.token or (str(uuid.uuid4()) if counts else None)
     try:
-        await send_actions(block.alias, explained, token=token, lease=lease)
-    except SourceChanged as error:
-        if not isinstance(error.__cause__, BeginAgain) or not block.bindings:
-            raise  # a cascade composes its writes again
-        raise Conflict(
-            "A migration has changed how items of this table are stored since the block wrote them. Nothing was "
-            "written; do the block again."
-        ) from error
+        await _send_in_time(block, explained, token)
     except OutcomeUnknown as error:
         if block.token is None:
             raise
@@ -141,6 +137,24 @@ async def send_block(block: Block) -> None:
     except DynamoSingleError as error:
         if not _was_carried_out(block, error):
             raise
+
+
+async def _send_in_time(block: Block, explained: Sequence[tuple[Action, Explain]], token: str | None) -> None:
+    """Send a block's writes under a present lease; again if this process was stopped until the lease was over."""
+    assert block.alias is not None  # noqa: S101 - it has writes
+    for left in reversed(range(_LATE_ATTEMPTS)):
+        lease = await _refuse_outdated(block) or block.lease
+        try:
+            await send_actions(block.alias, explained, token=token, lease=lease)
+        except SourceChanged as error:
+            if not isinstance(error.__cause__, BeginAgain) or not block.bindings:
+                raise  # a cascade composes its writes again
+            if not left:
+                raise Conflict(
+                    f"The block was sent too late {_LATE_ATTEMPTS} times. Nothing was written; do the block again."
+                ) from error
+        else:
+            return
 
 
 async def _refuse_outdated(block: Block) -> Lease | None:

@@ -26,7 +26,7 @@ from django.db.models import F  # noqa: E402
 from msgspec.structs import replace  # noqa: E402
 from shop.models import Note  # type: ignore[import-not-found]  # noqa: E402
 
-from dynamo_single.exceptions import Conflict, FormNotApplied, KeyNotFilled, OutcomeUnknown  # noqa: E402
+from dynamo_single.exceptions import BulkError, Conflict, FormNotApplied, KeyNotFilled, OutcomeUnknown  # noqa: E402
 from dynamo_single.orm.rollout import knowledge  # noqa: E402
 from dynamo_single.orm.rollout.tolerance import measured_tolerance  # noqa: E402
 from dynamo_single.table import get_table  # noqa: E402
@@ -110,6 +110,12 @@ class Work:
         except OutcomeUnknown:
             self.unclear |= changes.keys()
             say("unknown", changes, added)
+        except BulkError as error:
+            if not isinstance(error.__cause__, FormNotApplied):
+                raise
+            self.unclear |= changes.keys()  # the first of them may be written
+            say("unknown", changes, added)
+            say("refused", str(error))
         except (FormNotApplied, KeyNotFilled) as error:
             say("refused", str(error))
         else:
