@@ -224,6 +224,9 @@ def _record(
     after = knowledge.change(step.table, changed, moves=is_reverted and is_open)
     if is_reverted and is_open:
         this.bumped[step.table.name, after.moved] = knowledge.served_time(step.table)
+    if not step.table.replaced:
+        # Also by a run without items to change: a process that begins before it is measured has no fence.
+        drive.measure_fence(step.table, after, this)
 
 
 def print_requests(step: Step, lines: list[str]) -> None:

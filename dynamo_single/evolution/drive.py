@@ -181,7 +181,7 @@ def drive(alias: str, this: Run, *, reverting: OpenChange | None = None) -> bool
             return True  # earlier changes wait until it is their turn
         counting = all(each.counts for each in active)
         ready = [each for each in active if counting or not each.counts]
-        _measure_fence(table, state, this)
+        measure_fence(table, state, this)
         if not _is_settled(table, state, this):
             this.say("    The rest has to wait for processes: run migrate again without --no-wait.")
             return False
@@ -227,8 +227,8 @@ def _turn(table: Table, turned: Sequence[OpenChange], this: Run) -> None:
     this.bumped[table.name, after.moved] = knowledge.served_time(table)
 
 
-def _measure_fence(table: Table, state: TableState, this: Run) -> None:
-    """Measure once a run how late the table's endpoint takes a signature, and record it: five GetItems."""
+def measure_fence(table: Table, state: TableState, this: Run) -> None:
+    """Measure once a run how late the table's endpoint takes a signature, and record it: six GetItems."""
     if table.name in this.measured:
         return
     this.measured.add(table.name)
