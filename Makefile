@@ -93,7 +93,7 @@ check: lint ## lint, import contract and types, without tests
 	@said=$$($(BIN)/lint-imports --no-cache 2>&1) || { echo "$$said"; exit 1; }
 	@$(BIN)/mypy
 
-lint: install-dev ## ruff's rules, its formatting, and words that tests/prose.py lists
+lint: install-dev ## ruff's rules, its formatting, and the prose (python -m tests.prose)
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/python -m tests.prose

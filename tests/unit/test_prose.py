@@ -1,13 +1,16 @@
-"""The words that ``tests/prose.py`` looks for: what it finds, what it leaves, and that there are none."""
+"""The linter of prose: what it finds, what it leaves, and that the repository is within its budget."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests import prose
 from tests.deep import by_make_check
+from tests.prose import __main__ as prose
+from tests.prose import budget, reading, words
+from tests.prose.patterns import PATTERNS, hits
 
 
 @pytest.mark.parametrize(
@@ -21,9 +24,9 @@ from tests.deep import by_make_check
         ("The write is begun anew.", "again"),
     ],
 )
-def test_a_listed_word_is_found(text: str, instead: str) -> None:
+def test_listed_word_is_found(text: str, instead: str) -> None:
     """Also across the end of a line."""
-    assert [found[2] for found in prose.found(prose.Text(1, text))] == [instead]
+    assert [found[2] for found in words.found(words.Text(1, text))] == [instead]
 
 
 @pytest.mark.parametrize(
@@ -38,20 +41,160 @@ def test_a_listed_word_is_found(text: str, instead: str) -> None:
         "amended, recommended",
     ],
 )
-def test_a_word_is_left_where_it_is_right(text: str) -> None:
+def test_listed_word_is_allowed_in_idioms(text: str) -> None:
     """English has uses of its own for some of them."""
-    assert list(prose.found(prose.Text(1, text))) == []
+    assert list(words.found(words.Text(1, text))) == []
 
 
-def test_comments_and_texts_of_a_module_are_read_and_its_names_are_not(tmp_path: Path) -> None:
+def test_listed_words_are_found_in_texts_only(tmp_path: Path) -> None:
     """A docstring, a comment and a message, each with its line; code in an f-string is code."""
     module = tmp_path / "module.py"
     module.write_text('"""One.\n\nMended."""\nmended = behind = 1  # anew\nsaid = f"{mended}, given free"\n')
-    found = [line for text in prose.texts(module) for line, _, _ in prose.found(text)]
+    found = [line for text in words.texts(module) for line, _, _ in words.found(text)]
     assert found == [3, 4, 5]
 
 
+#: For each pattern a sentence that matches it alone, and how we write it.
+EXAMPLES = {
+    "clause as subject": ("What is stored stays.", "Stored values are kept."),
+    "clause as object": ("A list of what is stored.", "A list of the stored items."),
+    "pronoun for a noun": ("It is the one in the index.", "It is the key in the index."),
+    "inversion": ("Of two keys the first is used.", "The first of two keys is used."),
+    "where for if": ("The write fails where there is a claim.", "The write fails if there is a claim."),
+    "data that speaks": ("A marker says when it ends.", "A marker contains the time when it ends."),
+    "asked": ("The index is asked first.", "The index is queried first."),
+    "answers": ("A key answers the query.", "A key serves the query."),
+    "private noun": ("The cursor keeps its moment.", "The cursor keeps its datetime."),
+    "phrasal calque": ("The children go along.", "The deletion cascades to the children."),
+    "negation without its verb": ("The call sends nothing.", "The call does not send a request."),
+    "so for this way": ("Values are stored so.", "Values are stored this way."),
+    "error as a noun": ("A second write is `StaleObject`.", "A second write raises `StaleObject`."),
+    "stacked clauses": (
+        "A key that has an item which a page that is open lists.",
+        "An open page lists an item of a key.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_pattern_is_found_in_a_sentence(name: str) -> None:
+    """A paragraph, as everything else but titles and summaries is read."""
+    (sentence,) = reading.page(EXAMPLES[name][0])
+    assert name in [pattern.name for pattern, _ in hits(sentence.kind, sentence.text)]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_rewritten_sentence_has_no_pattern(name: str) -> None:
+    """No other pattern finds fault with the remedy."""
+    assert [hits(each.kind, each.text) for each in reading.page(EXAMPLES[name][1])] == [[]]
+
+
+def test_pattern_is_found_in_a_title() -> None:
+    """A title names its subject."""
+    (title,) = reading.page("## Where it goes on")
+    assert {pattern.name for pattern, _ in hits(title.kind, title.text)} == {"riddle for a title"}
+
+
+def test_pattern_is_found_in_a_summary() -> None:
+    """A function's docstring begins with a verb."""
+    summary, sentence = reading.module('def size():\n    """How many there are."""\n')
+    assert [pattern.name for pattern, _ in hits(summary.kind, summary.text)] == ["riddle for a summary"]
+    assert hits(sentence.kind, sentence.text) == []
+
+
+def test_each_pattern_has_an_example() -> None:
+    """Titles and summaries have tests of their own above."""
+    assert {each.name for each in PATTERNS} - EXAMPLES.keys() == {"riddle for a title", "riddle for a summary"}
+
+
+def test_module_is_read_without_its_code() -> None:
+    """Docstrings, comments and messages; names, keys, expressions and pragmas are code."""
+    source = '''"""A module."""
+
+KEY = "A#{what}"  # noqa: E501
+
+
+class Kept:
+    """A class."""
+
+    #: Two lines
+    #: of a comment.
+    name = f"Cannot keep {KEY} # here."  # The reason.
+'''
+    found = [(each.line, each.kind, each.text) for each in reading.module(source)]
+    assert found == [
+        (1, "doc", "A module."),
+        (7, "doc", "A class."),
+        (11, "message", "Cannot keep X # here."),
+        (9, "comment", "Two lines of a comment."),
+        (11, "comment", "The reason."),
+    ]
+
+
+def test_page_is_read_without_its_code() -> None:
+    """Code blocks and comments are left out, inline code becomes a placeholder, a link its text."""
+    source = (
+        "# Keys\n\nUse `IndexKey` and [`get()`](x.md).\nAlways.\n\n"
+        "```python\nwhat = 1\n```\n\n- An *item*.\n| a | cell |\n"
+    )
+    found = [(each.line, each.kind, each.text) for each in reading.page(source)]
+    assert found == [
+        (1, "title", "Keys"),
+        (3, "page", "Use `E` and `x`."),
+        (3, "page", "Always."),
+        (10, "page", "An item."),
+        (11, "cell", "cell"),
+    ]
+
+
+def test_template_is_read_without_its_markup() -> None:
+    """Translated strings, singular and plural."""
+    source = '{% translate "Log in" %}{% blocktranslate %}{{ n }} item{% plural %}{{ n }} items{% endblocktranslate %}'
+    assert [each.text for each in reading.template(source)] == ["Log in", "X item", "X items"]
+
+
+def counts_of(page: str) -> dict[str, dict[str, budget.Count]]:
+    """Return the counts of one page in ``docs``."""
+    return budget.count((Path("docs/page.md"), each) for each in reading.page(page))
+
+
+def test_folder_within_its_goal_needs_no_budget() -> None:
+    """One pattern is allowed even in a short page."""
+    assert budget.over(counts_of("What stays counts. "), {}) == []
+
+
+def test_folder_past_its_goal_is_reported() -> None:
+    """With the number, and the number that is allowed."""
+    assert budget.over(counts_of("What stays counts. " * 3), {}) == ["docs, pages: 3 patterns, at most 1 allowed"]
+
+
+def test_folder_within_its_budget_is_not_reported() -> None:
+    """A folder that was worse before."""
+    assert budget.over(counts_of("What stays counts. " * 3), {"docs": {"pages": budget.Allowed(3)}}) == []
+
+
+def test_budget_falls_with_the_counts() -> None:
+    """To the lower number, until the goal is reached."""
+    before = {"docs": {"pages": budget.Allowed(5)}}
+    assert budget.lowered(counts_of("What stays counts. " * 3), before) == {"docs": {"pages": {"patterns": 3}}}
+    assert budget.lowered(counts_of("Values are stored."), before) == {}
+
+
+def test_budget_does_not_rise() -> None:
+    """Neither for a folder in it nor for one that is new."""
+    counts = counts_of("What stays counts. " * 3)
+    assert budget.lowered(counts, {"docs": {"pages": budget.Allowed(2)}}) == {"docs": {"pages": {"patterns": 2}}}
+    assert budget.lowered(counts, {}) == {}
+
+
+def test_budget_names_existing_folders_only() -> None:
+    """An entry of a folder that is gone would allow what nobody sees."""
+    assert [name for name in json.loads(budget.FILE.read_text()) if not (prose.ROOT / name).exists()] == []
+
+
 @by_make_check
-def test_no_module_and_no_page_has_a_listed_word() -> None:
-    """What ``make lint`` asks, so that who runs the tests alone hears of it as well."""
-    assert prose.mistakes(prose.tracked()) == []
+def test_repository_is_within_its_budget() -> None:
+    """The same as `make lint`, for those who run the tests alone."""
+    paths = prose.tracked()
+    assert prose.words([path for path in paths if path.suffix != ".html"]) == []
+    assert budget.over(budget.count(prose.budgeted(paths)), budget.stored()) == []

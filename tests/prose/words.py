@@ -1,23 +1,13 @@
-"""Finds words that read as translated: ``python -m tests.prose``, a part of ``make lint``.
-
-It looks at what is read: comments, docstrings and messages of the code, and the pages. ``WORDS`` says what stands
-instead, and where a word is right.
-"""
+"""Words that read as translated, in everything of the repository that is read; there is none of them."""
 
 from __future__ import annotations
 
 import io
 import re
-import subprocess
-import sys
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
-
-ROOT = Path(__file__).resolve().parent.parent
-#: The list itself, a model of that name, and the licence-like texts of others: nothing of ours to read.
-EXCEPT = {"tests/prose.py", "tests/unit/test_prose.py", "tests/unit/checks/test_checks.py"}
 
 
 class Word(NamedTuple):
@@ -54,14 +44,14 @@ ANY = re.compile("|".join(rf"\b(?:{word.pattern})\b" for word in WORDS), re.IGNO
 
 
 class Text(NamedTuple):
-    """Something to read, and the line that it begins on."""
+    """A page, comment or string, and its first line."""
 
     line: int
     text: str
 
 
 def texts(path: Path) -> Iterator[Text]:
-    """What there is to read in a file: a whole page, or the comments and texts of a module."""
+    """Read a whole page, or the comments and strings of a module."""
     source = path.read_text()
     if not ANY.search(source):
         return
@@ -77,32 +67,9 @@ def texts(path: Path) -> Iterator[Text]:
 
 
 def found(text: Text) -> Iterator[tuple[int, str, str]]:
-    """Each wrong word of a text with its line, and what stands instead."""
+    """Yield the line of each wrong word, the word, and its replacement."""
     for word in WORDS if ANY.search(text.text) else ():
         right = [(each.start(), each.end()) for each in re.finditer(word.right, text.text, re.IGNORECASE | re.DOTALL)]
         for match in re.finditer(rf"\b(?:{word.pattern})\b", text.text, re.IGNORECASE):
             if not any(start <= match.start() and match.end() <= end for start, end in right):
                 yield text.line + text.text.count("\n", 0, match.start()), match.group(), word.instead
-
-
-def mistakes(paths: list[Path]) -> list[str]:
-    """What is wrong in the files, a line each."""
-    return [
-        f"{path.relative_to(ROOT)}:{line}: “{' '.join(word.split())}”: write “{instead}”, or see tests/prose.py"
-        for path in paths
-        for text in texts(path)
-        for line, word, instead in found(text)
-    ]
-
-
-def tracked() -> list[Path]:
-    """The modules and pages of the repository."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py", "*.md"]
-    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    return [ROOT / name for name in names if name not in EXCEPT and (ROOT / name).is_file()]
-
-
-if __name__ == "__main__":
-    wrong = mistakes(tracked())
-    print("\n".join(wrong), end="\n" if wrong else "")
-    sys.exit(bool(wrong))
