@@ -18,7 +18,7 @@ from django.urls import clear_url_caches, path
 from msgspec import Struct
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
-from dynamo_single.table import Request, Table
+from dynamo_single.table import Request, Table, batches
 from dynamo_single.table.batches import Item
 from dynamo_single.test_tables import contents
 from dynamo_single.testing import assert_requests
@@ -109,6 +109,16 @@ def superuser(table: Table) -> Pages:
     if not _superuser:
         _superuser.append(SignedIn.superuser(table))
     return _superuser[0].again(table)
+
+
+@pytest.fixture
+def attempts_at_once(monkeypatch: pytest.MonkeyPatch, table: Table) -> Iterator[None]:
+    """Attempts follow each other at once, and no test knows which rights another one had."""
+    monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("dynamo_single.table.batches.LONGEST_PAUSE", 0.0)
+    batches._warn.cache_clear()
+    yield
+    table.takes_statements = True
 
 
 @pytest.fixture

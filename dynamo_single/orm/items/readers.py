@@ -214,8 +214,8 @@ def _compiled(
 
 
 def _integer(text: str) -> int:
-    # For a longer text, the slow reader counts the digits without the sign.
-    if len(text) > MAX_DIGITS:
+    # A sign is not a digit. The slow reader raises the error for a number that DynamoDB cannot store.
+    if len(text) > MAX_DIGITS and len(text.lstrip("-")) > MAX_DIGITS:
         raise ValueError
     return int(text)
 

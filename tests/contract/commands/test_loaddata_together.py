@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from django.db.models.signals import post_save
 
 from dynamo_single import transactions
 from dynamo_single.exceptions import NotRolledBackWarning, Throttled
-from dynamo_single.table import Table, batches
+from dynamo_single.table import Table
 from dynamo_single.test_tables import contents
 from dynamo_single.testing import assert_requests, capture_requests, fault, refuse
 from project.directory.models import Company
@@ -26,19 +25,9 @@ from tests.contract.inserting import INSERTS, answered, lose_next
 from tests.contract.tables import assert_consistent
 from tests.strict import in_front_of
 
-pytestmark = pytest.mark.usefixtures("table")
+pytestmark = pytest.mark.usefixtures("attempts_at_once")
 
 READ, PUT = "BatchGetItem", "PutItem"
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch, table: Table) -> Iterator[None]:
-    """Attempts follow each other at once, and nothing is remembered of another test."""
-    monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0.0)
-    monkeypatch.setattr("dynamo_single.table.batches.LONGEST_PAUSE", 0.0)
-    batches._warn.cache_clear()
-    yield
-    table.takes_statements = True
 
 
 def orders(count: int, **values: Any) -> list[Order]:

@@ -9,13 +9,11 @@ import json
 import os
 import random
 import select
-import signal
-import socket
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import django
@@ -32,6 +30,7 @@ from dynamo_single.orm.rollout.tolerance import measured_tolerance  # noqa: E402
 from dynamo_single.table import get_table  # noqa: E402
 from dynamo_single.testing import intercept  # noqa: E402
 from dynamo_single.transactions import atomic  # noqa: E402
+from tests.contract.stops import Stops  # noqa: E402
 
 TEXT = "text" if any(field.name == "text" for field in Note._meta.get_fields()) else "body"
 WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem", "BatchExecuteStatement")
@@ -52,36 +51,6 @@ def repeated(write: Callable[[], object]) -> None:
                 raise
         else:
             return
-
-
-class Stops:
-    """Stops this process at a point of its next write of a note."""
-
-    def __init__(self) -> None:
-        self.point = ""
-        for name in ("sendall", "send"):
-            self._watch(name, getattr(socket.socket, name))
-
-    def _watch(self, name: str, send: Callable[..., Any]) -> None:
-        def stopping(connection: socket.socket, data: Any, *arguments: Any) -> Any:
-            head = bytes(data[:4096])
-            if head[:4] == b"POST" and any(f"20120810.{each}".encode() in head for each in WRITES):
-                self.at("signed")
-            return send(connection, data, *arguments)
-
-        setattr(socket.socket, name, stopping)
-
-    def at(self, point: str) -> None:
-        """Stop if this is the point."""
-        if point == self.point:
-            self.point = ""
-            say("stops")
-            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
-
-    def checked(self, operation: str, params: Mapping[str, Any]) -> None:
-        """Before a request is signed."""
-        if operation in WRITES and "PROCESS#" not in str(params):
-            self.at("checked")
 
 
 class Work:
@@ -255,7 +224,8 @@ class Work:
 
 def main(name: str) -> None:
     """Do what each line says."""
-    work, stops = Work(name), Stops()
+    work = Work(name)
+    stops = Stops(partial(say, "stops"), lambda operation, text: operation in WRITES and "PROCESS#" not in text)
     with intercept(stops.checked):
         while line := os.read(0, 1 << 20).decode():
             for words in map(json.loads, line.splitlines()):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import socket
 import sys
-import threading
 import uuid
-from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import django
@@ -19,6 +16,7 @@ from dynamo_single.exceptions import BeginAgain  # noqa: E402
 from dynamo_single.table import Request, flow, get_table  # noqa: E402
 from dynamo_single.table.lease import Lease  # noqa: E402
 from dynamo_single.testing import intercept  # noqa: E402
+from tests.contract.stops import Stops  # noqa: E402
 
 STATE = Request("GetItem", {"Key": {"pk": {"S": "state"}, "sk": {"S": "state"}}, "ConsistentRead": True})
 #: The length of a lease in seconds, for a process that stops itself, and for one that is stopped.
@@ -44,36 +42,6 @@ def operations(table: str) -> dict[str, Request]:
     }
 
 
-class Stops:
-    """Stops this process once, where it is told to."""
-
-    def __init__(self) -> None:
-        self.point = ""
-        for name in ("sendall", "send"):
-            self._watch(name, getattr(socket.socket, name))
-
-    def _watch(self, name: str, send: Callable[..., Any]) -> None:
-        def stopping(connection: socket.socket, data: Any, *arguments: Any) -> Any:
-            # A loop wakes itself up by other bytes.
-            if bytes(data[:4]) == b"POST":
-                self.at("signed")
-            return send(connection, data, *arguments)
-
-        setattr(socket.socket, name, stopping)
-
-    def at(self, point: str) -> None:
-        """Stop if this is the point."""
-        if point == self.point:
-            self.point = ""
-            print("stops", flush=True)
-            # To this thread: another one would let it run on for a moment.
-            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
-
-    def checked(self, operation: str, params: Mapping[str, Any]) -> None:
-        """Before a request is signed."""
-        self.at("checked")
-
-
 async def lease(length: float) -> Lease:
     """A lease by the server's clock."""
     _, served_at = await get_table().ask_dated(STATE)
@@ -83,7 +51,7 @@ async def lease(length: float) -> Lease:
 
 async def stop_itself() -> None:
     """Send each request twice: stopped at each point, and again under a new lease."""
-    stops = Stops()
+    stops = Stops(partial(print, "stops", flush=True))
     with intercept(stops.checked):
         for point in ("checked", "signed"):
             for request in operations(get_table().name).values():

@@ -47,19 +47,9 @@ from tests.unit.declaring import declare, forgotten
 
 __all__ = ["transport"]
 
-pytestmark = pytest.mark.usefixtures("table")
+pytestmark = pytest.mark.usefixtures("attempts_at_once")
 
 INSERTS, PUT, READ = "BatchExecuteStatement", "PutItem", "BatchGetItem"
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch, table: Table) -> Iterator[None]:
-    """Attempts follow each other at once, and nothing is remembered of another test."""
-    monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0.0)
-    monkeypatch.setattr("dynamo_single.table.batches.LONGEST_PAUSE", 0.0)
-    batches._warn.cache_clear()
-    yield
-    table.takes_statements = True
 
 
 def companies(numbers: Sequence[int], **values: Any) -> list[Company]:
