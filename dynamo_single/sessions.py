@@ -386,11 +386,12 @@ class SessionStore(SessionBase):
     @classmethod
     async def _expires(cls) -> None:
         table = get_table(cls.get_model_class()._options.alias)
+        attribute = table.settings.shape.ttl_attribute
         found = (await table.ask(Request("DescribeTimeToLive"))).get("TimeToLiveDescription", {})
-        if found.get("TimeToLiveStatus") not in _DELETES or found.get("AttributeName") != names.EXPIRES_AT:
+        if found.get("TimeToLiveStatus") not in _DELETES or found.get("AttributeName") != attribute:
             raise TableMismatch(
                 f"Expired sessions would stay in the table {table.name!r}: its time to live is not enabled on "
-                f"{names.EXPIRES_AT!r}. Run `{table.settings.command('dynamo_setup')}`, which enables it."
+                f"{attribute!r}. Run `{table.settings.command('dynamo_setup')}`, which enables it."
             )
         said = (
             f"Nothing to do: DynamoDB deletes expired sessions from the table {table.name!r} itself, within a few days."

@@ -17,7 +17,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from dynamo_single import clock
-from dynamo_single.conf import aliases, parse
+from dynamo_single.conf import aliases, parse, shapes
 from dynamo_single.engines import Engine, LocalEngine, find_engine
 from dynamo_single.table import redirects, schema
 from dynamo_single.table.http.faults import refusal, unanswered, unreachable
@@ -215,8 +215,7 @@ def local_engine(*, alias: str = "default", root: Path | None = None, engine: En
         local = {
             "TABLE_NAME": known.table_name,
             "REGION": known.region,
-            "INDEXES": known.indexes,
-            "KEY": known.key,
+            **shapes.declared(known.shape),
             "ENDPOINT_URL": running.endpoint_url,
             "TRANSPORT": known.transport,
         }

@@ -33,6 +33,7 @@ from django.conf import settings as django_settings
 from django.test import override_settings
 from msgspec.structs import asdict
 
+from dynamo_single.conf import shapes
 from dynamo_single.table import Table
 from dynamo_single.table.answers import OPERATIONS
 from dynamo_single.test_tables import guard
@@ -304,8 +305,9 @@ def in_front_of(table: Table, **options: Any) -> Iterator[Strict]:
     with strict((where.hostname or "", where.port or 0), **options) as server:
         values = asdict(table.settings)
         alias = values.pop("alias")
+        shape = shapes.declared(values.pop("shape"))
         values["endpoint_url"] = server.url + server.path.rstrip("/")
-        declared = {name.upper(): value for name, value in values.items() if value not in (None, "")}
+        declared = {name.upper(): value for name, value in values.items() if value not in (None, "")} | shape
         tables = {**django_settings.DYNAMO_SINGLE, alias: declared}
         with guard.allow_engine(values["endpoint_url"]), override_settings(DYNAMO_SINGLE=tables):
             yield server

@@ -30,7 +30,7 @@ from dynamo_single.exceptions import (
     TransactionCancelled,
 )
 from dynamo_single.table import masking
-from dynamo_single.table.names import ID, PARTITION_KEY, SORT_KEY
+from dynamo_single.table.names import PARTITION_KEY, SORT_KEY
 from dynamo_single.table.request import MAX_ITEM_SIZE, Parameters, only_reads
 
 _ACCESS = frozenset(
@@ -175,11 +175,11 @@ class Refusal(Struct, frozen=True):
             )
         if message.startswith(_MISMATCH):
             setting = f"DYNAMO_SINGLE[{self.settings.alias!r}]"
-            wanted = repr(ID) if self.settings.key == "id" else f"{PARTITION_KEY!r} and {SORT_KEY!r}"
+            wanted = " and ".join(repr(str(key)) for key in self.settings.shape.keys)
             return TableMismatch(
                 f"The table {table!r} at {self.settings.place} has other keys than {wanted}: "
-                f"{message}. Keys cannot be changed later: set another table in {setting}, or correct "
-                f"{setting}['KEY'], which is 'id' for a table with this key alone; "
+                f"{message}. DynamoDB does not change keys: set another table in {setting}, or correct "
+                f"{setting}['KEY'], or PARTITION_KEY and SORT_KEY there; "
                 f"`{self.settings.command('dynamo_setup --check')}` shows what differs.",
                 code=self.code,
             )

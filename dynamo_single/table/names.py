@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-PARTITION_KEY = "pk"
-SORT_KEY = "sk"
-#: The whole key of a table whose ``KEY`` is ``id``; see ``table/id_tables``.
-ID = "id"
-ITEM_TYPE = "itemType"
+# The names that the settings of a table can replace; see ``conf/shapes``.
+from dynamo_single.conf.shapes import EXPIRES_AT as EXPIRES_AT
+from dynamo_single.conf.shapes import ID as ID
+from dynamo_single.conf.shapes import ITEM_TYPE as ITEM_TYPE
+from dynamo_single.conf.shapes import PARTITION_KEY as PARTITION_KEY
+from dynamo_single.conf.shapes import SORT_KEY as SORT_KEY
+
 CREATED_AT = "createdAt"
 UPDATED_AT = "updatedAt"
 DELETED_AT = "deletedAt"
@@ -20,7 +22,6 @@ DELETED_WITH = "deletedWith"
 #: How many items in an index moved to the trash with this item and are still there; see ``trash_counts``.
 DELETED_ALONG = "deletedAlong"
 CREATED_BY = "createdBy"
-EXPIRES_AT = "expiresAt"
 VERSION = "version"
 #: The schema version of an item that an earlier release wrote; see ``UpgradeItems``.
 SCHEMA_VERSION = "schemaVersion"

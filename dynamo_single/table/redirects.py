@@ -7,7 +7,6 @@ does not depend on Django's tests, botocore, or tables.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -15,10 +14,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from msgspec import Struct, field
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
-from dynamo_single.conf import KeyForm, TableSettings
+from dynamo_single.conf import TableSettings
+from dynamo_single.conf.shapes import OWN, Shape
 from dynamo_single.exceptions import AccessOutsideTest, ConfigurationError
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table.request import Parameters, Response
@@ -40,17 +41,17 @@ Guard = Callable[[TableSettings, str, Parameters], None]
 
 
 class Place(Struct, frozen=True):
-    """The location, name, and key of a table."""
+    """The location, name, and shape of a table."""
 
     endpoint_url: str | None
     region: str
     name: str
-    key: KeyForm = "pk"
+    shape: Shape = OWN
 
     @classmethod
     def of(cls, settings: TableSettings) -> Place:
         """Return the place of a table."""
-        return cls(settings.endpoint_url, settings.region, settings.table_name, settings.key)
+        return cls(settings.endpoint_url, settings.region, settings.table_name, settings.shape)
 
     def settings(self, like: TableSettings) -> TableSettings:
         """Return the settings ``like``, for the table at this place, with on-demand billing."""
@@ -59,11 +60,18 @@ class Place(Struct, frozen=True):
             endpoint_url=self.endpoint_url,
             region=self.region,
             table_name=self.name,
-            key=self.key,
+            shape=self.shape,
             billing_mode="PAY_PER_REQUEST",
             read_capacity=None,
             write_capacity=None,
         )
+
+
+class _Inherited(Struct):
+    """What ``VARIABLE`` contains as JSON."""
+
+    tables: list[tuple[Place, Place]]
+    engines: list[str]
 
 
 class _State(Struct):
@@ -95,12 +103,11 @@ def inherit() -> None:
 
 def _read(text: str) -> None:
     try:
-        inherited: dict[str, Any] = json.loads(text)
-        tables = {Place(*declared): Place(*stand_in) for declared, stand_in in inherited["tables"]}
-        own = Counter(map(str, inherited["engines"]))
+        inherited = msgspec.json.decode(text, type=_Inherited)
+        tables, own = dict(inherited.tables), Counter(inherited.engines)
         named = [*tables.values(), *(Place(url, "", "") for url in own)]
         local = all(each.settings(TableSettings("", "")).is_local for each in named)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (msgspec.MsgspecError, ValueError) as error:
         raise ConfigurationError(f"The environment variable {VARIABLE} cannot be read; remove it.") from error
     if not local:
         raise ConfigurationError(f"The environment variable {VARIABLE} names a table that is not on this machine.")
@@ -166,8 +173,7 @@ def publish() -> None:
     if not (state.stand_ins or own or state.in_tests):
         os.environ.pop(VARIABLE, None)
         return
-    tables = [[astuple(declared), astuple(found)] for declared, found in state.stand_ins.items()]
-    os.environ[VARIABLE] = json.dumps({"tables": tables, "engines": own})
+    os.environ[VARIABLE] = msgspec.json.encode(_Inherited([*state.stand_ins.items()], own)).decode()
 
 
 inherit()

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from django.utils.translation import gettext_noop as _
 from msgspec import Struct
-from msgspec.structs import replace
 
-from dynamo_single.conf import KeyForm, TableSettings
+from dynamo_single.conf import TableSettings
+from dynamo_single.conf.shapes import BY_ID, OWN, IndexShape, KeyForm
 from dynamo_single.exceptions import NotSupported, RequestFailed, TableMismatch, TableNotFound, TableUnavailable
-from dynamo_single.table import names as physical
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 from dynamo_single.translated import Sentence, joined, sentence
@@ -32,37 +31,43 @@ _LONGEST_PAUSE = 5.0
 
 
 class TableDefinition(Struct, frozen=True):
-    """The required table: keys of type S, indexes with the projection ALL, and TTL on ``expiresAt``."""
+    """The required table by the shape in the settings: keys, indexes, and the attribute of the TTL."""
 
     settings: TableSettings
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The partition key and the sort key of the table, or only ``id``."""
-        return (physical.ID,) if self.settings.key == "id" else (physical.PARTITION_KEY, physical.SORT_KEY)
+        """The names of the partition key and of the sort key, if there is one."""
+        return tuple(key.name for key in self.settings.shape.keys)
 
     @property
-    def indexes(self) -> dict[str, tuple[str, str]]:
-        """The partition key and the sort key of each index."""
-        return {name: (physical.index_partition(name), physical.index_sort(name)) for name in self.settings.indexes}
+    def indexes(self) -> dict[str, IndexShape]:
+        """The indexes by DynamoDB's name."""
+        return {each.index_name: each for each in self.settings.shape.indexes}
+
+    def types(self, names: Iterable[str]) -> list[dict[str, str]]:
+        """Return the definitions of key attributes."""
+        types = self.settings.shape.key_types
+        return [{"AttributeName": name, "AttributeType": types[name]} for name in dict.fromkeys(names)]
 
     def create(self) -> Request:
         """Return the request that creates the table with all indexes."""
         params: dict[str, Any] = {
             "KeySchema": key_schema(self.keys),
-            "AttributeDefinitions": _strings(*self.keys, *(name for pair in self.indexes.values() for name in pair)),
+            "AttributeDefinitions": self.types(self.settings.shape.key_types),
             "BillingMode": self.settings.billing_mode,
             **self.throughput(),
         }
-        if self.indexes:
-            params["GlobalSecondaryIndexes"] = [self.index(name) for name in self.indexes]
+        for kind, is_local in (("GlobalSecondaryIndexes", False), ("LocalSecondaryIndexes", True)):
+            if found := [name for name, index in self.indexes.items() if index.is_local is is_local]:
+                params[kind] = [self.index(name) for name in found]
         return Request("CreateTable", params)
 
     def add_index(self, name: str, described: Description) -> Request:
         """Return the request that adds one index; DynamoDB accepts one at a time."""
         known = list(described.get("AttributeDefinitions", ()))
         names = {definition["AttributeName"] for definition in known}
-        added = _strings(*(name for name in self.indexes[name] if name not in names))
+        added = self.types(key.name for key in self.indexes[name].keys if key.name not in names)
         return Request(
             "UpdateTable",
             {
@@ -82,19 +87,17 @@ class TableDefinition(Struct, frozen=True):
         return Request("UpdateTable", params)
 
     def enable_ttl(self) -> Request:
-        """Return the request that lets DynamoDB delete items whose ``expiresAt`` has passed."""
-        return Request(
-            "UpdateTimeToLive", {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": physical.EXPIRES_AT}}
-        )
+        """Return the request that lets DynamoDB delete items that have expired."""
+        attribute = self.settings.shape.ttl_attribute
+        return Request("UpdateTimeToLive", {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": attribute}})
 
     def index(self, name: str) -> dict[str, object]:
         """Return one index as a parameter of CreateTable and UpdateTable."""
-        return {
-            "IndexName": name,
-            "KeySchema": key_schema(self.indexes[name]),
-            "Projection": {"ProjectionType": "ALL"},
-            **self.throughput(),
-        }
+        index = self.indexes[name]
+        # A local index uses the capacity of the table.
+        capacity = {} if index.is_local else self.throughput()
+        keys = [key.name for key in index.keys]
+        return {"IndexName": name, "KeySchema": key_schema(keys), "Projection": _projection(index), **capacity}
 
     def throughput(self) -> dict[str, dict[str, int | None]]:
         """Return the provisioned capacity, or an empty dict."""
@@ -148,12 +151,12 @@ def differences(settings: TableSettings, observed: Observed) -> list[Difference]
     if observed.table is None:
         text = _("The table %(name)s does not exist at %(place)s.")
         missing = Difference("table", sentence(text, name=repr(settings.table_name), place=settings.place))
-        return [missing, *_ttl({})]
+        return [missing, *_ttl({}, settings.shape.ttl_attribute)]
     found = _keys(definition, observed.table)
     if not found:  # with other keys, the app cannot use the indexes
         found += _billing(settings, observed.table)
         found += _indexes(definition, observed.table)
-        found += _ttl(observed.ttl)
+        found += _ttl(observed.ttl, settings.shape.ttl_attribute)
     return found
 
 
@@ -258,7 +261,8 @@ def _keys(definition: TableDefinition, described: Description) -> list[Differenc
         return []
     alias = definition.settings.alias
     other: KeyForm = "pk" if definition.settings.key == "id" else "id"
-    is_other = present == _typed_keys(TableDefinition(replace(definition.settings, key=other)))
+    keys = (OWN if other == "pk" else BY_ID).keys
+    is_other = present == [(kind, key.name, key.type) for kind, key in zip(("HASH", "RANGE"), keys, strict=False)]
     said = [
         sentence(_("Its keys are %(present)s, needed are %(wanted)s."), present=_said(present), wanted=_said(wanted))
     ]
@@ -271,7 +275,7 @@ def _keys(definition: TableDefinition, described: Description) -> list[Differenc
 
 
 def _typed_keys(definition: TableDefinition) -> list[tuple[str, str, str]]:
-    return _typed(key_schema(definition.keys), _strings(*definition.keys))
+    return _typed(key_schema(definition.keys), definition.types(definition.keys))
 
 
 def _billing(settings: TableSettings, described: Description) -> list[Difference]:
@@ -299,15 +303,19 @@ def _billing(settings: TableSettings, described: Description) -> list[Difference
 
 
 def _indexes(definition: TableDefinition, described: Description) -> list[Difference]:
-    present = {index["IndexName"]: index for index in described.get("GlobalSecondaryIndexes", ())}
+    kinds = ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+    present = {index["IndexName"]: (kind, index) for kind in kinds for index in described.get(kind, ())}
     found = []
-    for name, pair in definition.indexes.items():
+    for name, index in definition.indexes.items():
+        kind = kinds[index.is_local]
         if name not in present:
-            found.append(
-                Difference("index", sentence(_("The index %(name)s is missing."), name=repr(name)), subject=name)
-            )
-        elif said := _index_fault(name, pair, present[name], described["AttributeDefinitions"]):
-            found.append(Difference("index", said, "impossible", name))
+            text = _("The index %(name)s is missing.")
+            said = sentence(text, name=repr(name))
+            if index.is_local:
+                said = joined([said, sentence(_("DynamoDB creates local indexes only with their table."))], " ")
+            found.append(Difference("index", said, "impossible" if index.is_local else "automatic", name))
+        elif fault := _index_fault(definition, index, kind, *present[name], described["AttributeDefinitions"]):
+            found.append(Difference("index", fault, "impossible", name))
     text = _("The index %(name)s is not in the settings; it is left alone.")
     found += [
         Difference("extra index", sentence(text, name=repr(name)), "unneeded", name)
@@ -317,38 +325,67 @@ def _indexes(definition: TableDefinition, described: Description) -> list[Differ
     return found
 
 
-def _index_fault(name: str, pair: tuple[str, str], index: Description, types: Sequence[Description]) -> Sentence | None:
-    wanted = _typed(key_schema(pair), _strings(*pair))
-    present = _typed(index["KeySchema"], types)
+def _index_fault(
+    definition: TableDefinition,
+    wanted: IndexShape,
+    wanted_kind: str,
+    kind: str,
+    index: Description,
+    types: Sequence[Description],
+) -> Sentence | None:
+    name = repr(wanted.index_name)
     way_out = sentence(_("Use another name in INDEXES, or delete the index yourself and run dynamo_setup again."))
-    if wanted != present:
+    if kind != wanted_kind:
+        is_local = wanted_kind == "GlobalSecondaryIndexes"
+        text = (
+            _("The index %(name)s is local; set 'local': True in INDEXES.")
+            if is_local
+            else _("The index %(name)s is not local; leave 'local' out of INDEXES.")
+        )
+        return sentence(text, name=name)
+    keys = [key.name for key in wanted.keys]
+    needed = _typed(key_schema(keys), definition.types(keys))
+    present = _typed(index["KeySchema"], types)
+    if needed != present:
         text = _("The index %(name)s has the keys %(present)s, needed are %(wanted)s.")
-        fault = sentence(text, name=repr(name), present=_said(present), wanted=_said(wanted))
+        fault = sentence(text, name=name, present=_said(present), wanted=_said(needed))
         return joined([fault, way_out], " ")
-    projection = index.get("Projection", {}).get("ProjectionType")
-    if projection != "ALL":
-        text = _("The index %(name)s projects %(present)s, needed is ALL.")
-        return joined([sentence(text, name=repr(name), present=projection), way_out], " ")
+    projection = index.get("Projection", {})
+    if _projected(projection) != _projected(_projection(wanted)):
+        text = _("The index %(name)s projects %(present)s, needed is %(wanted)s.")
+        shown = _shown_projection(projection), _shown_projection(_projection(wanted))
+        return joined([sentence(text, name=name, present=shown[0], wanted=shown[1]), way_out], " ")
     return None
 
 
-def _ttl(ttl: Description) -> list[Difference]:
+def _projection(index: IndexShape) -> dict[str, object]:
+    if isinstance(index.projection, tuple):
+        return {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.projection)}
+    return {"ProjectionType": index.projection}
+
+
+def _projected(projection: Description) -> tuple[object, list[str]]:
+    return projection.get("ProjectionType"), sorted(projection.get("NonKeyAttributes", ()))
+
+
+def _shown_projection(projection: Description) -> str:
+    kind, attributes = _projected(projection)
+    return " ".join(filter(None, (str(kind), ", ".join(map(repr, attributes)))))
+
+
+def _ttl(ttl: Description, wanted: str) -> list[Difference]:
     status, attribute = ttl.get("TimeToLiveStatus", "DISABLED"), ttl.get("AttributeName")
     if status == "DISABLED":
         text = _("Time to live on %(name)s is not enabled.")
-        return [Difference("time to live", sentence(text, name=repr(physical.EXPIRES_AT)))]
-    if status == "DISABLING" or attribute != physical.EXPIRES_AT:
+        return [Difference("time to live", sentence(text, name=repr(wanted)))]
+    if status == "DISABLING" or attribute != wanted:
         text = _(
             "Time to live is %(status)s on %(present)s, needed is %(wanted)s. Disable it on the table, wait until "
             "DynamoDB allows a change (up to an hour), and run dynamo_setup again."
         )
-        said = sentence(text, status=status, present=repr(attribute), wanted=repr(physical.EXPIRES_AT))
+        said = sentence(text, status=status, present=repr(attribute), wanted=repr(wanted))
         return [Difference("time to live", said, "impossible")]
     return []
-
-
-def _strings(*names: str) -> list[dict[str, str]]:
-    return [{"AttributeName": name, "AttributeType": "S"} for name in names]
 
 
 def _typed(schema: Sequence[Description], types: Sequence[Description]) -> list[tuple[str, str, str]]:

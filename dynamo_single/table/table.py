@@ -20,7 +20,7 @@ from django.core.signals import setting_changed
 from django.utils.asyncio import async_unsafe
 
 from dynamo_single.conf import TableSettings, table_settings
-from dynamo_single.exceptions import Conflict, DynamoSingleError, TableUnavailable, Throttled
+from dynamo_single.exceptions import ConfigurationError, Conflict, DynamoSingleError, TableUnavailable, Throttled
 from dynamo_single.table import deadlines, errors, flow, id_tables, redirects, transport
 from dynamo_single.table.answers import ResponseDecoder, plain_response
 from dynamo_single.table.http import dates
@@ -313,7 +313,13 @@ _tables: dict[str, Table] = {}
 @lru_cache(maxsize=64)
 def table_at(settings: TableSettings) -> Table:
     """Return the table of the settings, even if a test table replaces it. Do not send a request."""
-    return SingleKeyTable(settings) if settings.key == "id" else Table(settings)
+    if settings.shape.by_prefix:
+        return SingleKeyTable(settings)
+    if setting := settings.shape.differs():
+        raise ConfigurationError(
+            f"DYNAMO_SINGLE[{settings.alias!r}][{setting!r}] is read, but the app does not translate requests yet."
+        )
+    return Table(settings)
 
 
 def _forget(*, setting: str, **kwargs: object) -> None:

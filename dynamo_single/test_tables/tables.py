@@ -176,7 +176,7 @@ def _test_tables(suffix: str) -> dict[TableSettings, TableSettings]:
     found = {}
     for declared in _declared():
         if (own := Place.of(declared)) not in known:
-            place = Place(_endpoint(declared), declared.region, _name(declared.table_name, suffix), declared.key)
+            place = replace(own, endpoint_url=_endpoint(declared), name=_name(declared.table_name, suffix))
             if place in known.values():
                 place = replace(place, name=_name(f"{declared.table_name}_{declared.alias}", suffix))
             known[own] = place

@@ -14,6 +14,7 @@ from django.db.migrations.operations.base import Operation
 from msgspec.structs import fields
 
 from dynamo_single import conf, exceptions, migrations, models
+from dynamo_single.conf import shapes
 from dynamo_single.orm.model import metaclass
 from dynamo_single.orm.query.queryset import REFUSED
 from dynamo_single.table import names as physical
@@ -79,17 +80,19 @@ def test_every_setting_is_listed_with_its_default() -> None:
     """The settings page has each key of ``DYNAMO_SINGLE``, its default, and whether a URL can give it."""
     rows = {code(row[0])[0]: row for row in table(REFERENCE / "settings.md", "Keys")}
     assert set(rows) == set(conf._READERS)
-    for field in fields(conf.TableSettings):
-        if field.name == "alias":
-            continue
-        row = rows.pop(field.name.upper())
-        parameter = field.name if field.name.upper() in conf._URL_OPTIONS else ""
-        assert code(row[1]) == ([parameter] if parameter else []), field.name
-        if field.name in {"table_name", "region"}:
+    defaults = {field.name.upper(): field.default for field in fields(conf.TableSettings)}
+    del defaults["ALIAS"], defaults["SHAPE"]
+    own = shapes.OWN
+    defaults |= {"PARTITION_KEY": "pk", "SORT_KEY": "sk", "INDEXES": list(conf.DEFAULT_INDEXES), "KEY": "pk"}
+    defaults |= {"TYPE_ATTRIBUTE": own.type_attribute, "TTL_ATTRIBUTE": own.ttl_attribute}
+    defaults |= {"RAW_KEYS": own.raw_keys, "FOREIGN": own.foreign}
+    for name, default in defaults.items():
+        row = rows.pop(name)
+        assert code(row[1]) == ([name.lower()] if name in conf._URL_OPTIONS else []), name
+        if name in {"TABLE_NAME", "REGION"}:
             assert "required" in row[2]
         else:
-            default = list(field.default) if isinstance(field.default, tuple) else field.default
-            assert code(row[2]) == [repr(default).replace("'", '"')], field.name
+            assert code(row[2]) == [repr(default).replace("'", '"')], name
     assert rows == {}
 
 

@@ -9,8 +9,15 @@ from django.test import override_settings
 
 from dynamo_single import models
 from dynamo_single.conf import CostSettings, TableSettings, aliases, cost_settings, parse, table_settings
+from dynamo_single.conf.shapes import BY_ID, OWN, IndexShape, KeyAttribute, Shape, declared, own_index
 from dynamo_single.exceptions import ConfigurationError
 from tests.unit.declaring import declare, forgotten
+
+
+def own(*names: str) -> Shape:
+    """The shape of a table of the app's own with some indexes."""
+    return Shape(indexes=tuple(map(own_index, names)))
+
 
 LOCAL = "dynamodb://127.0.0.1:8000/single-table"
 
@@ -20,8 +27,8 @@ LOCAL = "dynamodb://127.0.0.1:8000/single-table"
     [
         (LOCAL, {"endpoint_url": "http://127.0.0.1:8000"}),
         (f"{LOCAL}?region=eu-west-1", {"endpoint_url": "http://127.0.0.1:8000", "region": "eu-west-1"}),
-        (f"{LOCAL}?indexes=gs1,by_name", {"endpoint_url": "http://127.0.0.1:8000", "indexes": ("gs1", "by_name")}),
-        (f"{LOCAL}?indexes=", {"endpoint_url": "http://127.0.0.1:8000", "indexes": ()}),
+        (f"{LOCAL}?indexes=gs1,by_name", {"endpoint_url": "http://127.0.0.1:8000", "shape": own("gs1", "by_name")}),
+        (f"{LOCAL}?indexes=", {"endpoint_url": "http://127.0.0.1:8000", "shape": own()}),
         ("dynamodb:///single-table?region=eu-west-1", {"endpoint_url": None, "region": "eu-west-1"}),
         (
             "dynamodb://db.example.com/single-table?region=eu-west-1&tls=true",
@@ -49,7 +56,7 @@ LOCAL = "dynamodb://127.0.0.1:8000/single-table"
             },
             {
                 "region": "eu-west-1",
-                "indexes": ("gs1",),
+                "shape": own("gs1"),
                 "billing_mode": "PROVISIONED",
                 "read_capacity": 5,
                 "write_capacity": 6,
@@ -228,3 +235,80 @@ def test_wrong_thresholds_of_costs_name_the_key(value: Any, message: str) -> Non
     with override_settings(DYNAMO_SINGLE_COSTS=value), pytest.raises(ConfigurationError) as caught:
         cost_settings()
     assert message in str(caught.value)
+
+
+IN_AWS = {"TABLE_NAME": "shop", "REGION": "eu-west-1"}
+THREAD = {
+    "PARTITION_KEY": "forum_name",
+    "SORT_KEY": "subject",
+    "TYPE_ATTRIBUTE": None,
+    "TTL_ATTRIBUTE": "ttl",
+    "RAW_KEYS": True,
+    "FOREIGN": "skip",
+    "INDEXES": {
+        "gs1": {},
+        "views": {"name": "views-index", "partition": "views:N"},
+        "recent": {"name": "last-post", "partition": "forum_name", "sort": "last_post", "local": True},
+        "status": {"partition": "status", "sort": "subject", "projection": ["title", "body"]},
+    },
+}
+THREAD_SHAPE = Shape(
+    partition=KeyAttribute("forum_name"),
+    sort=KeyAttribute("subject"),
+    indexes=(
+        own_index("gs1"),
+        IndexShape("views", "views-index", KeyAttribute("views", "N"), None),
+        IndexShape("recent", "last-post", KeyAttribute("forum_name"), KeyAttribute("last_post"), is_local=True),
+        IndexShape("status", "status", KeyAttribute("status"), KeyAttribute("subject"), ("body", "title")),
+    ),
+    type_attribute=None,
+    ttl_attribute="ttl",
+    raw_keys=True,
+    foreign="skip",
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "shape"),
+    [
+        (IN_AWS, OWN),
+        ({**IN_AWS, "KEY": "id"}, BY_ID),
+        ({**IN_AWS, **THREAD}, THREAD_SHAPE),
+        ({**IN_AWS, "SORT_KEY": None}, Shape(sort=None)),
+        (f"{LOCAL}?partition_key=PK&sort_key=number:N&ttl_attribute=ttl", Shape(
+            partition=KeyAttribute("PK"), sort=KeyAttribute("number", "N"), ttl_attribute="ttl"
+        )),
+        (f"{LOCAL}?sort_key=&type_attribute=&raw_keys=true", Shape(sort=None, type_attribute=None, raw_keys=True)),
+    ],
+)  # fmt: skip
+def test_settings_give_a_shape(value: Any, shape: Shape) -> None:
+    assert parse("default", value).shape == shape
+
+
+@pytest.mark.parametrize("shape", [OWN, BY_ID, THREAD_SHAPE, Shape(sort=None)])
+def test_a_shape_is_read_from_what_it_declares(shape: Shape) -> None:
+    assert parse("default", {**IN_AWS, **declared(shape)}).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"PARTITION_KEY": ""}, "['PARTITION_KEY'] must be the name of an attribute, with ':N' or ':B'"),
+        ({"KEY": "id", "PARTITION_KEY": "PK"}, "['PARTITION_KEY'] contradicts"),
+        ({"KEY": "id", "RAW_KEYS": True}, "['RAW_KEYS'] contradicts"),
+        ({"SORT_KEY": "pk"}, "['SORT_KEY'] is the partition key"),
+        ({"TYPE_ATTRIBUTE": "sk"}, "['TYPE_ATTRIBUTE'] is 'sk', which is a key of the table"),
+        ({"TTL_ATTRIBUTE": "itemType"}, "['TTL_ATTRIBUTE'] is the TYPE_ATTRIBUTE, too"),
+        ({"INDEXES": {"gs1": {"hash": "a"}}}, "['INDEXES'] must be a list of at most 20"),
+        ({"INDEXES": {"gs1": {"name": "no space"}}}, "['INDEXES'] must be a list of at most 20"),
+        ({"INDEXES": {"gs1": {"projection": "SOME"}}}, "['INDEXES'] must be a list of at most 20"),
+        ({"INDEXES": {"gs1": {"partition": "sk:N"}}}, "['INDEXES'] gives 'sk' the type N, and another key the type S"),
+        ({"INDEXES": {"gs1": {"partition": "other", "sort": "sk", "local": True}}}, "is local, but DynamoDB's local"),
+        ({"INDEXES": {"gs1": {"name": "one-"}, "gs2": {"name": "one-"}}}, "['INDEXES'] names one index twice"),
+        ({"FOREIGN": "ignore"}, "['FOREIGN'] must be 'refuse' or 'skip'"),
+    ],
+)
+def test_a_wrong_shape_names_the_setting(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        parse("default", {**IN_AWS, **options})
+    assert told in str(caught.value)

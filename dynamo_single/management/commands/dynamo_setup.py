@@ -10,7 +10,6 @@ from dynamo_single.conf import TableSettings
 from dynamo_single.management.base import TableCommand
 from dynamo_single.orm.rollout import shard_record
 from dynamo_single.table import schema
-from dynamo_single.table.names import EXPIRES_AT
 from dynamo_single.table.schema import Difference
 from dynamo_single.table.table import Table
 
@@ -96,4 +95,4 @@ def _deed(settings: TableSettings, step: Difference) -> str:
         return f"add the index {step.subject!r} and wait until it is filled"
     if step.kind == "billing mode":
         return f"change the billing mode to {settings.billing_mode}"
-    return f"enable time to live on {EXPIRES_AT!r}"
+    return f"enable time to live on {settings.shape.ttl_attribute!r}"

@@ -69,9 +69,11 @@ class Command(TableCommand):
     def _describe(self, table: schema.Description) -> None:
         self._line("Table", f"{table['TableName']}, {table['TableStatus']}")
         self._line("Keys", _keys(table))
-        for index in table.get("GlobalSecondaryIndexes", ()):
-            projection = index.get("Projection", {}).get("ProjectionType")
-            self._line(f"Index {index['IndexName']}", f"{_keys(index)}, {projection}, {index['IndexStatus']}")
+        for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
+            for index in table.get(kind, ()):
+                projection = index.get("Projection", {}).get("ProjectionType")
+                status = index.get("IndexStatus", "local")
+                self._line(f"Index {index['IndexName']}", f"{_keys(index)}, {projection}, {status}")
         billing = table.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
         if billing == "PROVISIONED":
             units = table.get("ProvisionedThroughput", {})

@@ -384,4 +384,4 @@ def test_a_table_that_stands_in_for_it_has_the_same_key(kept: Table) -> None:
     other = Place.of(kept.settings)
     assert other.settings(get_table().settings).key == "id"
     with override_settings(DYNAMO_SINGLE={"default": "dynamodb://127.0.0.1:1/single-table"}):
-        assert Place.of(get_table().settings).key == "pk"
+        assert not Place.of(get_table().settings).shape.by_prefix

@@ -12,6 +12,7 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 
+from dynamo_single.conf.shapes import BY_ID
 from dynamo_single.exceptions import AccessDenied, Expired, OutcomeUnknown, RequestFailed, Superseded
 from dynamo_single.table import Request, Table, batches, flow, get_table
 from dynamo_single.table import lease as leases
@@ -321,7 +322,7 @@ def test_unprocessed_keys_keep_the_lease(table: Table) -> None:
 
 def test_table_by_id_signs_by_the_lease(table: Table) -> None:
     """Its requests are translated before they are sent."""
-    with in_front_of(Table(replace(table.settings, key="id"))) as server, pytest.raises(Expired):
+    with in_front_of(Table(replace(table.settings, shape=BY_ID))) as server, pytest.raises(Expired):
         get_table().send(under(server, -2))
     assert len(server.refused) == 1
 

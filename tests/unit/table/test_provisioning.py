@@ -7,16 +7,23 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.conf import TableSettings
+from dynamo_single.conf import TableSettings, parse
+from dynamo_single.conf.shapes import IndexShape, KeyAttribute, Shape, own_index
 from dynamo_single.exceptions import NotSupported, TableMismatch
 from dynamo_single.table import Table
 from dynamo_single.table.schema import Observed, TableDefinition, differences, recreate, refuse
 
-SETTINGS = TableSettings(alias="default", table_name="single-table", indexes=("gs1",))
+
+def indexes(*names: str) -> tuple[IndexShape, ...]:
+    """Indexes whose keys have the app's own names."""
+    return tuple(map(own_index, names))
+
+
+SETTINGS = TableSettings(alias="default", table_name="single-table", shape=Shape(indexes=indexes("gs1")))
 PROVISIONED = TableSettings(
     alias="default",
     table_name="single-table",
-    indexes=("gs1",),
+    shape=Shape(indexes=indexes("gs1")),
     billing_mode="PROVISIONED",
     read_capacity=5,
     write_capacity=6,
@@ -81,7 +88,7 @@ def test_provisioned_capacity_goes_to_the_table_and_to_each_index() -> None:
 
 def test_a_table_without_indexes_is_created_without_the_parameter() -> None:
     """DynamoDB refuses an empty list of indexes, so none is sent."""
-    settings = TableSettings(alias="default", table_name="single-table", indexes=())
+    settings = TableSettings(alias="default", table_name="single-table", shape=Shape(indexes=()))
     assert "GlobalSecondaryIndexes" not in TableDefinition(settings).create().params
 
 
@@ -178,7 +185,7 @@ def test_capacity_that_auto_scaling_may_have_set_is_only_noted() -> None:
 
 def test_a_new_index_keeps_the_known_attribute_definitions() -> None:
     """Adding an index sends the definitions that are there and the two new ones."""
-    settings = TableSettings(alias="default", table_name="single-table", indexes=("gs1", "gs2"))
+    settings = TableSettings(alias="default", table_name="single-table", shape=Shape(indexes=indexes("gs1", "gs2")))
     params = TableDefinition(settings).add_index("gs2", TABLE).params
     assert [each["AttributeName"] for each in params["AttributeDefinitions"]] == [
         "pk",
@@ -191,7 +198,9 @@ def test_a_new_index_keeps_the_known_attribute_definitions() -> None:
     assert [update["Create"]["IndexName"] for update in params["GlobalSecondaryIndexUpdates"]] == ["gs2"]
 
 
-SINGLE = TableSettings(alias="default", table_name="single-table", indexes=("gs1",), key="id")
+SINGLE = TableSettings(
+    alias="default", table_name="single-table", shape=Shape(KeyAttribute("id"), None, indexes("gs1"), by_prefix=True)
+)
 SINGLE_TABLE = {
     "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
     "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("id", "gs1pk", "gs1sk")],
@@ -236,3 +245,74 @@ def test_a_table_that_is_not_local_is_never_made_anew() -> None:
     """The test helper that deletes a table refuses an endpoint that is not loopback, and sends nothing."""
     with pytest.raises(NotSupported, match="is not deleted"):
         recreate(Table(SETTINGS))
+
+
+OTHER = {
+    "TABLE_NAME": "Thread",
+    "ENDPOINT_URL": "http://127.0.0.1:8000",
+    "PARTITION_KEY": "forum_name",
+    "SORT_KEY": "subject",
+    "TTL_ATTRIBUTE": "ttl",
+    "INDEXES": {
+        "views": {"name": "views-index", "partition": "views:N"},
+        "recent": {"name": "last-post", "partition": "forum_name", "sort": "last_post", "local": True},
+        "status": {"name": "by-status", "partition": "status", "sort": "subject", "projection": "KEYS_ONLY"},
+        "author": {"name": "by-author", "partition": "author", "projection": ["title", "body"]},
+    },
+}
+
+
+def described(params: dict[str, Any]) -> dict[str, Any]:
+    """How DynamoDB describes a table that was created by a request."""
+    active = [{**each, "IndexStatus": "ACTIVE"} for each in params["GlobalSecondaryIndexes"]]
+    summary = {"BillingMode": params["BillingMode"]}
+    return {**params, "TableStatus": "ACTIVE", "GlobalSecondaryIndexes": active, "BillingModeSummary": summary}
+
+
+def test_create_follows_the_shape_of_the_settings() -> None:
+    params = TableDefinition(parse("default", OTHER)).create().params
+    assert [each["AttributeName"] for each in params["KeySchema"]] == ["forum_name", "subject"]
+    assert {each["AttributeName"]: each["AttributeType"] for each in params["AttributeDefinitions"]} == {
+        "forum_name": "S",
+        "subject": "S",
+        "views": "N",
+        "last_post": "S",
+        "status": "S",
+        "author": "S",
+    }
+    assert {each["IndexName"]: each["Projection"] for each in params["GlobalSecondaryIndexes"]} == {
+        "views-index": {"ProjectionType": "ALL"},
+        "by-status": {"ProjectionType": "KEYS_ONLY"},
+        "by-author": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["body", "title"]},
+    }
+    assert [each["IndexName"] for each in params["LocalSecondaryIndexes"]] == ["last-post"]
+
+
+def test_a_created_table_fits_its_shape() -> None:
+    settings = parse("default", OTHER)
+    table = described(TableDefinition(settings).create().params)
+    assert differences(settings, Observed(table, {**TTL, "AttributeName": "ttl"})) == []
+
+
+@pytest.mark.parametrize(
+    ("index", "changes", "told"),
+    [
+        ("recent", {"local": False}, "The index 'last-post' is local; set 'local': True in INDEXES."),
+        ("status", {"projection": "ALL"}, "The index 'by-status' projects KEYS_ONLY, needed is ALL."),
+        ("author", {"projection": ["body"]}, "projects INCLUDE 'body', 'title', needed is INCLUDE 'body'."),
+        ("views", {"partition": "views"}, "has the keys 'views' (HASH, N), needed are 'views' (HASH, S)."),
+    ],
+)
+def test_an_index_of_another_shape_is_reported(index: str, changes: dict[str, Any], told: str) -> None:
+    table = described(TableDefinition(parse("default", OTHER)).create().params)
+    indexes: dict[str, Any] = OTHER["INDEXES"]  # type: ignore[assignment]
+    wanted = {**OTHER, "INDEXES": {**indexes, index: {**indexes[index], **changes}}}
+    found = differences(parse("default", wanted), Observed(table, {**TTL, "AttributeName": "ttl"}))
+    assert [told in each.sentence for each in found] == [True]
+
+
+def test_a_missing_local_index_cannot_be_added() -> None:
+    table = described(TableDefinition(parse("default", OTHER)).create().params)
+    del table["LocalSecondaryIndexes"]
+    (found,) = differences(parse("default", OTHER), Observed(table, {**TTL, "AttributeName": "ttl"}))
+    assert (found.repair, found.subject) == ("impossible", "last-post")

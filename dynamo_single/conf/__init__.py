@@ -20,6 +20,10 @@ from django.core.signals import setting_changed
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dynamo_single.conf.shapes import DEFAULT_INDEXES as DEFAULT_INDEXES
+from dynamo_single.conf.shapes import MAX_INDEXES as MAX_INDEXES
+from dynamo_single.conf.shapes import OWN, KeyForm, Shape, shape_of
+from dynamo_single.conf.shapes import READERS as SHAPE_READERS
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.setting_values import (
     ABOVE_ZERO,
@@ -36,8 +40,6 @@ from dynamo_single.setting_values import (
 
 BillingMode = Literal["PAY_PER_REQUEST", "PROVISIONED"]
 Transport = Literal["direct", "botocore"]
-#: A table's key: ``pk`` with the sort key ``sk``, or only ``id``.
-KeyForm = Literal["pk", "id"]
 #: The objects for which a related object is read on access: only this one, its peers, or none.
 FetchModeName = Literal["one", "peers", "raise"]
 FETCH_MODES: Final = get_args(FetchModeName)
@@ -45,11 +47,7 @@ FETCH_MODES: Final = get_args(FetchModeName)
 Migrations = Literal["check", "trust"]
 
 SCHEME = "dynamodb"
-DEFAULT_INDEXES = ("gs1", "gs2")
 LOCAL_REGION = "us-east-1"
-#: The default quota of global secondary indexes per table:
-#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
-MAX_INDEXES = 20
 
 #: Common names of settings packages, which do not identify a project.
 GENERIC_PACKAGES = frozenset({"app", "backend", "config", "conf", "core", "django_project", "settings", "site", "src"})
@@ -58,7 +56,6 @@ GENERIC_PACKAGES = frozenset({"app", "backend", "config", "conf", "core", "djang
 _ASKING: Final[list[Callable[[str], Iterable[str]]]] = []
 _OWNER = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
-_INDEX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,252}")
 _REGION = re.compile(r"[a-z0-9-]+")
 
 
@@ -69,8 +66,7 @@ class TableSettings(Struct, frozen=True):
     table_name: str
     region: str = LOCAL_REGION
     endpoint_url: str | None = None
-    indexes: tuple[str, ...] = DEFAULT_INDEXES
-    key: KeyForm = "pk"
+    shape: Shape = OWN
     billing_mode: BillingMode = "PAY_PER_REQUEST"
     read_capacity: int | None = None
     write_capacity: int | None = None
@@ -84,6 +80,16 @@ class TableSettings(Struct, frozen=True):
     transport: Transport = "direct"
     migrations: Migrations = "check"
     owner: str = ""
+
+    @property
+    def indexes(self) -> tuple[str, ...]:
+        """The names of the table's indexes by which models use them."""
+        return self.shape.index_names
+
+    @property
+    def key(self) -> KeyForm:
+        """``"id"`` if the table's only key is the identifier of records, otherwise ``"pk"``."""
+        return "id" if self.shape.by_prefix else "pk"
 
     @property
     def is_local(self) -> bool:
@@ -274,7 +280,7 @@ def _options_of_query(alias: str, query: str) -> dict[str, object]:
             _wrong_url(alias, f"unknown query parameter {name!r}; allowed are {allowed}.")
         if key in options:
             _wrong_url(alias, f"the URL gives {name!r} twice.")
-        is_boolean = key in {"TLS", "CONSUMED_CAPACITY"}
+        is_boolean = key in {"TLS", "CONSUMED_CAPACITY", "RAW_KEYS"}
         options[key] = _boolean_of_text(alias, name, text) if is_boolean else _value_of_text(key, text)
     return options
 
@@ -311,6 +317,7 @@ def _from_options(alias: str, options: Mapping[str, object]) -> TableSettings:
         raise ConfigurationError(f"{called('TABLE_NAME')} is missing: name the table.")
     # The message does not repeat the address, which may contain a secret.
     values = read_values(options, _READERS, called, secret={"ENDPOINT_URL"})
+    values["shape"] = shape_of(values, called)
     return _consistent(TableSettings(alias=alias, **values), region_given="region" in values)
 
 
@@ -353,15 +360,6 @@ def _text(pattern: re.Pattern[str]) -> Callable[[object], str]:
     return read
 
 
-def _index_names(value: object) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or len(value) > MAX_INDEXES:
-        raise ValueError
-    names = tuple(_text(_INDEX_NAME)(name) for name in value)
-    if len(set(names)) != len(names):
-        raise ValueError
-    return names
-
-
 def _one_of(*known: str) -> Reader:
     def read(value: object) -> str:
         if value not in known:
@@ -376,10 +374,6 @@ _READERS: dict[str, Reader] = {
     "CONNECT_TIMEOUT": SECONDS,
     "CONSUMED_CAPACITY": BOOLEAN,
     "ENDPOINT_URL": ENDPOINT,
-    "INDEXES": (
-        _index_names,
-        f"a list of at most {MAX_INDEXES} different names, each a letter and then at least two letters, digits or '_'",
-    ),
     "KEY": _one_of("pk", "id"),
     "MAX_ATTEMPTS": POSITIVE,
     "MAX_POOL_CONNECTIONS": POSITIVE,
@@ -393,6 +387,7 @@ _READERS: dict[str, Reader] = {
     "TABLE_NAME": (_text(_TABLE_NAME), "3 to 255 letters, digits, '_', '.' or '-'"),
     "TRANSPORT": _one_of("direct", "botocore"),
     "WRITE_CAPACITY": POSITIVE,
+    **SHAPE_READERS,
 }
 _URL_OPTIONS = frozenset({"TLS", *_READERS} - {"TABLE_NAME", "ENDPOINT_URL"})
 _COST_READERS: dict[str, Reader] = {
