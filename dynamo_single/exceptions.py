@@ -367,13 +367,11 @@ class Superseded(BeginAgain):
 class Expired(BeginAgain):
     """DynamoDB rejected a request that was sent too long after the state was read; nothing was written.
 
-    If ``is_in_doubt`` is set, an earlier attempt of a transaction has no response: compose it again and send it with
-    the same token. ``is_wrongful`` is set if the request was not too late by the server's own clock.
+    ``is_wrongful`` is set if the request was not too late by the server's own clock.
     """
 
-    def __init__(self, message: str, *, code: str = "", is_in_doubt: bool = False, is_wrongful: bool = False) -> None:
+    def __init__(self, message: str, *, code: str = "", is_wrongful: bool = False) -> None:
         super().__init__(message, code=code)
-        self.is_in_doubt = is_in_doubt
         self.is_wrongful = is_wrongful
 
 

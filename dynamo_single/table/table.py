@@ -183,17 +183,15 @@ class Table:
                 return await self._watched(operation, params, decoder, lease, head)
             return await transport.send(self.settings, operation, params, decoder, lease, head)
         except BaseException as error:
-            self._failed_under(lease, operation, params, error, deadline)
+            self._failed_under(lease, operation, error, deadline)
             raise
         finally:
             lease.leave(id(under_way))
 
-    def _failed_under(
-        self, lease: Lease, operation: str, params: Parameters, error: BaseException, deadline: float
-    ) -> None:
+    def _failed_under(self, lease: Lease, operation: str, error: BaseException, deadline: float) -> None:
         """Raise ``Expired`` if the date of a request was rejected; ``deadline`` is the lease's when it began."""
         if isinstance(error, transport.FAILURES):
-            expired = None if lease.signed_at is None else dates.expired(operation, params, error, deadline)
+            expired = None if lease.signed_at is None else dates.expired(operation, error, deadline)
             if expired is None:
                 return
             if expired.is_wrongful:

@@ -41,7 +41,7 @@ class Rules(NamedTuple):
     waits_for_unanswered: bool = True
     notices_expiry: bool = True
     forgets_only_older: bool = True
-    tokens_end: bool = True
+    keeps_its_date: bool = True
     drops_needless: bool = True
     counts_under_mark: bool = True
     skew: int = 0
@@ -52,8 +52,7 @@ class Scenario(NamedTuple):
     """What is explored. The options switch on what makes histories longer.
 
     ``lease`` and ``short`` are the leases in ticks of processes with and without a presence item; without ``short`` all
-    can write theirs. ``unanswered``: responses are lost. ``tokens``: requests are transactions. ``unfenced``: the
-    process of this number may lose the fence.
+    can write theirs. ``unanswered``: responses are lost. ``unfenced``: the process of this number may lose the fence.
     ``expiring``: DynamoDB deletes the items of processes that were silent for days. ``delayed``: the indexes show a
     write later. ``turns`` is how often a run may be stopped, and one go the other way.
     ``commands``: a run may be stopped with a write of its pass under way, while another one takes over.
@@ -69,7 +68,6 @@ class Scenario(NamedTuple):
     lease: int = 1
     short: int = 0
     unanswered: bool = False
-    tokens: bool = False
     unfenced: int = -1
     expiring: bool = False
     delayed: bool = False

@@ -103,7 +103,6 @@ def processes(name: str, changes: tuple[Change, ...], operations: tuple[Operatio
         yield plain._replace(name=f"{name}: no fence", unfenced=0)
     yield plain._replace(name=f"{name}: responses are lost", unanswered=True)
     yield plain._replace(name=f"{name}: clocks differ", operations=operations[:1], rules=Rules(skew=1, margin=1))
-    yield plain._replace(name=f"{name}: responses of transactions are lost", unanswered=True, tokens=True)
     yield plain._replace(name=f"{name}: presence items expire", expiring=True)
     yield plain._replace(name=f"{name}: two commands", turns=int(not by_time), commands=True)
     if any(each.aspect == "keys" for each in changes):
@@ -140,7 +139,7 @@ def without_rules() -> Iterator[Scenario]:
     yield left_out("waits_for_unanswered", altered._replace(unanswered=True))
     yield left_out("notices_expiry", altered._replace(expiring=True))
     yield left_out("forgets_only_older", altered)
-    yield left_out("tokens_end", altered._replace(unanswered=True, tokens=True))
+    yield left_out("keeps_its_date", altered._replace(unanswered=True))
     yield left_out("waits_for_commands", altered._replace(turns=1, commands=True))
     paused = (Change(KINDS["PAUSE"]),)
     yield left_out("turns_by_bump", altered._replace(changes=paused, turns=1, commands=True))

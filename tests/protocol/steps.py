@@ -195,14 +195,9 @@ class Steps(CommandSteps):
         again = over._replace(budget=process.budget + 1)
         if not pending.lost:
             return again
-        if self.scenario.tokens and pending.lost < 3:
-            return self._same_token(again, over, pending)
+        if pending.lost < 3 and not self.rules.keeps_its_date:
+            # The same token again: the server executes a transaction once, though not necessarily in time.
+            return process._replace(pending=pending._replace(lease=self.scenario.lease))
         if self.rules.unknown_stays_unknown:
             return over
         return again._replace(is_repeated=pending.lost == 2) if pending.lost < 3 else over
-
-    def _same_token(self, again: Process, over: Process, pending: Pending) -> Process:
-        """The server knows the token of a transaction that it has carried out, for ten minutes."""
-        if pending.lost == 1:
-            return again
-        return over if self.rules.tokens_end else again._replace(is_repeated=True)

@@ -19,7 +19,6 @@ from dynamo_single.exceptions import (
     ConditionNotMet,
     Conflict,
     DynamoSingleError,
-    Expired,
     NotSupported,
     OutcomeUnknown,
     SourceChanged,
@@ -215,13 +214,6 @@ async def send_actions(
         return await table.ask_patiently(replace(request, lease=lease) if lease is not None else request)
     except BeginAgain as error:
         knowledge.stale()
-        if isinstance(error, Expired) and error.is_in_doubt:
-            # Composed again it could be executed twice.
-            raise OutcomeUnknown(
-                "The outcome of a transaction is unknown: an attempt got no response, and its repetition was rejected "
-                "because it came too late. Read before you repeat it.",
-                code=error.code,
-            ) from error
         raise SourceChanged(f"{error}") from error
     except ConditionFailed as error:
         action, explain = explained[0]

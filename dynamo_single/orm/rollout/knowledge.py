@@ -28,7 +28,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from dynamo_single import clock
-from dynamo_single.exceptions import BeginAgain, ConditionFailed, Conflict, Expired, FormNotApplied
+from dynamo_single.exceptions import BeginAgain, ConditionFailed, Conflict, FormNotApplied
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
@@ -528,9 +528,7 @@ def change(table: Table, work: Callable[[TableState], TableState], *, moves: boo
             _, written_at = run(table.ask_dated(replace(request, lease=lease)))
         except ConditionFailed:
             continue
-        except BeginAgain as error:
-            if isinstance(error, Expired) and error.is_in_doubt:
-                raise
+        except BeginAgain:
             continue  # this process was stopped since it read the state, and nothing was written
         _written_at[table] = time.time() if written_at is None else written_at
         stale()

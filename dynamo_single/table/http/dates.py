@@ -12,7 +12,6 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from dynamo_single.exceptions import Expired
-from dynamo_single.table.request import Parameters
 
 #: The form of the header ``X-Amz-Date``.
 TIMESTAMP = "%Y%m%dT%H%M%SZ"
@@ -31,28 +30,21 @@ def served_at(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def expired(operation: str, params: Parameters, error: Exception, deadline: float) -> Expired | None:
+def expired(operation: str, error: Exception, deadline: float) -> Expired | None:
     """Return the error of a request whose date was rejected; ``None`` if the failure has another reason.
 
     ``deadline`` is the lease's when the request began. A write of which an earlier attempt has no response stays
-    ``OutcomeUnknown``, unless it is a transaction with a token, which DynamoDB executes once.
+    ``OutcomeUnknown``. So does a transaction: to send its token with a later date could execute it too late.
     """
     refusal = _refused_date(error)
-    is_in_doubt = False
     if refusal is None:
-        # The error of the earlier attempt replaces the last one, which is its cause.
-        refusal = _refused_date(error.__cause__)
-        is_in_doubt = operation == "TransactWriteItems" and "ClientRequestToken" in params
-        if refusal is None or not is_in_doubt:
-            return None
+        return None
     told: Mapping[str, Any] = refusal.response
     date = served_at(told.get("ResponseMetadata", {}).get("HTTPHeaders", {}))
     return Expired(
-        f"DynamoDB rejected {operation} because it was sent too long after the table's state was read."
-        + (" An earlier attempt may have been executed." if is_in_doubt else " Nothing was written.")
-        + f" Begin the operation again. ({told['Error'].get('Message', '')})",
+        f"DynamoDB rejected {operation} because it was sent too long after the table's state was read. Nothing was "
+        f"written. Begin the operation again. ({told['Error'].get('Message', '')})",
         code=str(told["Error"].get("Code", "")),
-        is_in_doubt=is_in_doubt,
         # A second is left to the clocks of different hosts.
         is_wrongful=date is not None and date < int(deadline) - 1,
     )
