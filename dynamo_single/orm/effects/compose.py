@@ -262,7 +262,7 @@ async def compose_removal(
     transition = Transition(Subject(obj), before, None, form.known, pending, absent)
     side_writes = await _side_writes(effects, transition)
     as_read = {name for each in side_writes for name in each.as_read}.union(because)
-    conditions = WriteConditions(terms, as_read=_unchanged(before, as_read))
+    conditions = WriteConditions(terms, as_read=_unchanged(form, before, as_read))
     delete = Delete(key_of(before), conditions.request_condition())
     return Write(transition, form.alias, (delete,), conditions, side_writes, lease=binding.lease)
 
@@ -282,7 +282,7 @@ async def compose_move(
     check_trash_key(form.model, values)
     transition = Transition(Subject(obj), before, item, form.known, pending, absent)
     depends_on = {*before, *form.known}.difference(_KEY)
-    conditions = WriteConditions(as_read=_unchanged(before, depends_on))
+    conditions = WriteConditions(as_read=_unchanged(form, before, depends_on))
     put, delete = Put(item, free_key_condition(type(obj))), Delete(key_of(before), conditions.request_condition())
     side_writes = await _side_writes(effects, transition)
     return Write(
@@ -313,9 +313,9 @@ def _as_read(
     stored = form.as_read(transition.written_names, transition.after).union(held)
     for each in side_writes:
         stored |= each.as_read
-    return _unchanged(transition.before or {}, stored)
+    return _unchanged(form, transition.before or {}, stored)
 
 
-def _unchanged(before: Item, stored: Iterable[str]) -> tuple[Stored, ...]:
+def _unchanged(form: ItemForm, before: Item, stored: Iterable[str]) -> tuple[Stored, ...]:
     """Return the conditions that attributes are unchanged since they were read, the version first."""
-    return tuple(as_stored(before, name) for name in sorted(stored, key=lambda name: (name != names.VERSION, name)))
+    return tuple(as_stored(before, name) for name in sorted(stored, key=lambda name: (name != form.version, name)))

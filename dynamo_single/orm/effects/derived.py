@@ -150,7 +150,7 @@ class Version(Effect):
 
     def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
-        self.watches = frozenset({names.VERSION})
+        self.watches = frozenset({version.version_stored(model)})
 
     def values_of_each_write(self, before: Item | None) -> Values:
         """The next version."""
@@ -158,7 +158,7 @@ class Version(Effect):
 
     async def side_writes(self, transition: Transition) -> SideWrites:
         """Return the condition that the version is unchanged."""
-        held = frozenset({names.VERSION}) if transition.before is not None else frozenset()
+        held = self.watches if transition.before is not None else frozenset()
         return SideWrites(as_read=held, exclusive=True)
 
 

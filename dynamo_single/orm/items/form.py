@@ -37,6 +37,7 @@ from dynamo_single.orm.items.encode import (
 )
 from dynamo_single.orm.items.encodings import Encodings
 from dynamo_single.orm.items.readers import absent_value
+from dynamo_single.orm.items.version import version_stored
 from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.requests.updates import Change, Place, as_stored, stored_value_at
 from dynamo_single.orm.schema import registry
@@ -164,6 +165,8 @@ class ItemForm(Struct, frozen=True, eq=False):
     immutable: frozenset[str]
     checked: tuple[Attribute, ...]
     files: tuple[Any, ...]
+    #: The physical name of the version; ``""`` for a model without one.
+    version: str
     writers: Mapping[str, Callable[[Any], dict[str, Any]]]
     twins: tuple[Twin, ...] = ()
 
@@ -467,6 +470,7 @@ def form_of(binding: ModelBinding) -> ItemForm:
         immutable=immutable,
         checked=tuple(each for each in attributes.values() if getattr(each, "shape", None) is not None),
         files=tuple(f for f in model._meta.concrete_fields if isinstance(f, FileField)),
+        version=version_stored(binding),
         writers={name: writer_of(attribute) for name, attribute in attributes.items()},
         twins=layout.twins,
     )

@@ -10,6 +10,7 @@ from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import VersionAttribute
+from dynamo_single.orm.schema.bindings import Subject, binding_of
 from dynamo_single.orm.schema.types import DynamoModel
 
 
@@ -18,10 +19,17 @@ def version_attribute(model: type[DynamoModel]) -> VersionAttribute | None:
     return next((each for each in registry.attributes_of(model).values() if isinstance(each, VersionAttribute)), None)
 
 
+def version_stored(model: Subject) -> str:
+    """Return the physical name of the version; ``""`` for a model without one."""
+    binding = binding_of(model)
+    attribute = version_attribute(binding.model)
+    return "" if attribute is None else binding.layout.attributes[attribute.name].stored
+
+
 def version_of(model: type[DynamoModel], item: Item | None) -> int | None:
     """The version that an item says; ``None`` for none, or if the model has no versions."""
     attribute = version_attribute(model)
-    found = None if attribute is None or item is None else item.get(attribute.attr_name)
+    found = None if attribute is None or item is None else item.get(version_stored(model))
     return None if attribute is None or found is None else attribute.from_attribute_value(dict(found))
 
 
@@ -33,8 +41,8 @@ def next_values(model: type[DynamoModel], before: Item | None) -> dict[str, int]
 
 def version_conditions(model: type[DynamoModel], before: Item) -> tuple[Stored, ...]:
     """That the item has the version that was read."""
-    attribute = version_attribute(model)
-    return () if attribute is None else (as_stored(before, attribute.attr_name),)
+    stored = version_stored(model)
+    return (as_stored(before, stored),) if stored else ()
 
 
 def is_outdated(model: type[DynamoModel], before: Item | None, found: Item | None) -> bool:

@@ -56,8 +56,7 @@ class WritesByKey:
         self.form = form_of(binding)
         self.condition: Condition = join((ITEM_EXISTS, type_condition(binding.layout.item_type), found.condition))
         self.settable = _settable(binding)
-        counting = version.version_attribute(binding.model)
-        self.version_name = None if counting is None else counting.attr_name
+        self.version_name = version.version_stored(binding) or None
         self.shapes: dict[Any, UpdateShape] = {}
         depended = effects_of(binding) or on_delete.has_references(binding.model) or cascading_children(binding)
         never_moved = Stored(MOVED_FROM, "missing")

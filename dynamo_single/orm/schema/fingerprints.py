@@ -119,7 +119,7 @@ def form_of(attribute: Attribute) -> tuple[str, dict[str, Any]]:
     """
     while isinstance(attribute, DelegatingAttribute):
         attribute = attribute.target
-    kind: Any = type(attribute)
+    kind: Any = getattr(type(attribute), "declared_class", type(attribute))
     while kind.__module__.startswith(_OURS) and (plainer := _plainer(kind)) is not None:
         kind = plainer
     path = kind.__name__ if _is_declared(kind) else f"{kind.__module__}.{kind.__qualname__}"

@@ -5,6 +5,7 @@ This module must not know keys, plans or requests.
 
 from __future__ import annotations
 
+import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db.models.expressions import Col, ColPairs, ExpressionList, Value
@@ -110,14 +111,16 @@ def _check_pair(model: type[DynamoModel], subject: Subject, operator: str, other
 
 
 class _Form(Struct, frozen=True):
-    """DynamoDB's type of an attribute's values, and how they are written in it."""
+    """DynamoDB's type of an attribute's values, and how they are written in it; ``unit`` is that of moments."""
 
     type: str
     kind: Any
+    unit: datetime.timedelta | None = None
+    is_comparable: bool = True
 
     @property
     def is_ordered(self) -> bool:
-        return self.type in ORDERED_TYPES and self.kind is not JSONAttribute
+        return self.type in ORDERED_TYPES and self.is_comparable
 
 
 def _form_of(attribute: Attribute) -> _Form:
@@ -125,7 +128,8 @@ def _form_of(attribute: Attribute) -> _Form:
         attribute = attribute.target
     if isinstance(attribute, IntegerAttribute):
         return _Form(attribute.attr_type, "number")  # versions and counters too, which have no form in a key
-    return _Form(attribute.attr_type, attribute.key_kind or type(attribute))
+    unit = getattr(attribute, "unit", None)
+    return _Form(attribute.attr_type, attribute.key_kind or type(attribute), unit, not attribute.only_equal)
 
 
 def _said(subject: Subject) -> str:
@@ -268,7 +272,12 @@ def _check(subject: Subject, operator: str) -> None:
         )
     if subject.steps:
         return
-    if isinstance(attribute, JSONAttribute) and (subject.sized or operator not in JSON_COMPARISONS):
+    if attribute.only_equal and (subject.sized or operator not in JSON_COMPARISONS):
+        if not isinstance(attribute, JSONAttribute):
+            raise NotSupported(
+                f"{subject.name}__{operator} is not supported: {name} is stored as {attribute.stored_as}, which does "
+                f"not sort as the values do. Compare it by {', '.join(JSON_COMPARISONS)}, or {FILTER_IN_PYTHON}."
+            )
         raise NotSupported(
             f"{subject.name}__{operator} is not supported: {name} is stored as JSON text, which can only be "
             f"compared as a whole, by {', '.join(JSON_COMPARISONS)}. To look inside, make it a MapAttribute. Otherwise "

@@ -314,7 +314,7 @@ def _constant(target: Target, linear: _Linear) -> Any:
     attribute, constant = target.attribute, linear.constant
     of_time = isinstance(attribute, TimestampAttribute) and not target.place.path
     for source, _ in linear.terms:
-        fits = _is_number_place(source) if not of_time else type(source.attribute) is type(attribute)
+        fits = _is_number_place(source) if not of_time else _is_stored_alike(source.attribute, attribute)
         if not fits:
             raise NotSupported(
                 f"{target.label} cannot be computed from {source.given_name}, a "
@@ -324,6 +324,8 @@ def _constant(target: Target, linear: _Linear) -> Any:
     if isinstance(attribute, TimestampAttribute) and of_time:
         if len(linear.terms) > 1 or linear.terms[0][1] < 0 or not isinstance(constant, datetime.timedelta):
             raise NotSupported(f"{target.label} is a moment: only a timedelta is added to it. {_ALTERNATIVE}.")
+        if attribute.attr_type != "N":
+            raise NotSupported(f"{target.label} is stored as text, and DynamoDB adds to numbers only. {_ALTERNATIVE}.")
         return {"N": str(constant // attribute.unit)}
     if not _is_number_place(target):
         raise NotSupported(f"{target.label} is a {type(attribute).__name__}, and a sum is a number. {_ALTERNATIVE}.")
@@ -341,6 +343,10 @@ def _is_number_place(target: Target) -> bool:
     return bool(target.place.path) or (target.attribute.attr_type == "N" and target.attribute.key_kind == "number")
 
 
+def _is_stored_alike(one: Attribute, other: Attribute) -> bool:
+    return type(one) is type(other) and getattr(one, "unit", None) == getattr(other, "unit", None)
+
+
 def _check_copy(target: Target, source: Target) -> None:
     if target.place.path or (not source.place.path and _is_same_kind(target.attribute, source.attribute)):
         return
@@ -356,7 +362,7 @@ def _is_same_kind(one: Attribute, other: Attribute) -> bool:
         return bool(one.field.related_model is other.field.related_model)
     if one.attr_type == "N" and one.key_kind == other.key_kind == "number":
         return not isinstance(one, IntegerAttribute) or isinstance(other, IntegerAttribute)
-    return type(one) is type(other) or (isinstance(one, UnicodeAttribute) and isinstance(other, UnicodeAttribute))
+    return _is_stored_alike(one, other) or (isinstance(one, UnicodeAttribute) and isinstance(other, UnicodeAttribute))
 
 
 # names

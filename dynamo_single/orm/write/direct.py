@@ -43,7 +43,6 @@ from dynamo_single.table.request import MAX_ITEM_SIZE, Request
 from dynamo_single.table.table import get_table
 
 _KEY: Final = frozenset({names.PARTITION_KEY, names.SORT_KEY})
-_VERSION: Final = frozenset({names.VERSION})
 _DUE: Final = names.COPIES_DUE
 #: How many forms of updates are kept for a model.
 MAX_SHAPES: Final = 256
@@ -321,11 +320,11 @@ async def _update(
     touched = written | again
     if not (touched and _is_usual(direct, touched, put, size) and binding.is_current):
         return False
-    as_read = sorted(form.as_read(written, after).union(again & form.depended_on).difference(_VERSION))
+    as_read = sorted(form.as_read(written, after).union(again & form.depended_on).difference((form.version,)))
     put |= {name: after[name] for name in sorted(again) if name in after}
     removed += tuple(name for name in sorted(again) if name not in after)
     if direct.version_name:
-        as_read.insert(0, names.VERSION)
+        as_read.insert(0, form.version)
     request = _request(direct, put, removed, as_read, (before, after))
     if request is None:
         return False

@@ -394,7 +394,7 @@ def _update_action(model: type[DynamoModel], plan: Plan, assigned: Assignments, 
     blank._stored = None
     values = {**form_of(model).automatic_values(blank), **assigned.values}
     attributes = registry.attributes_of(model)
-    version = items_version.version_attribute(model)
+    version = items_version.version_stored(model)
     encoded = assigned.encodings.of_values(values)
     return Update(
         plan.keys[0],
@@ -404,7 +404,7 @@ def _update_action(model: type[DynamoModel], plan: Plan, assigned: Assignments, 
             if value is not None
         },
         remove=tuple(stored_name(model, name) for name, value in values.items() if value is None),
-        add={} if version is None else {version.attr_name: {"N": "1"}},
+        add={version: {"N": "1"}} if version else {},
         changes=assigned.changes,
         condition=condition,
     )

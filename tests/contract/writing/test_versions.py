@@ -12,7 +12,7 @@ from django.core import serializers
 from django.db.models import F, Q
 
 from dynamo_single import counters, models, transactions
-from dynamo_single.exceptions import ConditionNotMet, ConfigurationError, InvalidValue, NotSupported, StaleObject
+from dynamo_single.exceptions import ConditionNotMet, InvalidValue, NotSupported, StaleObject
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.stocks import Ledger
@@ -257,10 +257,8 @@ def test_writers_that_cannot_keep_versions_are_refused(ledger: Ledger) -> None:
         counters.add(Ledger(code="l", total=1), "total")
 
 
-def test_where_it_is_stored_is_fixed() -> None:
-    """The name is part of the stored layout."""
-    with pytest.raises(ConfigurationError, match="is stored as 'version'"):
-        models.VersionAttribute(attr_name="v")
+def test_a_model_has_one_version_in_no_key() -> None:
+    """Two would count the same, and a key would not follow."""
     with forgotten():
         twice = declare(
             "Twice",

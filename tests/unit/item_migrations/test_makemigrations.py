@@ -389,3 +389,37 @@ def test_a_schema_of_a_map_or_of_a_list_is_no_change(app: History) -> None:
         marks=models.ListAttribute(null=True, of=models.UnicodeAttribute()),
     )
     assert app.make() == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (models.TimestampAttribute(), models.TimestampAttribute(stored_as="iso")),
+        (models.TimestampAttribute(stored_as="pynamodb"), models.TimestampAttribute(stored_as="iso")),
+        (models.BooleanAttribute(stored_as="number"), models.BooleanAttribute()),
+        (models.BinaryAttribute(stored_as="base64"), models.BinaryAttribute()),
+    ],
+)
+def test_another_form_is_another_type(app: History, before: Any, after: Any) -> None:
+    app.model(value=before)
+    app.make()
+    app.model(value=after)
+    printed = app.make()
+    assert app.operations() == ["Alter attribute value of Shop"]
+    assert "convert" in printed
+    assert app.make("--check") == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (models.TimestampAttribute(unit="s"), models.TimestampAttribute(stored_as="seconds")),
+        (models.TimestampAttribute(), models.TimestampAttribute(stored_as="milliseconds")),
+        (models.JSONAttribute(), models.JSONAttribute(stored_as="text")),
+    ],
+)
+def test_a_form_of_two_names_is_no_change(app: History, before: Any, after: Any) -> None:
+    app.model(value=before)
+    app.make()
+    app.model(value=after)
+    assert app.make("--check") == NOTHING

@@ -22,12 +22,10 @@ READ = {
     "orm/effects/trash_counts.py": (1, "references"),
     "orm/effects/unique_claims.py": (1, "unique attributes"),
     "orm/items/unique_rules.py": (7, "unique attributes"),
-    "orm/items/version.py": (2, "versions"),
     "orm/write/assignments.py": (1, "folded copies and extracted values"),
     "orm/write/cascade.py": (1, "references"),
     "orm/write/delete.py": (1, "counters"),
     "orm/write/move_references.py": (2, "counters"),
-    "orm/write/queryset_update.py": (1, "versions"),
 }
 
 

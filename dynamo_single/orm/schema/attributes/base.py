@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 
 from django.core.exceptions import ValidationError
@@ -52,6 +53,13 @@ REFUSED = (ValidationError, ValueError, TypeError, ArithmeticError, RecursionErr
 AlsoSecret = Callable[[Any, str], bool]
 
 
+@lru_cache(maxsize=256)
+def _with_form(declared: Any, form: type, members: tuple[tuple[str, object], ...]) -> Any:
+    """Return a class of attributes that stores its values in a form; it is named as the declared class."""
+    named = {"__module__": declared.__module__, "__qualname__": declared.__qualname__, "declared_class": declared}
+    return type(declared.__name__, (form, declared), {**named, **dict(members)})
+
+
 class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     """One attribute of a model.
 
@@ -74,8 +82,12 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     origin: str = ""
     #: Whether the value has parts that several writers may change: it is saved by its difference.
     document: ClassVar[bool] = False
+    #: Whether stored values are compared for equality only, because they do not sort as the values do.
+    only_equal: ClassVar[bool] = False
     #: Whether the value is set once, on creation, by the app itself.
     settled: ClassVar[bool] = False
+    #: The form of its values that ``stored_as`` chose; empty for the class's own form.
+    stored_as: str = ""
     #: The Django field of the model that this attribute belongs to.
     field: Any
 
@@ -145,6 +157,24 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
             self.field_options["max_length"] = max_length
 
     __hash__ = object.__hash__
+
+    def store_as(self, name: str | None, forms: Mapping[str, type | None], **members: object) -> None:
+        """Store the values in one of some forms; ``None`` is the class's own.
+
+        A form is a class whose methods, such as ``encode()`` and ``decode()``, and ``members`` replace the class's. The
+        attribute gets a subclass that has both, so that all code that depends on the class takes it into account.
+        """
+        if name is None:
+            return
+        if not isinstance(name, str) or name not in forms:
+            known = ", ".join(map(repr, forms))
+            raise ConfigurationError(f"{type(self).__name__}(stored_as={shown(name)}): use {known}, or omit it.")
+        form = forms[name]
+        if form is not None:
+            self.stored_as = name
+            own: Any = type(self)
+            formed: Any = _with_form(own, form, tuple(members.items()))
+            self.__class__ = formed
 
     def origins(self) -> Iterator[tuple[Attribute, Path]]:
         """Yield the attributes whose values, or a value at a path inside, this one repeats."""
@@ -361,7 +391,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         Migration files keep them, so that items of then can be read without the model of now. A subclass of a project
         whose ``__init__`` has such arguments overrides this.
         """
-        return {}
+        return {"stored_as": self.stored_as} if self.stored_as else {}
 
     def copy(self) -> Self:
         """An attribute of its own for a subclass of the model."""

@@ -17,7 +17,8 @@ from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, Null
 from dynamo_single.orm.schema.attributes.scalars import exact_number
 from dynamo_single.orm.schema.fields import base, simple
-from dynamo_single.orm.schema.keys import values
+from dynamo_single.orm.schema.keys import moments, values
+from dynamo_single.orm.schema.keys.codecs import moment_kind
 from dynamo_single.orm.schema.keys.values import MICROSECOND, gettext_noop
 from dynamo_single.table import names
 from dynamo_single.table.request import MAX_DIGITS
@@ -26,6 +27,10 @@ MILLISECOND = datetime.timedelta(milliseconds=1)
 DayOrTime = TypeVar("DayOrTime", datetime.date, datetime.time)
 _UNITS = {"ms": MILLISECOND, "s": datetime.timedelta(seconds=1)}
 _NAMES_OF_UNITS = {unit: name for name, unit in _UNITS.items()}
+#: The numbers that ``stored_as`` names, by their units, and the texts by their formats.
+_NUMBERS = {"milliseconds": "ms", "seconds": "s"}
+_EXAMPLE = "%Y-%m-%dT%H:%M:%SZ"
+_TEXTS = {"iso": moments.ISO, "pynamodb": moments.PYNAMODB}
 #: Python's own context keeps 28 digits; a stored number has up to 38.
 _EXACT = Context(prec=MAX_DIGITS + 6, traps=[Inexact])
 
@@ -35,8 +40,16 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
 
     That is an aware ``datetime`` in UTC, or with ``USE_TZ = False`` a naive one by the clocks of ``TIME_ZONE``:
     https://docs.djangoproject.com/en/5.2/topics/i18n/timezones/
-    ``auto_now_add`` sets it on creation, ``auto_now`` on every save. Finer parts than a millisecond are cut off; with
-    ``unit="s"`` it is stored as epoch seconds, and finer parts than a second are.
+    ``auto_now_add`` sets it on creation, ``auto_now`` on every save. Finer parts than a millisecond are cut off.
+
+    ``stored_as`` is the form of the values of another program; finer parts than it has are cut off too:
+
+    - ``"milliseconds"``: the same as without it; ``"seconds"``, or ``unit="s"``: epoch seconds. Fractions of another
+      program are read.
+    - ``"iso"``: text (S) as JavaScript writes it, ``2024-05-01T12:00:00.123Z``; ``"pynamodb"``: text as PynamoDB's
+      ``UTCDateTimeAttribute`` writes it. A format such as ``"%Y-%m-%dT%H:%M:%SZ"``: other text that sorts by time.
+      Any ISO 8601 text is read, and one without a time zone is in UTC. DynamoDB compares texts, so that a filter
+      or a key finds only texts of the declared form reliably.
     """
 
     attr_type = "N"
@@ -53,6 +66,7 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
         auto_now: bool = False,
         auto_now_add: bool = False,
         unit: Literal["ms", "s"] | None = None,
+        stored_as: str | None = None,
         null: Null = False,  # type: ignore[assignment]  # see Attribute
         **options: Any,
     ) -> None:
@@ -60,11 +74,25 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
         self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
         if unit is not None and unit not in _UNITS:
             raise ConfigurationError(f"{type(self).__name__}(unit={unit!r}): there are 'ms' and 's'.")
-        if unit is not None:
-            self.unit = _UNITS[unit]
+        if unit is not None and stored_as is not None:
+            raise ConfigurationError(f"{type(self).__name__} takes unit or stored_as, and not both: omit unit.")
+        if unit is not None or stored_as in _NUMBERS:
+            self.unit = _UNITS[unit or _NUMBERS[str(stored_as)]]
+        elif stored_as is not None:
+            self._store_as_text(stored_as)
+
+    def _store_as_text(self, stored_as: str) -> None:
+        known: list[str] = [*_NUMBERS, *_TEXTS, _EXAMPLE]
+        known += [stored_as] if isinstance(stored_as, str) and "%" in stored_as else []
+        forms = dict.fromkeys(known, _MomentText)
+        name = _TEXTS.get(stored_as, stored_as)
+        form = moments.moment_format(name if stored_as in forms else moments.ISO)
+        self.store_as(stored_as, forms, format=form, unit=form.unit, key_kind=moment_kind(name))
 
     def stored_options(self) -> dict[str, object]:
-        """The unit, where it is another than the class's own."""
+        """The form, or the unit where it is another than the class's own."""
+        if self.stored_as:
+            return super().stored_options()
         return {} if self.unit == type(self).unit else {"unit": _NAMES_OF_UNITS[self.unit]}
 
     def clean(self, value: object) -> datetime.datetime:
@@ -109,14 +137,34 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
         return str((clock.in_utc(value) - EPOCH) // self.unit)
 
     def decode(self, inner: str) -> datetime.datetime:
-        """From the number of units since 1970."""
-        moment = EPOCH + int(inner) * self.unit
+        """From the number of units since 1970; another program may store fractions of them."""
+        try:
+            moment = EPOCH + int(inner) * self.unit
+        except ValueError:
+            microseconds = exact_number(self, inner) * (self.unit // MICROSECOND)
+            moment = EPOCH + int(microseconds) * MICROSECOND
         return moment if settings.USE_TZ else clock.as_django(moment)
 
     def to_text(self, value: object) -> str:
         """ISO 8601 in UTC whatever ``USE_TZ`` says: what refers to an object by this text stays right."""
         prepared = self.prepare(value)
         return "" if prepared is None else clock.in_utc(prepared).isoformat()
+
+
+class _MomentText(Attribute[datetime.datetime, Null]):
+    """The form of moments that are stored as text."""
+
+    attr_type = "S"
+    format: moments.MomentFormat
+
+    def encode(self, value: datetime.datetime) -> str:
+        """Text in the format."""
+        return self.format.write(value)
+
+    def decode(self, inner: str) -> datetime.datetime:
+        """From ISO 8601 text."""
+        moment = moments.read_moment(inner)
+        return moment if settings.USE_TZ else clock.as_django(moment)
 
 
 class TTLAttribute(TimestampAttribute[Absent]):
@@ -146,8 +194,10 @@ class TTLAttribute(TimestampAttribute[Absent]):
                 f"A TTLAttribute is stored as {names.EXPIRES_AT!r}, the one attribute that the table's time to live "
                 f"is set to, not as {self.attr_name!r}."
             )
-        if self.unit != _UNITS["s"]:
-            raise ConfigurationError("A TTLAttribute is stored in seconds, as DynamoDB reads it: leave unit out.")
+        if self.unit != _UNITS["s"] or self.attr_type != "N":
+            raise ConfigurationError(
+                "A TTLAttribute is stored in seconds, as DynamoDB reads it: omit unit and stored_as."
+            )
 
 
 class _IsoAttribute(Attribute[DayOrTime, Null]):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.lazy_modules import LazyModule
-from dynamo_single.orm.schema.attributes.base import Attribute, Null
+from dynamo_single.orm.schema.attributes.base import Attribute, Label, Null
 from dynamo_single.orm.schema.attributes.documents import ENCODING
 from dynamo_single.orm.schema.fields import base
 from dynamo_single.orm.schema.keys import values
@@ -35,13 +35,27 @@ class JSONAttribute(Attribute[Any, Null]):
 
     Lists and dicts may be nested 200 levels deep; what is deeper is ``InvalidValue``.
 
-    Equal values have one text: keys are sorted, and numbers lose the zeros that add nothing to them.
+    Equal values have one text: keys are sorted, and numbers lose the zeros that add nothing to them. The text of
+    another program, such as PynamoDB's ``JSONAttribute``, is kept until its value changes. ``stored_as="text"`` is the
+    only form.
     """
 
     attr_type = "S"
     expects = gettext_noop("a value that JSON can hold")
     document = True
+    only_equal = True
     field_class = base.DocumentField
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        stored_as: Literal["text"] | None = None,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options | {"null": null})
+        self.store_as(stored_as, {"text": None})
 
     def clean(self, value: object) -> Any:
         """The value as JSON gives it back: whole numbers as ``int``, others as exact ``Decimal``."""
@@ -66,6 +80,10 @@ class JSONAttribute(Attribute[Any, Null]):
             return super().encoded(value, before)
         with suppress(Exception):  # such as keys that cannot be sorted; errors are worded below
             return self._encoded(value, before)
+        with suppress(ValueError):
+            if before is not None and "S" in before and repr(self.decode(before["S"])) == repr(value):
+                # Another program may store what this attribute does not write, such as NaN and lone surrogates.
+                return Encoded(value, before, values.value_size(before))
         return super().encoded(value, before)
 
     def _encoded(self, value: object, before: StoredValue | None) -> Encoded:
@@ -99,7 +117,8 @@ class JSONAttribute(Attribute[Any, Null]):
 
     def decode(self, inner: str) -> Any:
         """From JSON text."""
-        return json.loads(inner, parse_float=_json_number)
+        # As PynamoDB: other programs do not escape all control characters.
+        return json.loads(inner, parse_float=_json_number, strict=False)
 
 
 def _is_deeper(value: object, levels: int) -> bool:

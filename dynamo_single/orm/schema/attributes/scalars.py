@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 import ipaddress
 import math
@@ -357,12 +358,27 @@ def finite_number(attribute: Attribute, value: object) -> Decimal:
 
 
 class BooleanAttribute(Attribute[bool, Null]):
-    """True or false."""
+    """True or false.
+
+    ``stored_as="number"``: as the number 1 or 0, which PynamoDB's ``LegacyBooleanAttribute`` writes. Both forms of that
+    class are read. Filters and conditions find only numbers.
+    """
 
     attr_type = "BOOL"
     key_kind = "boolean"
     expects = gettext_noop("True or False")
     field_class = base.BooleanField
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        stored_as: Literal["number"] | None = None,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options | {"null": null})
+        self.store_as(stored_as, {"number": _BooleanNumber})
 
     def clean(self, value: object) -> bool:
         """What Django's ``BooleanField`` takes: booleans, 1 and 0, and their texts."""
@@ -383,8 +399,37 @@ class BooleanAttribute(Attribute[bool, Null]):
         raise self.refuse(value)
 
 
+class _BooleanNumber(Attribute[bool, Null]):
+    """The form of booleans that are stored as numbers."""
+
+    attr_type = "N"
+
+    def encode(self, value: bool) -> str:
+        """1 or 0."""
+        return "1" if value else "0"
+
+    def decode(self, inner: str) -> bool:
+        """From 1 or 0; raises ``ValueError`` for another number."""
+        return {"1": True, "0": False}[inner] if inner in ("1", "0") else _boolean_number(inner)
+
+    def from_attribute_value(self, stored: dict[str, object]) -> bool | None:
+        """Return the value of a number, or of a boolean, which PynamoDB's class reads too."""
+        found = stored.get("BOOL")
+        return found if isinstance(found, bool) else super().from_attribute_value(stored)
+
+
+def _boolean_number(text: str) -> bool:
+    number = Decimal(text)
+    if number not in (0, 1):
+        raise ValueError(text)
+    return bool(number)
+
+
 class BinaryAttribute(Attribute[bytes, Null]):
-    """Bytes. Not editable in forms unless asked for, as in Django."""
+    """Bytes. Not editable in forms unless asked for, as in Django.
+
+    ``stored_as="base64"``: base64 text inside of the binary value, which PynamoDB writes with ``legacy_encoding=True``.
+    """
 
     attr_type = "B"
     expects = gettext_noop("bytes")
@@ -394,10 +439,12 @@ class BinaryAttribute(Attribute[bytes, Null]):
         self,
         verbose_name: Label | None = None,
         *,
+        stored_as: Literal["base64"] | None = None,
         null: Null = False,  # type: ignore[assignment]  # see Attribute
         **options: Any,
     ) -> None:
         super().__init__(verbose_name, **{"editable": False, "null": null, **options})
+        self.store_as(stored_as, {"base64": _Base64Binary})
 
     def clean(self, value: object) -> bytes:
         """Anything that is bytes."""
@@ -408,6 +455,20 @@ class BinaryAttribute(Attribute[bytes, Null]):
     def decode(self, inner: Any) -> bytes:
         """From what the client gives for binary."""
         return bytes(inner)
+
+
+class _Base64Binary(Attribute[bytes, Null]):
+    """The form of bytes that are stored as base64, which does not sort as they do."""
+
+    only_equal = True
+
+    def encode(self, value: bytes) -> bytes:
+        """Base64 in bytes."""
+        return base64.b64encode(value)
+
+    def decode(self, inner: Any) -> bytes:
+        """From base64; raises ``ValueError`` for other bytes."""
+        return base64.b64decode(bytes(inner), validate=True)
 
 
 # Attributes of texts of a certain form, which Django validates: slugs, addresses of pages and of computers.
@@ -494,7 +555,8 @@ class VersionAttribute(IntegerAttribute[Literal[True]]):
     """How often the object was written: 1 on creation, one more with each write, never set by hand.
 
     Saving or deleting an object that was read before another's write is ``StaleObject``. An object that is older than
-    the attribute has none (``None``) until it is written.
+    the attribute has none (``None``) until it is written. PynamoDB's ``VersionAttribute`` under the same ``attr_name``
+    counts in the same way, so that each program notices the other's writes.
     """
 
     computed = True
@@ -505,8 +567,6 @@ class VersionAttribute(IntegerAttribute[Literal[True]]):
     def __init__(
         self, verbose_name: Label | None = None, *, help_text: Label = "", attr_name: str = names.VERSION
     ) -> None:
-        if attr_name != names.VERSION:
-            raise ConfigurationError(f"A VersionAttribute is stored as {names.VERSION!r}, not as {attr_name!r}.")
         super().__init__(verbose_name, null=True, editable=False, help_text=help_text, attr_name=attr_name)
 
     def next_after(self, version: Any) -> int:

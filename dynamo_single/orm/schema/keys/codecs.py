@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import clock
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.orm.schema.keys.moments import ISO, moment_format
 from dynamo_single.orm.schema.keys.values import Words, checked_text, seconds, shown, split_number, words
 from dynamo_single.table.masking import CODES, ESCAPE
 
@@ -36,6 +37,8 @@ LAST_VALUE = "\U0010fffe1" + LAST
 CANONICAL = "canonical"
 KINDS = ("text", "number", "boolean", "date", "time", "timestamp", "duration", "uuid")
 
+#: What the kind of moments that are written in a format begins with.
+_MOMENT_KIND = "timestamp "
 _PADDED = re.compile(r"0([1-9][0-9]?)d")
 _MAX_PADDING = 38
 _EXPONENT_BIAS = 500
@@ -93,6 +96,10 @@ def codec_for(kind: str, spec: str = "") -> Codec:
     spec, place = split_format(spec)
     if place:
         return replace(codec_for(kind, spec), place=place)
+    if kind.startswith(_MOMENT_KIND):
+        if spec:
+            raise ConfigurationError(f"The format {spec!r} does not fit a timestamp attribute; write {{name}}.")
+        return _moment_codec(kind)
     if kind not in KINDS:
         raise ConfigurationError(
             f"A key cannot hold a {kind} value: nested values cannot be indexed, nor can sets and binary. "
@@ -106,6 +113,21 @@ def codec_for(kind: str, spec: str = "") -> Codec:
         return Codec(kind, spec, partial(_padded, padding))
     allowed = {"text": "{name:canonical} or {name}", "number": "{name:08d} or {name}"}.get(kind, "{name}")
     raise ConfigurationError(f"The format {spec!r} does not fit a {kind} attribute; write {allowed}.")
+
+
+def moment_kind(name: str) -> str:
+    """Return the kind of moments that are written in a format, which keys contain as it is stored."""
+    return "timestamp" if name == ISO else f"{_MOMENT_KIND}{name}"
+
+
+@lru_cache(maxsize=64)
+def _moment_codec(kind: str) -> Codec:
+    write = moment_format(kind.removeprefix(_MOMENT_KIND)).write
+    return Codec(kind, "", partial(_written_moment, write))
+
+
+def _written_moment(write: Callable[[datetime], str], value: object) -> str:
+    return write(_checked_moment(value))
 
 
 def split_format(spec: str) -> tuple[str, str]:
@@ -204,6 +226,10 @@ def _date(value: object) -> str:
 
 
 def _timestamp(value: object) -> str:
+    return _checked_moment(value).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _checked_moment(value: object) -> datetime:
     if not isinstance(value, datetime):
         raise InvalidValue(f"{shown(value)} is not a datetime.")
     if settings.USE_TZ and value.utcoffset() is None:
@@ -211,11 +237,10 @@ def _timestamp(value: object) -> str:
             f"{shown(value)} has no time zone, so its place in time is unknown; use django.utils.timezone."
         )
     try:
-        moment = clock.in_utc(value)
+        return clock.in_utc(value)
     except OverflowError as error:
         message = f"{shown(value)} is outside the years 1 to 9999 in UTC."
         raise InvalidValue(message, words=words(_("This is outside of the years 1 to 9999."))) from error
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _time(value: object) -> str:
@@ -250,6 +275,7 @@ _PLAIN = {
 
 def example_value(kind: str | None) -> object:
     """A value of a kind of key, for planning what does not depend on the value."""
+    kind = "timestamp" if (kind or "").startswith(_MOMENT_KIND) else kind
     return _EXAMPLES.get(kind or "", "1")
 
 
