@@ -111,7 +111,7 @@ def _check_pair(model: type[DynamoModel], subject: Subject, operator: str, other
 
 
 class _Form(Struct, frozen=True):
-    """DynamoDB's type of an attribute's values, and how they are written in it; ``unit`` is that of moments."""
+    """DynamoDB's type of an attribute's values, and how they are written in it; datetimes have a ``unit``."""
 
     type: str
     kind: Any
@@ -275,8 +275,8 @@ def _check(subject: Subject, operator: str) -> None:
     if attribute.only_equal and (subject.sized or operator not in JSON_COMPARISONS):
         if not isinstance(attribute, JSONAttribute):
             raise NotSupported(
-                f"{subject.name}__{operator} is not supported: {name} is stored as {attribute.stored_as}, which does "
-                f"not sort as the values do. Compare it by {', '.join(JSON_COMPARISONS)}, or {FILTER_IN_PYTHON}."
+                f"Cannot filter by {subject.name}__{operator}: {attribute.stored_as} does not sort as the values "
+                f"of {name} do. Compare it by {', '.join(JSON_COMPARISONS)}, or {FILTER_IN_PYTHON}."
             )
         raise NotSupported(
             f"{subject.name}__{operator} is not supported: {name} is stored as JSON text, which can only be "

@@ -325,7 +325,7 @@ def _constant(target: Target, linear: _Linear) -> Any:
         if len(linear.terms) > 1 or linear.terms[0][1] < 0 or not isinstance(constant, datetime.timedelta):
             raise NotSupported(f"{target.label} is a moment: only a timedelta is added to it. {_ALTERNATIVE}.")
         if attribute.attr_type != "N":
-            raise NotSupported(f"{target.label} is stored as text, and DynamoDB adds to numbers only. {_ALTERNATIVE}.")
+            raise NotSupported(f"{target.label} has a string, and DynamoDB adds to numbers only. {_ALTERNATIVE}.")
         return {"N": str(constant // attribute.unit)}
     if not _is_number_place(target):
         raise NotSupported(f"{target.label} is a {type(attribute).__name__}, and a sum is a number. {_ALTERNATIVE}.")

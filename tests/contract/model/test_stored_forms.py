@@ -234,7 +234,7 @@ def test_seconds_are_added_to_numbers(post: Any) -> None:
 @pytest.mark.parametrize(
     ("act", "said"),
     [
-        (lambda post: post.objects.filter(pk="1").update(iso=F("iso") + SECOND), "stored as text"),
+        (lambda post: post.objects.filter(pk="1").update(iso=F("iso") + SECOND), "has a string"),
         (lambda post: post.objects.filter(pk="1").update(iso=F("at")), "cannot be set to"),
         (lambda post: post.objects.filter(pk="1").update(at=F("expires_at")), "cannot be set to"),
         (lambda post: post.objects.filter(pk="1").update(number=F("done")), "cannot be set to"),

@@ -55,7 +55,7 @@ AlsoSecret = Callable[[Any, str], bool]
 
 @lru_cache(maxsize=256)
 def _with_form(declared: Any, form: type, members: tuple[tuple[str, object], ...]) -> Any:
-    """Return a class of attributes that stores its values in a form; it is named as the declared class."""
+    """Return a class of attributes that stores its values in a form; it has the name of the declared class."""
     named = {"__module__": declared.__module__, "__qualname__": declared.__qualname__, "declared_class": declared}
     return type(declared.__name__, (form, declared), {**named, **dict(members)})
 
@@ -82,7 +82,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     origin: str = ""
     #: Whether the value has parts that several writers may change: it is saved by its difference.
     document: ClassVar[bool] = False
-    #: Whether stored values are compared for equality only, because they do not sort as the values do.
+    #: Whether filters support only equality, because stored values do not sort as the values do.
     only_equal: ClassVar[bool] = False
     #: Whether the value is set once, on creation, by the app itself.
     settled: ClassVar[bool] = False
@@ -161,8 +161,8 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     def store_as(self, name: str | None, forms: Mapping[str, type | None], **members: object) -> None:
         """Store the values in one of some forms; ``None`` is the class's own.
 
-        A form is a class whose methods, such as ``encode()`` and ``decode()``, and ``members`` replace the class's. The
-        attribute gets a subclass that has both, so that all code that depends on the class takes it into account.
+        A form is a class whose methods, such as ``encode()`` and ``decode()``, and ``members`` replace the class's.
+        The attribute gets a subclass with both, so that code that depends on the class notices the form.
         """
         if name is None:
             return

@@ -17,7 +17,7 @@ from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, Null
 from dynamo_single.orm.schema.attributes.scalars import exact_number
 from dynamo_single.orm.schema.fields import base, simple
-from dynamo_single.orm.schema.keys import moments, values
+from dynamo_single.orm.schema.keys import datetimes, values
 from dynamo_single.orm.schema.keys.codecs import moment_kind
 from dynamo_single.orm.schema.keys.values import MICROSECOND, gettext_noop
 from dynamo_single.table import names
@@ -27,10 +27,10 @@ MILLISECOND = datetime.timedelta(milliseconds=1)
 DayOrTime = TypeVar("DayOrTime", datetime.date, datetime.time)
 _UNITS = {"ms": MILLISECOND, "s": datetime.timedelta(seconds=1)}
 _NAMES_OF_UNITS = {unit: name for name, unit in _UNITS.items()}
-#: The numbers that ``stored_as`` names, by their units, and the texts by their formats.
+#: The forms that ``stored_as`` names: numbers by their units, and strings by their formats.
 _NUMBERS = {"milliseconds": "ms", "seconds": "s"}
 _EXAMPLE = "%Y-%m-%dT%H:%M:%SZ"
-_TEXTS = {"iso": moments.ISO, "pynamodb": moments.PYNAMODB}
+_TEXTS = {"iso": datetimes.ISO, "pynamodb": datetimes.PYNAMODB}
 #: Python's own context keeps 28 digits; a stored number has up to 38.
 _EXACT = Context(prec=MAX_DIGITS + 6, traps=[Inexact])
 
@@ -42,14 +42,13 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
     https://docs.djangoproject.com/en/5.2/topics/i18n/timezones/
     ``auto_now_add`` sets it on creation, ``auto_now`` on every save. Finer parts than a millisecond are cut off.
 
-    ``stored_as`` is the form of the values of another program; finer parts than it has are cut off too:
+    ``stored_as`` declares the form of another program's values:
 
-    - ``"milliseconds"``: the same as without it; ``"seconds"``, or ``unit="s"``: epoch seconds. Fractions of another
-      program are read.
-    - ``"iso"``: text (S) as JavaScript writes it, ``2024-05-01T12:00:00.123Z``; ``"pynamodb"``: text as PynamoDB's
-      ``UTCDateTimeAttribute`` writes it. A format such as ``"%Y-%m-%dT%H:%M:%SZ"``: other text that sorts by time.
-      Any ISO 8601 text is read, and one without a time zone is in UTC. DynamoDB compares texts, so that a filter
-      or a key finds only texts of the declared form reliably.
+    - ``"milliseconds"``: the default; ``"seconds"``, or ``unit="s"``: epoch seconds. Reading accepts fractions.
+    - ``"iso"``: the string (S) that JavaScript writes, ``2024-05-01T12:00:00.123Z``; ``"pynamodb"``: the string that
+      PynamoDB's ``UTCDateTimeAttribute`` writes; a format such as ``"%Y-%m-%dT%H:%M:%SZ"``: a string that sorts
+      by time.
+      Reading accepts any ISO 8601 string. Filters and keys compare strings, and need the declared form.
     """
 
     attr_type = "N"
@@ -75,7 +74,7 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
         if unit is not None and unit not in _UNITS:
             raise ConfigurationError(f"{type(self).__name__}(unit={unit!r}): there are 'ms' and 's'.")
         if unit is not None and stored_as is not None:
-            raise ConfigurationError(f"{type(self).__name__} takes unit or stored_as, and not both: omit unit.")
+            raise ConfigurationError(f"{type(self).__name__} takes either unit or stored_as: omit unit.")
         if unit is not None or stored_as in _NUMBERS:
             self.unit = _UNITS[unit or _NUMBERS[str(stored_as)]]
         elif stored_as is not None:
@@ -86,7 +85,7 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
         known += [stored_as] if isinstance(stored_as, str) and "%" in stored_as else []
         forms = dict.fromkeys(known, _MomentText)
         name = _TEXTS.get(stored_as, stored_as)
-        form = moments.moment_format(name if stored_as in forms else moments.ISO)
+        form = datetimes.datetime_format(name if stored_as in forms else datetimes.ISO)
         self.store_as(stored_as, forms, format=form, unit=form.unit, key_kind=moment_kind(name))
 
     def stored_options(self) -> dict[str, object]:
@@ -152,10 +151,10 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
 
 
 class _MomentText(Attribute[datetime.datetime, Null]):
-    """The form of moments that are stored as text."""
+    """The form of datetimes as strings."""
 
     attr_type = "S"
-    format: moments.MomentFormat
+    format: datetimes.DatetimeFormat
 
     def encode(self, value: datetime.datetime) -> str:
         """Text in the format."""
@@ -163,7 +162,7 @@ class _MomentText(Attribute[datetime.datetime, Null]):
 
     def decode(self, inner: str) -> datetime.datetime:
         """From ISO 8601 text."""
-        moment = moments.read_moment(inner)
+        moment = datetimes.read_datetime(inner)
         return moment if settings.USE_TZ else clock.as_django(moment)
 
 

@@ -35,9 +35,9 @@ class JSONAttribute(Attribute[Any, Null]):
 
     Lists and dicts may be nested 200 levels deep; what is deeper is ``InvalidValue``.
 
-    Equal values have one text: keys are sorted, and numbers lose the zeros that add nothing to them. The text of
-    another program, such as PynamoDB's ``JSONAttribute``, is kept until its value changes. ``stored_as="text"`` is the
-    only form.
+    Equal values have one text: keys are sorted, and numbers lose the zeros that add nothing to them. A save
+    keeps the text of another program, such as PynamoDB's ``JSONAttribute``, until its value changes.
+    ``stored_as="text"`` is the only form.
     """
 
     attr_type = "S"

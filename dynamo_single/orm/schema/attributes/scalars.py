@@ -360,8 +360,8 @@ def finite_number(attribute: Attribute, value: object) -> Decimal:
 class BooleanAttribute(Attribute[bool, Null]):
     """True or false.
 
-    ``stored_as="number"``: as the number 1 or 0, which PynamoDB's ``LegacyBooleanAttribute`` writes. Both forms of that
-    class are read. Filters and conditions find only numbers.
+    ``stored_as="number"``: as the number 1 or 0, as PynamoDB's ``LegacyBooleanAttribute`` does. Reading accepts both
+    forms of that class; filters and conditions find only numbers.
     """
 
     attr_type = "BOOL"
@@ -400,7 +400,7 @@ class BooleanAttribute(Attribute[bool, Null]):
 
 
 class _BooleanNumber(Attribute[bool, Null]):
-    """The form of booleans that are stored as numbers."""
+    """The form of booleans as numbers."""
 
     attr_type = "N"
 
@@ -426,7 +426,7 @@ def _boolean_number(text: str) -> bool:
 
 
 class BinaryAttribute(Attribute[bytes, Null]):
-    """Bytes. Not editable in forms unless asked for, as in Django.
+    """Bytes. Forms edit them only with ``editable=True``, as in Django.
 
     ``stored_as="base64"``: base64 text inside of the binary value, which PynamoDB writes with ``legacy_encoding=True``.
     """
@@ -458,7 +458,7 @@ class BinaryAttribute(Attribute[bytes, Null]):
 
 
 class _Base64Binary(Attribute[bytes, Null]):
-    """The form of bytes that are stored as base64, which does not sort as they do."""
+    """The form of bytes as base64, which does not sort as they do."""
 
     only_equal = True
 

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import clock
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
-from dynamo_single.orm.schema.keys.moments import ISO, moment_format
+from dynamo_single.orm.schema.keys.datetimes import ISO, datetime_format
 from dynamo_single.orm.schema.keys.values import Words, checked_text, seconds, shown, split_number, words
 from dynamo_single.table.masking import CODES, ESCAPE
 
@@ -37,7 +37,7 @@ LAST_VALUE = "\U0010fffe1" + LAST
 CANONICAL = "canonical"
 KINDS = ("text", "number", "boolean", "date", "time", "timestamp", "duration", "uuid")
 
-#: What the kind of moments that are written in a format begins with.
+#: The beginning of the kinds of datetimes in other formats.
 _MOMENT_KIND = "timestamp "
 _PADDED = re.compile(r"0([1-9][0-9]?)d")
 _MAX_PADDING = 38
@@ -116,13 +116,13 @@ def codec_for(kind: str, spec: str = "") -> Codec:
 
 
 def moment_kind(name: str) -> str:
-    """Return the kind of moments that are written in a format, which keys contain as it is stored."""
+    """Return the kind of datetimes in a format; keys contain the stored string."""
     return "timestamp" if name == ISO else f"{_MOMENT_KIND}{name}"
 
 
 @lru_cache(maxsize=64)
 def _moment_codec(kind: str) -> Codec:
-    write = moment_format(kind.removeprefix(_MOMENT_KIND)).write
+    write = datetime_format(kind.removeprefix(_MOMENT_KIND)).write
     return Codec(kind, "", partial(_written_moment, write))
 
 
