@@ -151,7 +151,11 @@ def test_the_physical_names_are_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["dynamo_setup", "dynamo_local", "dynamo_status", "dynamo_verify", "dynamo_rebuild", "dynamo_shards"]
+    "command",
+    [
+        *("dynamo_setup", "dynamo_local", "dynamo_status", "dynamo_verify", "dynamo_rebuild", "dynamo_shards"),
+        "dynamo_import_sql",
+    ],
 )
 def test_the_options_of_a_command_are_listed(command: str) -> None:
     """The commands page has each option of our commands."""

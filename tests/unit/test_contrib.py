@@ -13,6 +13,8 @@ PLACES = {
     "logbook": ["admin/sites"],
     "table_admin": ["admin/sites"],
 }
+#: The folders that only a command names.
+OF_COMMANDS = {"sql_import"}
 #: Folders that are above the core, or in ``contrib`` themselves.
 OTHERS = ("contrib/", "management/commands/")
 
@@ -30,4 +32,6 @@ def test_the_core_names_each_folder_at_one_place() -> None:
 def test_every_folder_is_reached() -> None:
     """Nothing in a project's settings turns one on, so that one without a place would never run."""
     folders = {module.split("/")[1] for module in foreign_names.sources() if module.startswith("contrib/")}
-    assert folders - {"__init__"} == set(PLACES)
+    assert folders - {"__init__"} == set(PLACES) | OF_COMMANDS
+    commands = "".join(text for module, text in foreign_names.sources().items() if module.startswith(OTHERS[1]))
+    assert all(f"dynamo_single.contrib.{name}" in commands for name in OF_COMMANDS)

@@ -61,11 +61,20 @@ class NewItem(Struct, frozen=True, eq=False):
     size: int = 0
 
 
-async def create(obj: DynamoModel, pending: Block | None, *, raw: bool = False, new: NewItem | None = None) -> None:
+async def create(
+    obj: DynamoModel,
+    pending: Block | None,
+    *,
+    raw: bool = False,
+    lenient: bool | None = None,
+    new: NewItem | None = None,
+) -> None:
     """Write a new object: PutItem, or one transaction with its claims and derived items; it never overwrites an item.
 
-    ``raw`` (fixtures) keeps automatic times as they are given. ``new`` is a result of ``new_item``.
+    ``raw`` (fixtures) keeps the given automatic times. ``lenient`` does not require referenced objects; it defaults to
+    ``raw``. ``new`` is a result of ``new_item``.
     """
+    lenient = raw if lenient is None else lenient
     model = type(obj)
     if new is None and not raw:
         known = None if pending is not None else bindings.binding_if_known(model, get_table(model._options.alias))
@@ -75,17 +84,18 @@ async def create(obj: DynamoModel, pending: Block | None, *, raw: bool = False, 
 
     async def attempt() -> None:
         # Made again where a source has changed since.
-        await _send(obj, prepared.pop() if prepared else await new_item(obj, pending, raw=raw), pending, raw=raw)
+        made = prepared.pop() if prepared else await new_item(obj, pending, raw=raw, lenient=lenient)
+        await _send(obj, made, pending, lenient=lenient)
 
     await retry_source_changes(attempt)
 
 
-async def _send(obj: DynamoModel, new: NewItem, pending: Block | None, *, raw: bool) -> None:
+async def _send(obj: DynamoModel, new: NewItem, pending: Block | None, *, lenient: bool) -> None:
     binding, effects = new.binding, effects_of(new.binding)
     absent: frozenset[ItemKey] = frozenset()
     while True:
         write = await compose_new(
-            obj, binding, effects, new.item, new.values, pending=pending, absent=absent, lenient=raw, size=new.size
+            obj, binding, effects, new.item, new.values, pending=pending, absent=absent, lenient=lenient, size=new.size
         )
         refuse_outdated(obj, binding)
         try:
@@ -97,8 +107,14 @@ async def _send(obj: DynamoModel, new: NewItem, pending: Block | None, *, raw: b
             return
 
 
-async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False) -> NewItem:
-    """Return the item and the values of an object to create, after setting its identifier and automatic values."""
+async def new_item(
+    obj: DynamoModel, pending: Block | None, *, raw: bool = False, lenient: bool | None = None
+) -> NewItem:
+    """Return the item and the values of an object to create, after setting its identifier and automatic values.
+
+    See ``create()`` for ``raw`` and ``lenient``.
+    """
+    lenient = raw if lenient is None else lenient
     model = type(obj)
     binding = await taken(model, pending)
     if obj._stored is not None:
@@ -116,7 +132,10 @@ async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False
         for effect in effects:
             values.update(effect.values_of_each_write(None))
     for effect in effects:
-        values = {**values, **await effect.values_from_others(Subject(obj), values, None, None, pending, lenient=raw)}
+        values = {
+            **values,
+            **await effect.values_from_others(Subject(obj), values, None, None, pending, lenient=lenient),
+        }
     writer, encodings = item_writer(binding), Encodings()
     with suppress(Exception):  # whatever it is, it is raised again where it is worded
         if writer is not None:

@@ -1,0 +1,1 @@
+"""Import the rows of an SQL database as objects: ``manage.py dynamo_import_sql``."""
