@@ -22,7 +22,7 @@ from django.utils.module_loading import import_string
 
 from dynamo_single.backend.compiler import Writes
 from dynamo_single.backend.router import install_router, uses_engine
-from dynamo_single.conf import aliases, cost_settings, default_fetch_mode, table_settings, web_timeout
+from dynamo_single.conf import aliases, cost_settings, default_fetch_mode, own_alias, table_settings, web_timeout
 from dynamo_single.conf import sql_transactions as sql_transactions_setting
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.lazy_modules import LazyModule
@@ -135,6 +135,8 @@ def _check_settings(asked: Iterable[str]) -> None:
     """Read the settings, and the aliases that models name; raise ``ConfigurationError`` for errors."""
     for alias in (*aliases(), *sorted(asked)):
         table_settings(alias)
+    if settings.SESSION_ENGINE.startswith("dynamo_single.") or apps.is_installed("dynamo_single.admin"):
+        own_alias()  # their models are stored there
     cost_settings()
     default_fetch_mode()
     sql_transactions_setting()

@@ -26,6 +26,7 @@ from django.utils.crypto import get_random_string
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import clock, models, transactions
+from dynamo_single.conf import alias_of_own_models
 from dynamo_single.exceptions import (
     AlreadyExists,
     InvalidValue,
@@ -85,6 +86,7 @@ class Session(BaseSession):
 
     class Meta:
         item_type = "HashedSession"
+        table = alias_of_own_models()
         verbose_name = _("session")
         verbose_name_plural = _("sessions")
 
@@ -103,6 +105,7 @@ class FormerSession(BaseSession):
     class Meta:
         default_permissions = ()
         item_type = "Session"
+        table = alias_of_own_models()
         verbose_name = _("former session")
         verbose_name_plural = _("former sessions")
 

@@ -231,7 +231,7 @@ def setup_table(alias: str = "default") -> Table:
     A matching table with at most 100 items is emptied in a few milliseconds. Any other table is created again.
     """
     table = get_table(alias)
-    fits = table.settings.is_local and not schema.differences(table.settings, schema.observe(table))
+    fits = table.settings.is_local and not schema.differences(schema.as_owned(table).settings, schema.observe(table))
     if fits and contents.empty(table, most=100):
         return table
     table.replaced += 1

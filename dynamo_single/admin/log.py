@@ -18,14 +18,14 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
 from dynamo_single.admin import content_types
-from dynamo_single.conf import table_settings
+from dynamo_single.conf import alias_of_own_models, table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.table.names import LOG_OF_OBJECT
 
 
 def _second_index() -> str | None:
     try:
-        indexes = table_settings().indexes
+        indexes = table_settings(alias_of_own_models()).indexes
     except ConfigurationError:
         # Reported in one line when this app starts. The admin's app may start earlier.
         return None
@@ -113,6 +113,7 @@ class LogEntry(models.Model):
     class Meta:
         app_label = "dynamo_single"
         item_type = "AdminLogEntry"
+        table = alias_of_own_models()
         verbose_name = _("log entry")
         verbose_name_plural = _("log entries")
         ordering = ("-action_time",)

@@ -97,7 +97,7 @@ def recorded() -> dict[Name, datetime]:
     params: dict[str, Any] = {
         "KeyConditionExpression": "#p = :p AND begins_with(#s, :s)",
         "ExpressionAttributeNames": {"#p": names.PARTITION_KEY, "#s": names.SORT_KEY},
-        "ExpressionAttributeValues": {":p": {"S": names.MIGRATIONS}, ":s": {"S": _PREFIX}},
+        "ExpressionAttributeValues": {":p": {"S": _partition()}, ":s": {"S": _PREFIX}},
         "ConsistentRead": True,
     }
     try:
@@ -135,7 +135,11 @@ def forget(found: Iterable[Name]) -> int:
 
 
 def _key(name: Name) -> dict[str, dict[str, str]]:
-    return {names.PARTITION_KEY: {"S": names.MIGRATIONS}, names.SORT_KEY: {"S": f"{_PREFIX}{name[0]}#{name[1]}"}}
+    return {names.PARTITION_KEY: {"S": _partition()}, names.SORT_KEY: {"S": f"{_PREFIX}{name[0]}#{name[1]}"}}
+
+
+def _partition() -> str:
+    return f"{get_table(DEFAULT_DB_ALIAS).settings.own_prefix}{names.MIGRATIONS}"
 
 
 def has_items_to_change(migration: Any) -> bool:

@@ -15,7 +15,7 @@ from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from dynamo_single import clock
 from dynamo_single.cache.entries import Entry, entry_key, now
 from dynamo_single.cache.store import Store
-from dynamo_single.conf import aliases
+from dynamo_single.conf import aliases, table_settings
 from dynamo_single.exceptions import ConfigurationError, NotCountable
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema.types import awaited
@@ -261,6 +261,11 @@ def _store(location: str, options: Mapping[str, object]) -> Store:
     if location not in aliases():
         known = ", ".join(map(repr, aliases()))
         raise ConfigurationError(f"CACHES: LOCATION {location!r} is no alias of DYNAMO_SINGLE, which declares {known}.")
+    if not table_settings(location).owns:
+        raise ConfigurationError(
+            f"CACHES: LOCATION {location!r} is a table with OWNS = False, which stores only the items of models. Name "
+            "the alias of a table of your own."
+        )
     unknown = sorted(set(options) - set(OPTIONS))
     if unknown:
         raise ConfigurationError(

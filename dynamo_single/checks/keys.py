@@ -15,7 +15,7 @@ from django.core.checks import Error
 from msgspec.structs import replace
 
 from dynamo_single.cache import entries
-from dynamo_single.conf import table_settings
+from dynamo_single.conf import aliases, table_settings
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.items import unique_rules
 from dynamo_single.orm.model.bases import is_by_id, prefix_of
@@ -49,9 +49,8 @@ def check_collisions(models: Sequence[object]) -> Iterator[Error]:
             continue  # reported by E003
         layouts.append((model, layout, _possible_keys(model, layout)))
     asked = {*models}
-    reserved = _reserved_keys() if asked else {}
     for model, layout, pairs in layouts:
-        taken = _reserved_by(pairs, reserved) if model in asked else ""
+        taken = _reserved_by(pairs, layout.alias) if model in asked else ""
         if taken:
             yield _error(
                 model,
@@ -88,9 +87,17 @@ def _reserved_keys() -> dict[str, list[Pair]]:
     }
 
 
-def _reserved_by(pairs: list[Pair], reserved: dict[str, list[Pair]]) -> str:
-    """Return the description of the app's other items whose keys the model could write, or an empty string."""
-    for taken, others in reserved.items():
+def _reserved_by(pairs: list[Pair], alias: str) -> str:
+    """Return the description of the app's other items whose keys the model could write, or an empty string.
+
+    A companion contains those about other tables. Requests for their keys are sent to the companion.
+    """
+    for each in (each for each in map(table_settings, aliases()) if each.companion):
+        if alias in (each.alias, each.companion) and any(own[0].could_start_with(each.own_prefix) for own in pairs):
+            return f"an item of the app about the table of {each.alias!r}, which is in its companion"
+    if not table_settings(alias).owns:
+        return ""
+    for taken, others in _reserved_keys().items():
         if any(can_collide(own, other) for own in pairs for other in others):
             return taken
     return ""

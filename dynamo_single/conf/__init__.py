@@ -57,6 +57,10 @@ _ASKING: Final[list[Callable[[str], Iterable[str]]]] = []
 _OWNER = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 _REGION = re.compile(r"[a-z0-9-]+")
+#: An alias that has a companion, whose keys contain its name.
+_ALIAS = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+#: The beginning of the partition keys of a companion's items that are about another table, before its alias.
+COMPANION_PREFIX: Final = "COMPANION#"
 
 
 class TableSettings(Struct, frozen=True):
@@ -80,6 +84,30 @@ class TableSettings(Struct, frozen=True):
     transport: Transport = "direct"
     migrations: Migrations = "check"
     owner: str = ""
+    owns: bool = True
+    companion: str = ""
+
+    @property
+    def keeps_own_items(self) -> bool:
+        """Whether there is a table for the app's own items about this table: this one, or its companion."""
+        return self.owns or bool(self.companion)
+
+    @property
+    def own_prefix(self) -> str:
+        """The beginning of the partition keys of the app's own items about this table.
+
+        Only models' items are stored in a table with ``OWNS = False``; its companion contains the app's own items.
+        Raises ``ConfigurationError`` if it has none.
+        """
+        if self.owns:
+            return ""
+        if not self.companion:
+            raise ConfigurationError(
+                f"Cannot store items of the app about the table {self.table_name!r}, because "
+                f"DYNAMO_SINGLE[{self.alias!r}]['OWNS'] is False. Nothing was written. Set "
+                f"DYNAMO_SINGLE[{self.alias!r}]['COMPANION'] to the alias of a table of your own."
+            )
+        return f"{COMPANION_PREFIX}{self.alias}#"
 
     @property
     def indexes(self) -> tuple[str, ...]:
@@ -158,6 +186,23 @@ def table_settings(alias: str = "default") -> TableSettings:
     return _read(alias)
 
 
+def own_alias(alias: str = "default") -> str:
+    """Return the alias of the table that stores the app's own models, such as sessions, instead of ``alias``.
+
+    It is the companion of a table with ``OWNS = False``. Raises ``ConfigurationError`` if it has none.
+    """
+    found = table_settings(alias)
+    return found.companion if found.own_prefix else alias
+
+
+def alias_of_own_models() -> str:
+    """Return ``own_alias()``; ``"default"`` if the settings are invalid, which is reported when the app starts."""
+    try:
+        return own_alias()
+    except ConfigurationError:
+        return "default"
+
+
 def tell_of(asking: Callable[[str], Iterable[str]]) -> None:
     """Register a function that returns the users of an alias, for the error about an unknown alias."""
     _ASKING.append(asking)
@@ -178,7 +223,52 @@ def _read(alias: str) -> TableSettings:
             "these."
         )
     found = parse(alias, declared[alias])
+    if not found.owns:
+        _check_adopted(found, declared)
     return found if found.owner else replace(found, owner=_project())
+
+
+def _check_adopted(found: TableSettings, declared: Mapping[str, object]) -> None:
+    """Raise for a table with ``OWNS = False`` that contradicts other aliases."""
+    for other in (each for each in declared if each != found.alias):
+        _refuse_pair(found, parse(other, declared[other]))
+    if found.companion and (found.companion == found.alias or found.companion not in declared):
+        others = ", ".join(repr(each) for each in declared if each != found.alias) or "none yet: add one"
+        raise ConfigurationError(
+            f"{_setting(found.alias, 'COMPANION')} is {found.companion!r}, which is no other alias of DYNAMO_SINGLE. "
+            f"Name the alias of a table of your own; the other aliases are {others}."
+        )
+
+
+def _refuse_pair(found: TableSettings, other: TableSettings) -> None:
+    """Raise for two aliases of one table that disagree about its owner, and for a companion that cannot be one.
+
+    A transaction can write to tables of one account and region only (AWS API reference, TransactWriteItems). The
+    credentials belong to the process, so that two tables at one endpoint and region have the same account.
+    """
+    is_same_place = (found.place, found.region) == (other.place, other.region)
+    if is_same_place and found.table_name == other.table_name and not (found.owns and other.owns):
+        raise ConfigurationError(
+            f"DYNAMO_SINGLE[{found.alias!r}] and DYNAMO_SINGLE[{other.alias!r}] name the table {found.table_name!r}, "
+            "and OWNS is False for it. A table that the app does not own has one alias: its name identifies what the "
+            "companion stores about the table. Remove one of the two."
+        )
+    if found.companion != other.alias:
+        return
+    setting = f"{_setting(found.alias, 'COMPANION')} is {other.alias!r}"
+    if not other.owns:
+        raise ConfigurationError(f"{setting}, whose OWNS is False. Name the alias of a table of your own.")
+    if not other.shape.is_own:
+        raise ConfigurationError(
+            f"{setting}, whose keys or indexes have other names than the app's. Name the alias of a table without KEY, "
+            "PARTITION_KEY and the like."
+        )
+    if not is_same_place:
+        raise ConfigurationError(
+            f"{setting}, which is at {other.place} in {other.region}; {found.alias!r} is at {found.place} in "
+            f"{found.region}. One transaction writes to both tables: they must have the same endpoint and region. Name "
+            "the alias of a table there."
+        )
 
 
 def _asked_by(alias: str) -> str:
@@ -280,7 +370,7 @@ def _options_of_query(alias: str, query: str) -> dict[str, object]:
             _wrong_url(alias, f"unknown query parameter {name!r}; allowed are {allowed}.")
         if key in options:
             _wrong_url(alias, f"the URL gives {name!r} twice.")
-        is_boolean = key in {"TLS", "CONSUMED_CAPACITY", "RAW_KEYS"}
+        is_boolean = key in {"TLS", "CONSUMED_CAPACITY", "OWNS", "RAW_KEYS"}
         options[key] = _boolean_of_text(alias, name, text) if is_boolean else _value_of_text(key, text)
     return options
 
@@ -324,6 +414,13 @@ def _from_options(alias: str, options: Mapping[str, object]) -> TableSettings:
 def _consistent(found: TableSettings, *, region_given: bool) -> TableSettings:
     if not region_given and not found.is_local:
         raise ConfigurationError(f"{_setting(found.alias, 'REGION')} is missing: name the AWS region of the table.")
+    if found.companion and (found.owns or not _ALIAS.fullmatch(found.alias)):
+        why = (
+            "has no effect while OWNS is True: leave it out, or set OWNS to False"
+            if found.owns
+            else "needs an alias of 1 to 64 letters, digits, '_', '.' or '-', because keys contain it: rename the alias"
+        )
+        raise ConfigurationError(f"{_setting(found.alias, 'COMPANION')} {why}.")
     for key, value in (("READ_CAPACITY", found.read_capacity), ("WRITE_CAPACITY", found.write_capacity)):
         if found.billing_mode == "PROVISIONED" and value is None:
             raise ConfigurationError(
@@ -371,6 +468,7 @@ def _one_of(*known: str) -> Reader:
 
 _READERS: dict[str, Reader] = {
     "BILLING_MODE": _one_of("PAY_PER_REQUEST", "PROVISIONED"),
+    "COMPANION": (_text(re.compile(r"(?s).+")), "an alias of DYNAMO_SINGLE"),
     "CONNECT_TIMEOUT": SECONDS,
     "CONSUMED_CAPACITY": BOOLEAN,
     "ENDPOINT_URL": ENDPOINT,
@@ -378,6 +476,7 @@ _READERS: dict[str, Reader] = {
     "MAX_ATTEMPTS": POSITIVE,
     "MAX_POOL_CONNECTIONS": POSITIVE,
     "MIGRATIONS": _one_of("check", "trust"),
+    "OWNS": BOOLEAN,
     "OWNER": (_text(_OWNER), "1 to 64 letters, digits, '_', '.' or '-'"),
     "PARALLEL_READS": POSITIVE,
     "READ_CAPACITY": POSITIVE,

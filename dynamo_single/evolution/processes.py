@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dynamo_single.orm.requests.actions import Item
+from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.rollout import knowledge, presence
-from dynamo_single.orm.rollout.states import PROCESS, TableState
+from dynamo_single.orm.rollout.states import PROCESS, TableState, partition_of
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
 from dynamo_single.table.lease import MARGIN
@@ -81,7 +82,7 @@ def processes(table: Table) -> tuple[list[Process], float]:
     params: dict[str, Any] = {
         "KeyConditionExpression": "#pk = :pk AND begins_with(#sk, :process)",
         "ExpressionAttributeNames": {"#pk": names.PARTITION_KEY, "#sk": names.SORT_KEY},
-        "ExpressionAttributeValues": {":pk": {"S": names.MIGRATIONS}, ":process": {"S": PROCESS}},
+        "ExpressionAttributeValues": {":pk": {"S": partition_of(table.settings)}, ":process": {"S": PROCESS}},
         "ConsistentRead": True,
     }
     found: list[Process] = []
@@ -165,7 +166,7 @@ class Barrier:
 
     def _forget(self, process: Process) -> None:
         """Delete a presence item, unless the process has answered meanwhile."""
-        key = {names.PARTITION_KEY: {"S": names.MIGRATIONS}, names.SORT_KEY: {"S": process.key}}
+        key = item_key((partition_of(self.table.settings), process.key))
         params = {
             "Key": key,
             "ConditionExpression": "#heard = :heard AND #unfenced = :unfenced",

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace as struct_replace
 
+from dynamo_single.conf import table_settings
 from dynamo_single.evolution.stored_attributes import MigrationValue, StoredAttribute, UniqueRule, stored_attributes_of
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions import lowering
@@ -178,8 +179,9 @@ class Snapshot(MigrationValue):
         found = set() if own is None else {own}
         if rule.members:
             stored, attributes = self.attributes[rule.members], self._unique_attributes(rule)
+            prefix = table_settings(self.alias).own_prefix
             members: Any = stored.value(item.get(stored.stored)) or ()
-            found |= {key_of_claim(self.item_type, attributes, rule.name, (member,)) for member in members}
+            found |= {key_of_claim(self.item_type, attributes, rule.name, (member,), prefix) for member in members}
         return found
 
     def _claim(self, rule: UniqueRule, item: Item) -> ItemKey | None:
@@ -191,7 +193,7 @@ class Snapshot(MigrationValue):
         ]
         if any(value is None or value == "" for value in values):
             return None
-        return key_of_claim(self.item_type, attributes, rule.name, values)
+        return key_of_claim(self.item_type, attributes, rule.name, values, table_settings(self.alias).own_prefix)
 
     def key_fingerprint(self, name: str) -> str:
         """Return the fingerprint of a key: ``primary``, the name of a key on an index, or ``trash``."""

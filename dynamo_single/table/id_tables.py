@@ -182,14 +182,20 @@ def with_pair(item: Item) -> Item:
     return found
 
 
-def translated_request(operation: str, params: Parameters) -> tuple[str, Parameters]:
-    """Return a request for such a table; raise ``NotSupported`` for a Query of a partition, which it does not have."""
+def translated_request(operation: str, params: Parameters, own: str | None = None) -> tuple[str, Parameters]:
+    """Return a request for such a table; raise ``NotSupported`` for a Query of a partition, which it does not have.
+
+    ``own`` is the name of the table, if it is known. Actions of a transaction on another table are unchanged.
+    """
     if operation in ("BatchGetItem", "BatchWriteItem"):
         of_tables: Mapping[str, Any] = params["RequestItems"]
         each = _batch if operation == "BatchGetItem" else _writes
         return operation, {**params, "RequestItems": {name: each(entry) for name, entry in of_tables.items()}}
     if operation in ("TransactGetItems", "TransactWriteItems"):
-        actions = [{kind: _one(entry) for kind, entry in action.items()} for action in params["TransactItems"]]
+        actions = [
+            {kind: _one(entry) if own in (None, entry["TableName"]) else entry for kind, entry in action.items()}
+            for action in params["TransactItems"]
+        ]
         return operation, {**params, "TransactItems": actions}
     if operation == "Query" and "IndexName" not in params:
         return "Scan", _scan_of_migrations(params)

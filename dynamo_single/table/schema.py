@@ -13,12 +13,13 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext_noop as _
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.conf.shapes import BY_ID, OWN, IndexShape, KeyForm
 from dynamo_single.exceptions import NotSupported, RequestFailed, TableMismatch, TableNotFound, TableUnavailable
 from dynamo_single.table.request import Request
-from dynamo_single.table.table import Table
+from dynamo_single.table.table import Table, table_at
 from dynamo_single.translated import Sentence, joined, sentence
 
 Description = Mapping[str, Any]
@@ -151,13 +152,44 @@ def differences(settings: TableSettings, observed: Observed) -> list[Difference]
     if observed.table is None:
         text = _("The table %(name)s does not exist at %(place)s.")
         missing = Difference("table", sentence(text, name=repr(settings.table_name), place=settings.place))
-        return [missing, *_ttl({}, settings.shape.ttl_attribute)]
+        return _for_owner(settings, [missing, *_ttl({}, settings.shape.ttl_attribute)])
     found = _keys(definition, observed.table)
     if not found:  # with other keys, the app cannot use the indexes
         found += _billing(settings, observed.table)
         found += _indexes(definition, observed.table)
         found += _ttl(observed.ttl, settings.shape.ttl_attribute)
-    return found
+    return _for_owner(settings, found)
+
+
+def _for_owner(settings: TableSettings, found: list[Difference]) -> list[Difference]:
+    """Return differences as instructions if the app does not own the table: it repairs none of them.
+
+    The app works with any billing mode, and hides expired items itself.
+    """
+    if settings.owns:
+        return found
+    instructions = {
+        "table": _("Create it with the program that owns it, or leave OWNS out of the settings for your own table."),
+        "index": _("Add it with the program that owns the table, or remove it from INDEXES."),
+        "billing mode": _("OWNS is False: the app works with it."),
+    }
+    ttl = _("DynamoDB does not delete expired items, which the app hides: their attribute has no time to live.")
+    optional = {"billing mode", "capacity", "extra index", "time to live"}
+
+    def instruction(each: Difference) -> Sentence:
+        if each.kind == "time to live":
+            return sentence(ttl)
+        return joined([each.said, sentence(instructions[each.kind])], " ") if each.kind in instructions else each.said
+
+    return [
+        Difference(each.kind, instruction(each), "unneeded" if each.kind in optional else "impossible", each.subject)
+        for each in found
+    ]
+
+
+def as_owned(table: Table) -> Table:
+    """Return a table with settings that let ``apply()`` create it: for a copy on a local engine."""
+    return table_at(replace(table.settings, owns=True, companion=""))
 
 
 def apply(
@@ -210,7 +242,7 @@ def recreate(table: Table) -> Table:
         )
     with contextlib.suppress(TableNotFound):
         table.send(Request("DeleteTable"))
-    apply(table)
+    apply(as_owned(table))
     return table
 
 

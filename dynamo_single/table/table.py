@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.signals import setting_changed
 from django.utils.asyncio import async_unsafe
 
 from dynamo_single.conf import TableSettings, table_settings
 from dynamo_single.exceptions import ConfigurationError, Conflict, DynamoSingleError, TableUnavailable, Throttled
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table import deadlines, errors, flow, id_tables, redirects, transport
 from dynamo_single.table.answers import ResponseDecoder, plain_response
 from dynamo_single.table.http import dates
@@ -28,6 +29,12 @@ from dynamo_single.table.lease import Lease
 from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.redirects import INTERCEPTORS, LISTENERS
 from dynamo_single.table.request import READS, Item, Parameters, Request, Response, Statement, insert_statement
+
+if TYPE_CHECKING:
+    from dynamo_single.table.shaped import companions
+else:
+    # Only tables with a companion need it.
+    companions = LazyModule("dynamo_single.table.shaped.companions")
 
 logger = logging.getLogger("dynamo_single.requests")
 
@@ -70,6 +77,11 @@ class Table:
     def name(self) -> str:
         """The table's name."""
         return self.settings.table_name
+
+    @property
+    def companion(self) -> Table | None:
+        """The other table with the app's own items about this table, or ``None``."""
+        return None
 
     def insert_statement(self, item: Item) -> Statement | None:
         """Return the statement that inserts an item; ``None`` if it is longer than DynamoDB's limit."""
@@ -270,13 +282,42 @@ class SingleKeyTable(Table):
         lease: Lease | None = None,
         head: dict[str, str] | None = None,
     ) -> Response:
-        sent, translated = id_tables.translated_request(operation, params)
+        sent, translated = id_tables.translated_request(operation, params, self.name)
         try:
             answer = await super()._call(sent, translated, decoder, lease, head)
         except transport.FAILURES as error:
             transport.translate(error, partial(id_tables.translated_response, operation))
             raise
         return id_tables.translated_response(operation, answer)
+
+
+class _WithCompanion(Table):
+    """A table that the app does not own: its companion receives the requests for the app's own items about it.
+
+    A batch that contains keys of both is sent as two requests.
+    """
+
+    @property
+    def companion(self) -> Table:
+        """The table of the alias ``COMPANION``, or its test table."""
+        return get_table(self.settings.companion)
+
+    async def ask(
+        self, request: Request, decoder: ResponseDecoder | None = None, head: dict[str, str] | None = None
+    ) -> Response:
+        companion = self.companion
+        first, second = companions.routed(request, self.name, companion.name, self.settings.own_prefix)
+        if second is None:
+            return await super().ask(request if first is None else first, decoder, head)
+        answer = await companion.ask(second, None, head)
+        if request.operation not in companions.BATCHES:
+            return answer
+        own = None if first is None else await super().ask(first, None, head)
+        return companions.merged(self.name, companion.name, own, answer)
+
+
+class _SingleKeyWithCompanion(_WithCompanion, SingleKeyTable):
+    """A table that the app does not own, and whose only key attribute is ``id``."""
 
 
 @async_unsafe(
@@ -312,12 +353,12 @@ _tables: dict[str, Table] = {}
 def table_at(settings: TableSettings) -> Table:
     """Return the table of the settings, even if a test table replaces it. Do not send a request."""
     if settings.shape.by_prefix:
-        return SingleKeyTable(settings)
+        return _SingleKeyWithCompanion(settings) if settings.companion else SingleKeyTable(settings)
     if setting := settings.shape.differs():
         raise ConfigurationError(
             f"DYNAMO_SINGLE[{settings.alias!r}][{setting!r}] is read, but the app does not translate requests yet."
         )
-    return Table(settings)
+    return _WithCompanion(settings) if settings.companion else Table(settings)
 
 
 def _forget(*, setting: str, **kwargs: object) -> None:

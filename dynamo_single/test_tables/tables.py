@@ -208,7 +208,7 @@ def _prepare(table: Table, *, keep: bool) -> None:
     if not keep:
         _delete(table)
     with guard.without_guard():
-        schema.apply(table)
+        schema.apply(schema.as_owned(table))
 
 
 def _delete(table: Table) -> None:

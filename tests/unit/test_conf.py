@@ -101,7 +101,7 @@ def test_only_loopback_is_local(url: str, local: bool) -> None:
         ("dynamodb://:8000/single-table", "a port or tls needs a host before it."),
         ("dynamodb:///single-table?region=us-east-1&tls=true", "a port or tls needs a host before it."),
         (f"{LOCAL}#gs1", "the URL has a part after '#'."),
-        (f"{LOCAL}?zone=a", "unknown query parameter 'zone'; allowed are billing_mode, connect_timeout, consumed_"),
+        (f"{LOCAL}?zone=a", "unknown query parameter 'zone'; allowed are billing_mode, companion, connect_timeout,"),
         (f"{LOCAL}?REGION=us-east-1", "unknown query parameter 'REGION'"),
         (f"{LOCAL}?table_name=other", "unknown query parameter 'table_name'"),
         (f"{LOCAL}?region=a&region=b", "the URL gives 'region' twice."),

@@ -109,6 +109,7 @@ CHECKS = {
     "dynamo_single.E035",
     "dynamo_single.E036",
     "dynamo_single.E037",
+    "dynamo_single.E045",
     "accounts.W001",
     "accounts.W002",
     "accounts.W003",

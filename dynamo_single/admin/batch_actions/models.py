@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import clock, models
+from dynamo_single.conf import alias_of_own_models
 
 #: Seconds for which a job can be resumed.
 LIFETIME = 24 * 60 * 60
@@ -47,6 +48,7 @@ class AdminJob(models.Model):
 
     class Meta:
         app_label = "dynamo_single"
+        table = alias_of_own_models()
         verbose_name = _("job")
         verbose_name_plural = _("jobs")
 

@@ -8,12 +8,14 @@ is checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Literal
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.utils.translation import gettext_noop as _
 from msgspec import Struct
 
+from dynamo_single.conf import aliases, table_settings
 from dynamo_single.contrib.doctor.checks import (
     cascades,
     claims,
@@ -36,6 +38,7 @@ from dynamo_single.orm.requests.compiler import compile_batches, compile_reads
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table import names
 from dynamo_single.table.batches import Rate, get_batch
 from dynamo_single.table.flow import run
 from dynamo_single.table.request import MAX_ACTIONS, Request
@@ -73,9 +76,9 @@ def verify(
     """Yield the inconsistencies of a table, given as its alias. Reads the whole table and writes nothing.
 
     Sends one strongly consistent Scan, a BatchGetItem for each hundred related items, and one TransactGetItems for each
-    suspicious item. ``model`` restricts the check to this model's items and claims, although all items are read.
-    ``rate`` is the most read units a second, on average. ``progress`` is called with the number of items read, for each
-    page.
+    suspicious item. For a table that the app does not own, a Scan of its companion follows. ``model`` restricts the
+    check to this model's items and claims, although all items are read. ``rate`` is the most read units a second, on
+    average. ``progress`` is called with the number of items read, for each page.
 
     For models with migrations or shards, one GetItem first reads the state of the table. Raises ``FormNotApplied`` if
     the items do not match the model's schema.
@@ -88,8 +91,7 @@ def verify(
             # During an open migration, the table's state determines what an item must contain.
             run(knowledge.ask(registry.layout_of(each)))
     read = 0
-    for answer in walk.pages(Request("Scan", {"ConsistentRead": True})):
-        page = answer["Items"]
+    for page in walk.contents():
         subjects = [Subject.of(walk.alias, item) for item in unexpired_items(page).values()]
         chosen = [each for each in subjects if model is None or _is_selected(model, each)]
         yield from walk.examine(chosen)
@@ -114,7 +116,7 @@ def examine(table: Table, *, limit: int, after: Mapping[str, object] | None = No
     walk = _Walk(table, Rate(None))
     params = {"ConsistentRead": True, "Limit": limit, **({"ExclusiveStartKey": after} if after else {})}
     answer = table.send(Request("Scan", params))
-    found = unexpired_items(answer["Items"])
+    found = unexpired_items(walk.own(answer["Items"]))
     subjects = [Subject.of(walk.alias, item) for item in found.values()]
     return Examination(found, tuple(walk.examine(subjects)), answer.get("LastEvaluatedKey"))
 
@@ -165,6 +167,29 @@ def _is_selected(model: Any, subject: Subject) -> bool:
 
 class _Walk(PacedRequests):
     """The requests of one walk, at its rate."""
+
+    def contents(self) -> Iterator[list[Item]]:
+        """Yield the pages of the table, and of the items in its companion that are about the table."""
+        for answer in self.pages(Request("Scan", {"ConsistentRead": True})):
+            yield self.own(answer["Items"])
+        companion, prefix = self.table.companion, self.table.settings.own_prefix if self.table.companion else ""
+        if companion is None:
+            return
+        params = {
+            "ConsistentRead": True,
+            "FilterExpression": "begins_with(#pk, :prefix)",
+            "ExpressionAttributeNames": {"#pk": names.PARTITION_KEY},
+            "ExpressionAttributeValues": {":prefix": {"S": prefix}},
+        }
+        for answer in companion.pages(Request("Scan", params), send=partial(self.paced, companion.send)):
+            yield answer["Items"]
+
+    def own(self, items: list[Item]) -> list[Item]:
+        """Return the items that belong to this table: others are about a table that has this one as its companion."""
+        prefixes = tuple(
+            found.own_prefix for found in map(table_settings, aliases()) if found.companion == self.alias != found.alias
+        )
+        return [item for item in items if not item[names.PARTITION_KEY].get("S", "").startswith(prefixes)]
 
     def examine(self, subjects: Sequence[Subject]) -> Iterator[Finding]:
         """Yield the errors of the items of one page."""

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from msgspec import Struct
 
 from dynamo_single.admin.secrets import CACHE_TYPES, Masks
-from dynamo_single.conf import table_settings
+from dynamo_single.conf import COMPANION_PREFIX, table_settings
 from dynamo_single.contrib.doctor.patterns import number_of
 from dynamo_single.contrib.table_admin.masked_keys import (
+    about,
     is_secret_claim,
     masked_cache_key,
     masked_claim,
@@ -209,7 +210,10 @@ def model_shown(alias: str, item: Item) -> type[DynamoModel] | None:
     """Return the model whose permission decides who may see an item; for a claim, its owner's."""
     item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
     if item_type == names.CLAIM_ITEM_TYPE:
-        item_type = item[names.PARTITION_KEY]["S"].split("#")[1:2][0] if "#" in item[names.PARTITION_KEY]["S"] else ""
+        partition: str = item[names.PARTITION_KEY]["S"]
+        if partition.startswith(COMPANION_PREFIX):
+            _, alias, partition = about(partition)
+        item_type = partition.split("#")[1] if "#" in partition else ""
     return registry.model_of_type(alias, item_type)
 
 
@@ -313,8 +317,10 @@ def links_of(alias: str, item: Item, masks: Masks) -> Iterator[Link]:
     item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
     if item_type == names.CLAIM_ITEM_TYPE:
         owner = [item.get(name, {}).get("S") for name in (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)]
-        if all(owner):
-            yield Link("owner", "", (str(owner[0]), str(owner[1])), model_shown(alias, item))
+        model = model_shown(alias, item)
+        # In the list of a companion, the owner is in another table.
+        if all(owner) and (model is None or model._options.alias == alias):
+            yield Link("owner", "", (str(owner[0]), str(owner[1])), model)
     model = registry.model_of_type(alias, item_type)
     if model is None:
         return

@@ -11,6 +11,7 @@ from typing import Final
 
 from dynamo_single.admin.secrets import Masks
 from dynamo_single.cache import entries
+from dynamo_single.conf import COMPANION_PREFIX
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.keys.template import Template
@@ -37,6 +38,9 @@ def masked_cache_key(partition: str) -> str:
 
 def masked_claim(partition: str) -> str:
     """Return a claim's partition key without the values, which follow the type and the first attribute."""
+    if partition.startswith(COMPANION_PREFIX):
+        prefix, _alias, rest = about(partition)
+        return prefix + masked_claim(rest)
     return "#".join([*partition.split("#")[:3], MASK])
 
 
@@ -46,6 +50,9 @@ _CLAIM: Final = f"{names.UNIQUE_PREFIX}#"
 
 def masked_text(alias: str, partition: str, masks: Masks) -> str:
     """Return a partition key with masked secrets. A claim is looked up by the alias and masked if it has no model."""
+    if partition.startswith(COMPANION_PREFIX):
+        prefix, alias, rest = about(partition)
+        return prefix + masked_text(alias, rest, masks)
     if partition.startswith(_CACHE):
         return masked_cache_key(partition)
     if partition.startswith(_CLAIM):
@@ -58,6 +65,9 @@ def masked_text(alias: str, partition: str, masks: Masks) -> str:
 
 def asks_for_secret(alias: str, prefix: str, masks: Masks) -> bool:
     """Return whether a prefix of partition keys extends into a secret."""
+    if prefix.startswith(COMPANION_PREFIX):
+        _, alias, rest = about(prefix)
+        return asks_for_secret(alias, rest, masks)
     if prefix.startswith(_CACHE):
         return MASK in masked_cache_key(prefix) and not prefix.endswith("#")
     if prefix.startswith(_CLAIM):
@@ -70,9 +80,17 @@ def asks_for_secret(alias: str, prefix: str, masks: Masks) -> bool:
 
 def is_secret_claim(alias: str, partition: str, masks: Masks) -> bool:
     """Return whether a claim is on a secret or has no model. The names of its attributes follow the type."""
+    if partition.startswith(COMPANION_PREFIX):
+        _, alias, partition = about(partition)
     _, item_type, *parts = [*partition.split("#"), ""]
     model = registry.model_of_type(alias, item_type)
     return model is None or any(masks.hides(model, item_type, part) for part in parts)
+
+
+def about(partition: str) -> tuple[str, str, str]:
+    """Return the prefix of an item in a companion, the alias of the table that it is about, and the rest of the key."""
+    alias, separator, rest = partition.removeprefix(COMPANION_PREFIX).partition("#")
+    return f"{COMPANION_PREFIX}{alias}{separator}", alias, rest
 
 
 def _secret_templates(masks: Masks) -> Iterator[Template]:

@@ -22,6 +22,7 @@ from dynamo_single.exceptions import ConditionFailed, MigrationRunning, Migratio
 from dynamo_single.orm.conditions.terms import Condition, Stored
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Item, ItemKey, Put, Update, as_read, key_of
 from dynamo_single.orm.requests.compiler import compile_action, compile_reads, compile_transaction, item_key
+from dynamo_single.orm.rollout.states import partition_of
 from dynamo_single.table import names
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
@@ -179,7 +180,7 @@ class Checkpoints:
         ``MigrationStopped`` for a damaged checkpoint. With ``repairs``, damaged work starts from the beginning.
         """
         key = _sort_key(work)
-        answer = table.send(Request("GetItem", {"Key": item_key((names.MIGRATIONS, key)), "ConsistentRead": True}))
+        answer = table.send(Request("GetItem", {"Key": item_key(_key(table, key)), "ConsistentRead": True}))
         stored: Item | None = answer.get("Item")
         try:
             before = None if stored is None else StoredRun.of(stored)
@@ -215,7 +216,7 @@ class Checkpoints:
             key = _sort_key(self.work, number)
             if self.goes_on:
                 mine = {"token": {"S": self.run.token}, names.ITEM_TYPE: {"S": names.CHECKPOINT_ITEM_TYPE}}
-                actions.append(Update((names.MIGRATIONS, key), set=mine))
+                actions.append(Update(_key(self.table, key), set=mine))
             else:
                 actions.append(Put(self._item(key, Segment(number).item)))
         request = compile_transaction(actions, self.table.name, str(uuid.uuid4()))
@@ -224,7 +225,7 @@ class Checkpoints:
         except TransactionCancelled as error:
             if not _checkpoint_error(error):
                 raise
-            answer = self.table.send(Request("GetItem", {"Key": item_key((names.MIGRATIONS, _sort_key(self.work)))}))
+            answer = self.table.send(Request("GetItem", {"Key": item_key(_key(self.table, _sort_key(self.work)))}))
             with suppress(DamagedCheckpoint):
                 raise _running(self.work, StoredRun.of(answer["Item"]) if "Item" in answer else None) from error
             raise _damaged(self.work, _sort_key(self.work)) from error
@@ -236,7 +237,7 @@ class Checkpoints:
         """
         if not self.goes_on:
             return [Segment(number) for number in range(self.run.segments)]
-        keys = [(names.MIGRATIONS, _sort_key(self.work, number)) for number in range(self.run.segments)]
+        keys = [_key(self.table, _sort_key(self.work, number)) for number in range(self.run.segments)]
         answers = self.table.send_patiently(compile_reads(keys, self.table.name))["Responses"]
         return [self._segment(number, answer.get("Item") or {}) for number, answer in enumerate(answers)]
 
@@ -268,7 +269,7 @@ class Checkpoints:
 
     def _until(self, moment: float) -> None:
         self._write(
-            Update((names.MIGRATIONS, _sort_key(self.work)), set={"until": {"N": str(moment)}}, condition=self._mine())
+            Update(_key(self.table, _sort_key(self.work)), set={"until": {"N": str(moment)}}, condition=self._mine())
         )
 
     def _mine(self) -> Stored:
@@ -276,7 +277,7 @@ class Checkpoints:
 
     def _item(self, sort_key: str, contents: Mapping[str, object]) -> dict[str, Any]:
         return {
-            **item_key((names.MIGRATIONS, sort_key)),
+            **item_key(_key(self.table, sort_key)),
             names.ITEM_TYPE: {"S": names.CHECKPOINT_ITEM_TYPE},
             "token": {"S": self.run.token},
             **contents,
@@ -321,12 +322,16 @@ def _items(table: Table, prefix: str) -> Iterator[dict[str, Any]]:
     params: dict[str, Any] = {
         "KeyConditionExpression": "#p = :p AND begins_with(#s, :s)",
         "ExpressionAttributeNames": {"#p": names.PARTITION_KEY, "#s": names.SORT_KEY},
-        "ExpressionAttributeValues": {":p": {"S": names.MIGRATIONS}, ":s": {"S": prefix}},
+        "ExpressionAttributeValues": {":p": {"S": partition_of(table.settings)}, ":s": {"S": prefix}},
         "ConsistentRead": True,
     }
     for answer in table.pages(Request("Query", params), send=table.send_patiently):
         # In Dynoxide 1.2.1, begins_with() on a key ignores the case of ASCII letters.
         yield from (item for item in answer["Items"] if item[names.SORT_KEY]["S"].startswith(prefix))
+
+
+def _key(table: Table, sort_key: str) -> ItemKey:
+    return partition_of(table.settings), sort_key
 
 
 def _sort_key(work: Work, segment: int | None = None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from dynamo_single.conf import table_settings
 from dynamo_single.evolution.backfill.rewrite import indexes_of, rewrite_actions, with_index_keys
 from dynamo_single.evolution.backfill.work import Others, Task
 from dynamo_single.evolution.snapshots import Snapshot
@@ -105,7 +106,8 @@ def release_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
     same attributes requires it, for example if only ``canonical`` differs.
     """
     attributes = [before.attributes[name].stored for name in rule.attributes]
-    low, high, fits = claim_range(before.item_type, attributes, rule.name)
+    prefix = table_settings(before.alias).own_prefix
+    low, high, fits = claim_range(before.item_type, attributes, rule.name, prefix)
     kept = tuple(each for each in after.unique if _names(after, each) == (attributes, rule.name))
     reads = {names.ITEM_TYPE, *claim_sources(after, kept)}
     claims = And(
@@ -133,7 +135,7 @@ def release_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
             return ()
         return (release, Check(owner_key, as_read(owner, reads)))
 
-    return Task(claims, change, wanted=wanted)
+    return Task(claims, change, wanted=wanted, of_claims=True)
 
 
 def delete_unused_claims(after: Snapshot, rule: UniqueRule) -> Task:

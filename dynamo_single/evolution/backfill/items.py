@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from msgspec.structs import replace
 
 from dynamo_single.evolution.backfill.checkpoints import Failure
-from dynamo_single.evolution.backfill.work import Others, Work
+from dynamo_single.evolution.backfill.work import Others, Task, Work
 from dynamo_single.exceptions import (
     BeginAgain,
     ConditionFailed,
@@ -82,6 +82,12 @@ class Sender:
             raise InvalidValue(f"It has to do with {len(keys) - 1} other items; a transaction takes {MAX_ACTIONS}.")
         answers = self.send(compile_reads(keys, self.table.name))["Responses"]
         return {key_of(answer["Item"]): answer["Item"] for answer in answers if answer.get("Item")}
+
+
+def scanning(sender: Sender, task: Task) -> Sender:
+    """Return the sender for the Scans of a task: claims of a table with a companion are in the companion."""
+    companion = sender.table.companion if task.of_claims else None
+    return sender if companion is None else Sender(companion, sender.pace, sender.lease_now)
 
 
 def process_item(sender: Sender, work: Work, item: Item, others: Others) -> Outcome:

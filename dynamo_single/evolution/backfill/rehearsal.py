@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dynamo_single.evolution.backfill.checkpoints import Failure, Segment
-from dynamo_single.evolution.backfill.items import Sender
+from dynamo_single.evolution.backfill.items import Sender, scanning
 from dynamo_single.evolution.backfill.run import read, scan
 from dynamo_single.evolution.backfill.work import Options, Others, Task
 from dynamo_single.exceptions import InvalidValue
@@ -78,7 +78,7 @@ def rehearse(
     trial.imagined = {} if imagined is None else imagined
     first = scan(task, Segment(0), 1, min(Options().page, most or Options().page))
     with patience(), pace.counting():
-        for answer in table.pages(first, send=trial.sender.send):
+        for answer in table.pages(first, send=scanning(trial.sender, task).send):
             found.scanned += answer["ScannedCount"]
             trial.page(answer["Items"])
             found.complete = "LastEvaluatedKey" not in answer

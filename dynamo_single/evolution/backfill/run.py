@@ -22,7 +22,7 @@ from typing import Any
 from django.db import connections
 
 from dynamo_single.evolution.backfill.checkpoints import Checkpoints, Failure, Segment
-from dynamo_single.evolution.backfill.items import Sender, process_item
+from dynamo_single.evolution.backfill.items import Sender, process_item, scanning
 from dynamo_single.evolution.backfill.report import Report, Tally, estimate
 from dynamo_single.evolution.backfill.work import Options, Others, Task, Work
 from dynamo_single.exceptions import DynamoSingleError, MigrationRunning, MigrationStopped, NotSupported
@@ -52,7 +52,8 @@ class Walk:
         if not self.stopping():
             segment = self._failures_again(segment)
         while not segment.done and not self.stopping():
-            answer = self.sender.send(scan(self.work.task, segment, self.checkpoints.run.segments, self.page))
+            request = scan(self.work.task, segment, self.checkpoints.run.segments, self.page)
+            answer = scanning(self.sender, self.work.task).send(request)
             if self._is_lost(segment, answer):
                 segment = replace(segment, position=None)
                 continue
@@ -70,7 +71,7 @@ class Walk:
         parallel = self.checkpoints.run.segments > 1 and self.sender.table.settings.is_local
         if segment.position is None or not ended or not parallel:
             return False
-        return not self.sender.at_once([segment.position])
+        return not scanning(self.sender, self.work.task).at_once([segment.position])
 
     def _page(self, segment: Segment, answer: Response) -> Segment:
         items: list[Item] = answer["Items"]
@@ -162,7 +163,7 @@ def run_work(work: Work, table: Table, options: Options | None = None) -> Report
     pace = Pace(reads=options.max_rcu, writes=options.max_wcu, wait=stop.wait)
     tally = Tally(work, options, pace)
     with _release_at_end(checkpoints), patience(), pace.counting(), _signals(stop):
-        tally.expected = estimate(table).items
+        tally.expected = estimate((table.companion if work.task.of_claims else None) or table).items
         tally.begin(checkpoints.segments())
         news: SimpleQueue[_Message] = SimpleQueue()
         walk = Walk(work, Sender(table, pace, options.lease_now), checkpoints, options.page, stop.is_set, news.put)

@@ -45,6 +45,7 @@ class Task:
       raise ``InvalidValue`` as ``change`` does: call it by ``keys_wanted()``.
     - ``prepare`` is called with the items of a page, or with an item that was read again, in the same thread. It may
       write. A rehearsal does not call it.
+    - ``of_claims``: the items are claims, which are in the companion of a table that the app does not own.
 
     A change may run again after a process was killed, and must return no actions for an item that it has already
     changed.
@@ -54,6 +55,7 @@ class Task:
     change: Callable[[Item, Others], Sequence[Action]]
     wanted: Callable[[Item], Iterable[ItemKey]] = no_other_items
     prepare: Callable[[Sequence[Item], Write], object] = no_early_writes
+    of_claims: bool = False
 
     def keys_wanted(self, item: Item) -> frozenset[ItemKey]:
         """Return the keys of other items to read with an item; none if a value fits none, which ``change`` reports."""

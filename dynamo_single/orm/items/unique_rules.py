@@ -15,6 +15,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import UniqueConstraint
 from msgspec import Struct
 
+from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidValue
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, names_in
@@ -110,7 +111,9 @@ class Rule(Struct, frozen=True, eq=False):
         share a claim.
         """
         try:
-            return key_of_claim(self.model._options.item_type, self.attributes, self.name, values)
+            options = self.model._options
+            prefix = table_settings(options.alias).own_prefix
+            return key_of_claim(options.item_type, self.attributes, self.name, values, prefix)
         except InvalidValue as error:
             which = f"this {self.fields[0]}" if len(self.fields) == 1 else f"these {', '.join(self.fields)} together"
             raise InvalidValue(
@@ -144,8 +147,13 @@ class Rule(Struct, frozen=True, eq=False):
         return secrecy.worded(self.model, self.fields, values)
 
 
-def key_of_claim(item_type: str, attributes: Sequence[Attribute], name: str, values: Sequence[object]) -> ItemKey:
-    """The key of a claim on the values of some attributes; ``name`` is the constraint's, if it has a condition."""
+def key_of_claim(
+    item_type: str, attributes: Sequence[Attribute], name: str, values: Sequence[object], prefix: str = ""
+) -> ItemKey:
+    """Return the key of a claim on the values of some attributes.
+
+    ``name`` is the constraint's, if it has a condition. ``prefix`` is the ``own_prefix`` of the model's table.
+    """
     parts: dict[str, Any] = {"item_type": item_type}
     codecs = {"item_type": codec_for("text")}
     variables = zip(*_variables(len(attributes)), strict=True)
@@ -154,21 +162,25 @@ def key_of_claim(item_type: str, attributes: Sequence[Attribute], name: str, val
         codecs |= {variable: codec_for("text"), place: codec_for(str(attribute.key_kind))}
     partition, sort = claim_templates(len(attributes), named=bool(name))
     sort_key = sort.bind({"name": codec_for("text")}).render({"name": name}, limit=SORT_KEY_LIMIT)
-    return partition.bind(codecs).render(parts, limit=PARTITION_KEY_LIMIT), sort_key
+    return prefix + partition.bind(codecs).render(parts, limit=PARTITION_KEY_LIMIT - len(prefix)), sort_key
 
 
-def claim_range(item_type: str, attributes: Sequence[str], name: str) -> tuple[str, str, Callable[[ItemKey], bool]]:
-    """Where the claims of a rule over some attributes, by physical names, lie: all keys from the first text to the
-    second, of which the function knows those that are its own and not another rule's.
+def claim_range(
+    item_type: str, attributes: Sequence[str], name: str, own_prefix: str = ""
+) -> tuple[str, str, Callable[[ItemKey], bool]]:
+    """Return the range of the claims of a rule over attributes, given by their physical names.
+
+    It contains all partition keys from the first string to the second. The function tells the rule's claims from those
+    of other rules. ``own_prefix`` is that of the model's table.
     """
     variables, _ = _variables(len(attributes))
     parts = {"item_type": item_type, **dict(zip(variables, attributes, strict=True))}
     partition, sort = claim_templates(len(attributes), named=bool(name))
     codecs = dict.fromkeys(partition.variables, codec_for("text"))
-    prefix = partition.bind(codecs).prefix(parts, 1 + len(attributes))
+    prefix = own_prefix + partition.bind(codecs).prefix(parts, 1 + len(attributes))
     sort_key = sort.bind({"name": codec_for("text")}).render({"name": name})
     # No value has a separator in it: a rule over more attributes has more of them.
-    separators = partition.source.count(SEPARATOR)
+    separators = partition.source.count(SEPARATOR) + own_prefix.count(SEPARATOR)
 
     def fits(key: ItemKey) -> bool:
         return key[0].startswith(prefix) and key[1] == sort_key and key[0].count(SEPARATOR) == separators
@@ -225,10 +237,12 @@ def claim_keys() -> Iterator[tuple[str, str]]:
 
 
 def claim_prefix(model: type[DynamoModel]) -> str:
-    """What the partition keys of all claims of a model's objects begin with."""
+    """Return the beginning of the partition keys of all claims of a model's objects."""
     template = claim_templates(1, named=False)[0]
     codecs = dict.fromkeys(template.variables, codec_for("text"))
-    return template.bind(codecs).prefix({"item_type": model._options.item_type}, 1)
+    options = model._options
+    prefix = table_settings(options.alias).own_prefix
+    return prefix + template.bind(codecs).prefix({"item_type": options.item_type}, 1)
 
 
 def rules_of(model: type[DynamoModel]) -> tuple[Rule, ...]:

@@ -166,7 +166,7 @@ async def _known(table: Table) -> _Known:
 
 
 def _asks(table: Table) -> bool:
-    return table.settings.migrations == "check"
+    return table.settings.migrations == "check" and table.settings.keeps_own_items
 
 
 async def _read(table: Table, known: _Known) -> None:
@@ -241,6 +241,8 @@ def _under_way(known: _Known, revision: int) -> int:
 
 
 async def _register(table: Table, known: _Known) -> Presence | None:
+    if not table.settings.keeps_own_items:
+        return None
     if table.replaced or (known.presence is not None and known.presence.is_refused):
         return None if table.replaced else known.presence
     with _adopting:
@@ -490,12 +492,17 @@ def record(table: Table, divided: Divided, work: Callable[[Schedule | None], Sch
 
 
 async def state_of(table: Table) -> TableState:
-    """Return what a table says now: one strongly consistent GetItem; ``UnexpectedItem`` if it cannot be read."""
+    """Return the state of a table: one strongly consistent GetItem. Raise ``UnexpectedItem`` if it is damaged.
+
+    A table with ``OWNS = False`` and without a companion has an empty state. No request reads it.
+    """
     return (await _stored_state(table))[0].whole()
 
 
 async def _stored_state(table: Table) -> tuple[TableState, float | None]:
-    request = Request("GetItem", {"Key": item_key(states.STATE_KEY), "ConsistentRead": True})
+    if not table.settings.keeps_own_items:
+        return TableState(), None
+    request = Request("GetItem", {"Key": item_key(states.state_key(table.settings)), "ConsistentRead": True})
     answer, served_at = await table.ask_dated(request)
     return state_item.read_state(answer["Item"]) if answer.get("Item") else TableState(), served_at
 
@@ -505,8 +512,10 @@ def change(table: Table, work: Callable[[TableState], TableState], *, moves: boo
 
     With ``moves`` the change is a bump: code of the revision before and of this one may work at the same time, and none
     of an earlier one. The PutItem is dated, so that it happens within a lease after ``moved_at``. Nothing is written if
-    ``work`` gives back what it was given. Raises ``Conflict`` after as many attempts as a transaction has.
+    ``work`` gives back what it was given. Raises ``Conflict`` after as many attempts as a transaction has. Raises
+    ``ConfigurationError`` for a table that cannot have a state.
     """
+    key = states.state_key(table.settings)
     for _ in range(CONFLICT_ATTEMPTS):
         before, served_at = run(_stored_state(table))
         wanted = work(before.whole())
@@ -521,7 +530,7 @@ def change(table: Table, work: Callable[[TableState], TableState], *, moves: boo
         condition = (
             Stored(state_item.REVISION, "=", ({"N": str(before.revision)},)) if before.revision else ITEM_MISSING
         )
-        request = compile_action(Put(state_item.state_item(after), condition))
+        request = compile_action(Put(state_item.state_item(after, key), condition))
         length = lease_of(table, before)
         lease = Lease(before.revision, begun + length, fence_of(table, before), length=length)
         try:

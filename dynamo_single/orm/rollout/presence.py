@@ -18,7 +18,8 @@ from contextlib import suppress
 from typing import Any, Final
 
 from dynamo_single.exceptions import AccessDenied, BeginAgain, ConditionFailed, DynamoSingleError, Throttled
-from dynamo_single.orm.rollout.states import PROCESS
+from dynamo_single.orm.requests.compiler import item_key
+from dynamo_single.orm.rollout.states import PROCESS, partition_of
 from dynamo_single.table import names
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
@@ -103,7 +104,7 @@ class Presence:
         }
         marks = {f"#{number}": name for number, name in enumerate(values)}
         params: dict[str, Any] = {
-            "Key": {names.PARTITION_KEY: {"S": names.MIGRATIONS}, names.SORT_KEY: {"S": self.key}},
+            "Key": item_key((partition_of(table.settings), self.key)),
             "UpdateExpression": "SET " + ", ".join(f"{mark} = :{mark[1:]}" for mark in marks),
             "ExpressionAttributeNames": dict(marks),
             "ExpressionAttributeValues": {f":{mark[1:]}": values[name] for mark, name in marks.items()},
@@ -129,6 +130,6 @@ class Presence:
         if self.is_of_another_process or self._written_at is None:
             return
         self._written_at = None
-        key = {names.PARTITION_KEY: {"S": names.MIGRATIONS}, names.SORT_KEY: {"S": self.key}}
+        key = item_key((partition_of(table.settings), self.key))
         with suppress(DynamoSingleError, BeginAgain, RuntimeError):
             table.send(Request("DeleteItem", {"Key": key}))

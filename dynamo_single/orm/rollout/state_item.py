@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import DecodeError, ValidationError, json
 
 from dynamo_single.exceptions import UnexpectedItem
-from dynamo_single.orm.requests.actions import Item
+from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.rollout import former_forms
 from dynamo_single.orm.rollout.states import STATE_KEY, STATE_TYPE, StoredForm, StoredShards, TableState
 from dynamo_single.table import names
@@ -50,7 +50,7 @@ def read_state(item: Item) -> TableState:
             found[name] = reader()
         except (KeyError, ValueError, DecodeError) as error:
             damage = UnexpectedItem(
-                f"The item {STATE_KEY[0]} / {STATE_KEY[1]} does not say in a known way what the table holds: {name}: "
+                f"The item {' / '.join(key_of(item))} does not say in a known way what the table holds: {name}: "
                 f"{error!r}. A later release of dynamo_single may have written it: use that release. If it is damaged, "
                 "restore this item from a backup of the table."
             )
@@ -65,15 +65,15 @@ def _forms_in(item: Item) -> dict[str, StoredForm]:
     return former_forms.converted(item[FORMER_FORMS]["S"])
 
 
-def state_item(state: TableState) -> dict[str, dict[str, Any]]:
-    """Return the item that holds a state."""
+def state_item(state: TableState, key: ItemKey = STATE_KEY) -> dict[str, dict[str, Any]]:
+    """Return the item with a key that contains a state."""
     forms = {FORMER_FORMS: {"S": state.former}}
     if not state.former:
         forms = {_FORMS: {"S": json.encode(state.forms, order="deterministic").decode()}}
     numbers = ((_MOVED, state.moved), (_MOVED_AT, state.moved_at), (_LEASE, state.lease))
     return {
-        names.PARTITION_KEY: {"S": STATE_KEY[0]},
-        names.SORT_KEY: {"S": STATE_KEY[1]},
+        names.PARTITION_KEY: {"S": key[0]},
+        names.SORT_KEY: {"S": key[1]},
         names.ITEM_TYPE: {"S": STATE_TYPE},
         REVISION: {"N": str(state.revision)},
         **({_OWNER: {"S": state.owner}} if state.owner else {}),

@@ -44,6 +44,19 @@ KEYS: Final = (
 )
 
 
+def partition_of(settings: TableSettings) -> str:
+    """Return the partition key of the items of migrations of a table, which may be in its companion.
+
+    Raises ``ConfigurationError`` if the table is not the app's and has no companion.
+    """
+    return f"{settings.own_prefix}{names.MIGRATIONS}"
+
+
+def state_key(settings: TableSettings) -> ItemKey:
+    """Return the key of the state item of a table, as ``partition_of()``."""
+    return partition_of(settings), STATE_KEY[1]
+
+
 class OpenChange(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A change of stored items that has begun and has not ended.
 

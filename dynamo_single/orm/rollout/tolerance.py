@@ -11,12 +11,14 @@ from time import monotonic
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import AccessDenied, Expired
+from dynamo_single.orm.requests.compiler import item_key
+from dynamo_single.orm.rollout.states import partition_of
 from dynamo_single.table import transport
 from dynamo_single.table.flow import run
 from dynamo_single.table.lease import Lease
-from dynamo_single.table.names import MIGRATIONS, PARTITION_KEY, SORT_KEY
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
@@ -28,7 +30,8 @@ _TOLERANCES: Final = {(240, 290): 300.0, (240, 290, 310, 890): 900.0}
 _SLOW: Final = 5.0
 _ATTEMPTS: Final = 3
 
-_PROBE: Final = Request("GetItem", {"Key": {PARTITION_KEY: {"S": MIGRATIONS}, SORT_KEY: {"S": "TOLERANCE"}}})
+#: The sort key of the probes, under which there is no item.
+_SORT_KEY: Final = "TOLERANCE"
 
 
 class Measured(Struct, frozen=True):
@@ -60,7 +63,7 @@ def measured_tolerance(table: Table) -> Measured:
     errors of ``Table.send()`` unless they reject a signature. A response without the header ``Date`` proves nothing, so
     no age is accepted.
     """
-    _, served_at = run(table.ask_dated(_PROBE))
+    _, served_at = run(table.ask_dated(_probe(table)))
     begun = monotonic()
     accepted = () if served_at is None else tuple(age for age in AGES if _is_accepted(table, age, served_at - begun))
     return Measured(
@@ -70,6 +73,10 @@ def measured_tolerance(table: Table) -> Measured:
     )
 
 
+def _probe(table: Table) -> Request:
+    return Request("GetItem", {"Key": item_key((partition_of(table.settings), _SORT_KEY))})
+
+
 def _is_accepted(table: Table, age: int, ahead: float) -> bool:
     """Return whether a request dated ``age`` seconds ago is executed; ``ahead`` is the server's clock less ours."""
     for _ in range(_ATTEMPTS):
@@ -77,7 +84,7 @@ def _is_accepted(table: Table, age: int, ahead: float) -> bool:
         # A lease that has ended: a rejection is not counted as wrongful.
         lease = Lease(0, begun + ahead - 60, age - 60)
         try:
-            table.send(Request(_PROBE.operation, _PROBE.params, lease))
+            table.send(replace(_probe(table), lease=lease))
         except (Expired, AccessDenied):
             if monotonic() - begun < _SLOW:
                 return False

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from django.apps import apps
 
+from dynamo_single.conf import COMPANION_PREFIX
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
@@ -105,6 +106,10 @@ def masked_key(alias: str | None, partition: str, sort: str, also: AlsoSecret | 
     Without an alias, the keys of the models in all tables apply. ``sort`` may be the beginning of a sort key. The names
     in the key of a claim are kept, and so are the values unless one of them is a secret.
     """
+    if partition.startswith(COMPANION_PREFIX):
+        of, _, rest = partition.removeprefix(COMPANION_PREFIX).partition("#")
+        masked, sort = masked_key(of, rest, sort, also)
+        return f"{COMPANION_PREFIX}{of}#{masked}", sort
     if partition.startswith(_CLAIM):
         parts = partition.split("#")
         owners = [model for model in _models(alias) if model._options.item_type == parts[1]]

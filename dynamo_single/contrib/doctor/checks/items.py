@@ -52,7 +52,8 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     """Yield the errors of an item by itself."""
     if subject.model is None:
         item_type = subject.item.get(names.ITEM_TYPE, {}).get("S")
-        if item_type not in OTHER_TYPES:
+        # Items of the other programs are in a table that the app does not own.
+        if item_type not in OTHER_TYPES and table_settings(subject.alias).owns:
             text = _("Its itemType %(type)s is of no model that is installed.")
             yield Finding("unknown item", subject.key, sentence(text, type=repr(item_type)))
         return

@@ -1,0 +1,1 @@
+"""A project whose default table belongs to other programs."""
