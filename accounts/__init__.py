@@ -1,1 +1,1 @@
-"""The users of this project."""
+"""Users in DynamoDB who log in by e-mail address or by user name."""

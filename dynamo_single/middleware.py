@@ -24,9 +24,11 @@ from msgspec.structs import replace
 
 from dynamo_single.conf import CostSettings, cost_settings, web_timeout
 from dynamo_single.costs import Cost, Costs
-from dynamo_single.table import id_tables, masking, names
+from dynamo_single.table import masking, names
 from dynamo_single.table.deadlines import budget
 from dynamo_single.table.redirects import SentRequest, listening
+from dynamo_single.table.shaped.written_keys import sent_key, written_keys
+from dynamo_single.table.table import translator_of
 from dynamo_single.unavailable import AWAY, unavailable_response
 
 __all__ = ["RequestCostMiddleware", "UnavailableMiddleware"]
@@ -276,13 +278,16 @@ class _Watch:
             self._note_read(sent)
             return
         with self._lock:
-            for key in starmap(_Key, id_tables.written_keys(sent.operation, sent.params)):
+            for key in starmap(_Key, written_keys(sent.operation, sent.params, translator_of)):
                 # Reading an item again after a write is not wasted.
                 self._reads.pop(key, None)
 
     def _note_read(self, sent: SentRequest) -> None:
-        key = _Key(sent.params["TableName"], *id_tables.key_of(sent.params["Key"]))
+        table_name = sent.params["TableName"]
+        key = _Key(table_name, *sent_key(sent.params["Key"], table_name, translator_of))
         item = (sent.response or {}).get("Item", {})
+        if item and (translator := translator_of(table_name)) is not None:
+            item = translator.read(item)
         with self._lock:
             self._types[key] = item.get(names.ITEM_TYPE, {}).get("S", "")
             self._reads[key] = self._reads.get(key, 0) + 1

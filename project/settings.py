@@ -39,8 +39,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "dynamo_single",
-    "project.site",  # before the accounts, whose pages it gives its own frame
-    "dynamo_single.contrib.accounts",
+    "project.site",  # before accounts, whose pages it gives its own frame
     "accounts",
     "project.directory",
     "project.records",
@@ -49,7 +48,7 @@ INSTALLED_APPS = [
 ]
 
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = ["dynamo_single.contrib.accounts.backends.EmailOrUsernameBackend"]
+AUTHENTICATION_BACKENDS = ["accounts.backends.EmailOrUsernameBackend"]
 ACCOUNTS = {
     "LOGIN_WITH": ["email", "username", "phone"],
     "PHONE_SENDER": "project.site.phones.show",

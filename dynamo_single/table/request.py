@@ -17,7 +17,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from dynamo_single.table.lease import Lease
-from dynamo_single.table.names import ID, PARTITION_KEY, SORT_KEY
+from dynamo_single.table.names import PARTITION_KEY, SORT_KEY
 
 #: An attribute value while it is built; and as it is read, without changes.
 AttributeValue = dict[str, Any]
@@ -130,18 +130,19 @@ LIMITS = (
 #: One entry of a BatchExecuteStatement.
 Statement = dict[str, Any]
 
-_INSERT: Final = re.compile(r"""INSERT INTO "((?:[^"]|"")+)" VALUE \{'(?:(pk)': \?, 'sk'|(id)'): \?[,}]""")
+_INSERT: Final = re.compile(r"""INSERT INTO "((?:[^"]|"")+)" VALUE \{('(?:[^']|'')+': \?(?:, '(?:[^']|'')+': \?)*)\}""")
+_INSERTED: Final = re.compile(r"'((?:[^']|'')+)': \?")
+_OWN_KEYS: Final = (PARTITION_KEY, SORT_KEY)
 
 
-def insert_statement(table_name: str, item: Item) -> Statement | None:
-    """Return the statement that inserts an item, as it is stored; ``None`` if it is longer than 8,192 characters."""
-    if ID in item and PARTITION_KEY not in item:
-        first: tuple[str, ...] = (ID,)
-    else:
-        first = (PARTITION_KEY, SORT_KEY)
+def insert_statement(table_name: str, item: Item, keys: tuple[str, ...] = _OWN_KEYS) -> Statement | None:
+    """Return the statement that inserts an item, as it is stored; ``None`` if it is longer than 8,192 characters.
+
+    ``keys`` are the names of the table's keys, which the statement names first.
+    """
     names = (*item,)
-    if names[: len(first)] != first:
-        names = (*first, *(name for name in names if name not in first))
+    if names[: len(keys)] != keys:
+        names = (*keys, *(name for name in names if name not in keys))
         item = {name: item[name] for name in names}
     text = _text(table_name, names)
     return None if len(text) > MAX_STATEMENT else {"Statement": text, "Parameters": [*item.values()]}
@@ -154,10 +155,13 @@ def _text(table_name: str, names: tuple[str, ...]) -> str:
     return f'INSERT INTO "{table}" VALUE {{' + ", ".join(f"'{name}': ?" for name in quoted) + "}"
 
 
-def inserted_key(statement: Mapping[str, Any]) -> tuple[str, Item] | None:
-    """Return the table and the stored key of an item that ``insert_statement()`` inserts; ``None`` for others."""
-    found = _INSERT.match(statement["Statement"])
+def inserted_item(statement: Mapping[str, Any]) -> tuple[str, Item] | None:
+    """Return the table and the stored item of ``insert_statement()``; ``None`` for another statement."""
+    found = _INSERT.fullmatch(statement["Statement"])
     if found is None:
         return None
-    names = (ID,) if found[3] else (PARTITION_KEY, SORT_KEY)
-    return found[1].replace('""', '"'), dict(zip(names, statement.get("Parameters", ()), strict=False))
+    names = [name.replace("''", "'") for name in _INSERTED.findall(found[2])]
+    values = statement.get("Parameters", ())
+    if len(names) != len(values):
+        return None
+    return found[1].replace('""', '"'), dict(zip(names, values, strict=True))

@@ -14,21 +14,23 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.core.signals import setting_changed
 from django.utils.asyncio import async_unsafe
 
 from dynamo_single.conf import TableSettings, table_settings
-from dynamo_single.exceptions import ConfigurationError, Conflict, DynamoSingleError, TableUnavailable, Throttled
+from dynamo_single.exceptions import Conflict, DynamoSingleError, TableUnavailable, Throttled
 from dynamo_single.lazy_modules import LazyModule
-from dynamo_single.table import deadlines, errors, flow, id_tables, redirects, transport
+from dynamo_single.table import deadlines, errors, flow, redirects, transport
 from dynamo_single.table.answers import ResponseDecoder, plain_response
 from dynamo_single.table.http import dates
 from dynamo_single.table.lease import Lease
 from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.redirects import INTERCEPTORS, LISTENERS
 from dynamo_single.table.request import READS, Item, Parameters, Request, Response, Statement, insert_statement
+from dynamo_single.table.shaped.sortable import Unstorable
+from dynamo_single.table.shaped.translator import Translator, models_of
 
 if TYPE_CHECKING:
     from dynamo_single.table.shaped import companions
@@ -264,15 +266,32 @@ class Table:
         return answer
 
 
-class SingleKeyTable(Table):
-    """A table whose only key attribute is ``id``: callers use ``pk`` and ``sk``, requests contain ``id``.
+class ShapedTable(Table):
+    """A table with other names or keys than the app's own: requests and responses are translated by its shape.
 
-    Listeners receive the request as it is sent.
+    Callers use the app's own names. Listeners receive the request as it is sent.
     """
+
+    def __init__(self, settings: TableSettings) -> None:
+        super().__init__(settings)
+        self._translator: Translator | None = None
+        _shaped[settings.table_name] = self
+
+    @property
+    def translator(self) -> Translator:
+        """The translator of the table, a new one if the models of the alias have changed."""
+        models, held = models_of(self.settings.alias), self._translator
+        if held is None or held.models is not models:
+            held = self._translator = Translator(self.settings.shape, models, self._translator_of)
+        return held
+
+    def _translator_of(self, table_name: str) -> Translator | None:
+        return self.translator if table_name in ("", self.name) else translator_of(table_name)
 
     def insert_statement(self, item: Item) -> Statement | None:
         # A statement contains the names of the key, so it is translated before it is written.
-        return super().insert_statement(id_tables.with_id(item))
+        keys = tuple(key.name for key in self.settings.shape.keys)
+        return insert_statement(self.name, self.translator.written(item), keys)
 
     async def _call(
         self,
@@ -282,13 +301,31 @@ class SingleKeyTable(Table):
         lease: Lease | None = None,
         head: dict[str, str] | None = None,
     ) -> Response:
-        sent, translated = id_tables.translated_request(operation, params, self.name)
+        translator = self.translator
+        try:
+            sent, translated = translator.request(operation, params)
+        except Unstorable:
+            if operation != "GetItem":
+                raise
+            return {}
+        if decoder is not None and translator.types_of(operation, params):
+            decoder = None
         try:
             answer = await super()._call(sent, translated, decoder, lease, head)
         except transport.FAILURES as error:
-            transport.translate(error, partial(id_tables.translated_response, operation))
+            transport.translate(error, partial(translator.response, operation, params))
             raise
-        return id_tables.translated_response(operation, answer)
+        return translator.response(operation, params, answer)
+
+
+#: The tables with a shape of their own, by their name.
+_shaped: Final[dict[str, ShapedTable]] = {}
+
+
+def translator_of(table_name: str) -> Translator | None:
+    """Return the translator of a table by its name; ``None`` if it uses the app's own names."""
+    found = _shaped.get(table_name)
+    return None if found is None else found.translator
 
 
 class _WithCompanion(Table):
@@ -316,8 +353,8 @@ class _WithCompanion(Table):
         return companions.merged(self.name, companion.name, own, answer)
 
 
-class _SingleKeyWithCompanion(_WithCompanion, SingleKeyTable):
-    """A table that the app does not own, and whose only key attribute is ``id``."""
+class _ShapedWithCompanion(_WithCompanion, ShapedTable):
+    """A table that the app does not own, with names or keys of its own."""
 
 
 @async_unsafe(
@@ -352,13 +389,9 @@ _tables: dict[str, Table] = {}
 @lru_cache(maxsize=64)
 def table_at(settings: TableSettings) -> Table:
     """Return the table of the settings, even if a test table replaces it. Do not send a request."""
-    if settings.shape.by_prefix:
-        return _SingleKeyWithCompanion(settings) if settings.companion else SingleKeyTable(settings)
-    if setting := settings.shape.differs():
-        raise ConfigurationError(
-            f"DYNAMO_SINGLE[{settings.alias!r}][{setting!r}] is read, but the app does not translate requests yet."
-        )
-    return _WithCompanion(settings) if settings.companion else Table(settings)
+    if settings.companion:
+        return _WithCompanion(settings) if settings.shape.is_own else _ShapedWithCompanion(settings)
+    return Table(settings) if settings.shape.is_own else ShapedTable(settings)
 
 
 def _forget(*, setting: str, **kwargs: object) -> None:

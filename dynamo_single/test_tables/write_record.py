@@ -19,8 +19,10 @@ from types import FrameType
 from typing import Final
 from urllib.parse import urlsplit
 
-from dynamo_single.table import id_tables, redirects
+from dynamo_single.table import redirects
 from dynamo_single.table.request import READS, WRITES, Parameters
+from dynamo_single.table.shaped.written_keys import has_keys, written_keys
+from dynamo_single.table.table import translator_of
 
 #: The primary keys of the written items, by the name of the table.
 WrittenKeys = Mapping[str, Set[tuple[str, str]]]
@@ -92,10 +94,10 @@ def record_request(operation: str, params: Parameters) -> None:
     """
     if not _record.is_kept or _paused.get() or operation in READS or operation.startswith(_HARMLESS):
         return
-    if operation not in WRITES or not id_tables.has_keys(operation, params):
+    if operation not in WRITES or not has_keys(operation, params):
         _record.disturb(_record.level)
         return
-    for table, partition, sort in id_tables.written_keys(operation, params):
+    for table, partition, sort in written_keys(operation, params, translator_of):
         _record.written[table].add((partition, sort))
 
 

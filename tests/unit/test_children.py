@@ -99,7 +99,6 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.messages",
     "dynamo_single",
-    "dynamo_single.contrib.accounts",
     "accounts",
     "own",
 ]

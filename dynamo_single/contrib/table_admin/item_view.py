@@ -37,8 +37,9 @@ from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.orm.schema.layout import AccessKey
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.table import id_tables, names
+from dynamo_single.table import names
 from dynamo_single.table.request import StoredValue
+from dynamo_single.table.shaped import joined
 
 if TYPE_CHECKING:
     pass
@@ -288,7 +289,7 @@ def _as_shown(alias: str, keys: Iterable[ShownKey]) -> dict[str, object]:
     is_single = table_settings(alias).key == "id"
     for key in keys:
         if key.index is None and is_single:
-            found[names.ID] = {"S": MASK if key.place is None else id_tables.id_of_pair(key.partition, key.sort)}
+            found[names.ID] = {"S": MASK if key.place is None else joined.id_of_pair(key.partition, key.sort)}
             continue
         pair = (names.PARTITION_KEY, names.SORT_KEY)
         if key.index is not None:

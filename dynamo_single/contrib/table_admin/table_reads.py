@@ -22,10 +22,12 @@ from dynamo_single.orm.reading import cursors
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema.keys.secret_values import MASK
-from dynamo_single.table import id_tables, names
+from dynamo_single.table import names
 from dynamo_single.table.redirects import SentRequest
-from dynamo_single.table.request import Parameters, Request, Response, inserted_key
-from dynamo_single.table.table import Table
+from dynamo_single.table.request import Parameters, Request, Response, inserted_item
+from dynamo_single.table.shaped import joined
+from dynamo_single.table.shaped.written_keys import sent_key
+from dynamo_single.table.table import Table, get_table, translator_of
 
 #: The items of a partition on one page.
 PAGE: Final = 100
@@ -78,7 +80,7 @@ def partition(table: Table, index: str | None, value: str, *, after: str = "", n
     GetItem.
     """
     if index is None and table.settings.key == "id":
-        item = item_at(table, id_tables.record_key(value))
+        item = item_at(table, joined.record_key(value))
         return Page(() if item is None else (item,), 1, 0.0, None)
     asked = ("partition", table.settings.alias, index or "", value, "newest" if newest else "")
     name = names.PARTITION_KEY if index is None else names.index_partition(index)
@@ -169,8 +171,8 @@ def _items(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from asked.get("Keys", ()) if isinstance(asked, Mapping) else (_written(each) for each in asked)
     for action in params.get("TransactItems", ()):
         yield _written(action)
-    for _table, key in filter(None, map(inserted_key, params.get("Statements", ()))):
-        yield key
+    for _table, item in filter(None, map(inserted_item, params.get("Statements", ()))):
+        yield item
 
 
 def _written(action: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -179,8 +181,8 @@ def _written(action: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
-def _key(alias: str, key: Mapping[str, object], masks: Masks) -> str:
-    partition, sort = id_tables.key_of(key)
+def _key(alias: str, key: Item, masks: Masks) -> str:
+    partition, sort = sent_key(key, get_table(alias).name, translator_of)
     shown = masked_text(alias, partition, masks)
     return f"{shown} / {masks.sort_key(alias, partition, sort) if shown == partition else MASK}"
 

@@ -1,8 +1,8 @@
-"""What makes rows or objects of a whole page at once: a loop for each model and selection, compiled.
+"""Make the rows or objects of a whole page by one compiled loop for each model and selection.
 
-msgspec decodes an item into a slot for each attribute that is read and passes over the others; the loop takes the
-values out as ``readers`` does. Only what is usual goes this way. At an item that is not so the loop raises, whatever is
-wrong, and the page is read as dicts, item by item, which decides. Nothing here sends a request.
+msgspec fills a slot for each attribute that is needed; the loop converts the values as ``readers`` does. The loop
+raises at an unusual item. The page is then read as dicts, item by item, which decides. The module does not send
+requests.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import msgspec
 from django.db import DEFAULT_DB_ALIAS
 from msgspec import Struct
 
+from dynamo_single.conf import table_settings
 from dynamo_single.orm.items.readers import is_read_whole, names_of, value_source
-from dynamo_single.orm.items.stored import NAME, PartialBytes
+from dynamo_single.orm.items.stored import NAME, PartialBytes, ShapedBytes
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.bindings import ModelBinding, Subject, fact
@@ -25,11 +26,14 @@ from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names as physical
 from dynamo_single.table.answers import ResponseDecoder
+from dynamo_single.table.shaped.joined import pair_of_id
+from dynamo_single.table.shaped.sortable import key_text
+from dynamo_single.table.shaped.translator import models_of
 
 #: What a row is put into; or what makes something of a tuple.
 RowShape = Literal["tuple", "dict", "value"] | Callable[[Iterable[Any]], Any]
 
-#: What is inside of an AttributeValue, by its type (AWS API reference, AttributeValue). All else is left as it came.
+#: The content of an AttributeValue, by its type (AWS API reference, AttributeValue). All else is left as it came.
 _INSIDES: dict[str, Any] = {
     "S": str,
     "N": str,
@@ -49,7 +53,7 @@ _KEY = (physical.PARTITION_KEY, physical.SORT_KEY)
 class PageReader(Struct, frozen=True, eq=False):
     """``make`` gives the results of the items of a page, if they were decoded by the ``form``.
 
-    ``signals`` says that these are objects, of which somebody may be told.
+    ``signals`` is set if the results are objects, for which signals may be sent.
     """
 
     form: ResponseDecoder
@@ -63,7 +67,7 @@ def rows_reader(
 ) -> PageReader | None:
     """The rows of ``values()`` and ``values_list()``: attributes, and the names that they go by.
 
-    ``None`` where the items cannot be decoded so.
+    ``None`` if the items cannot be decoded this way.
     """
     model: Any = binding.model
     meta = model._meta
@@ -99,7 +103,7 @@ def objects_reader(model: Subject, read: Sequence[str], *, keyed: bool = False, 
     """The objects of items of which the physical names in ``read`` were read; if there are none, everything.
 
     ``keyed`` is about a BatchGetItem: the results are pairs of a primary key and an object. With ``by``, the physical
-    name of a text, they are pairs of that and an object. ``None`` where the items cannot be decoded so.
+    name of a text, they are pairs of that and an object. ``None`` if the items cannot be decoded this way.
     """
     return _partial_reader(model, frozenset(read), keyed, by) if read else _whole_reader(model, keyed, by)
 
@@ -135,6 +139,9 @@ def _reader_of_objects(
     }
     # Its own bytes: a part of the page would hold all of it.
     stored = "bytes(raw)" if read is None else "partial(bytes(raw), read)"
+    if not item.shape.is_own:
+        stored = "shaped(bytes(raw), alias, read)"
+        item.known |= {"shaped": ShapedBytes, "alias": binding.layout.alias}
     held = [*zip(attributes, item.sources, strict=True), ("_state", "state"), (NAME, stored)]
     lines = (
         *item.usual,
@@ -143,45 +150,82 @@ def _reader_of_objects(
         "state.db = database",
         "made = new(model)",
         f"made.__dict__ = {_dict(held)}",
-        "add(((item.slot_1.S, item.slot_2.S), made))" if keyed else "add((item.slot_1.S, made))" if by else "add(made)",
+        f"add(({item.pair()}, made))" if keyed else f"add(({item.text(by)}, made))" if by else "add(made)",
     )
     form = ResponseDecoder(msgspec.Raw, is_raw=item.is_raw, batch=keyed)
     return PageReader(form, _compiled("raw", lines, item.known), signals=True)
 
 
 class _Item:
-    """What an item is decoded into, and the sources of some attributes' values of it.
+    """The struct that msgspec fills with an item, and the sources of some attributes' values.
 
-    The type lies in the first slot, and ``texts`` in the next ones. ``is_raw`` says that binary values may stay as they
-    came.
+    ``texts`` contains the app's own names of further keys and strings. ``is_raw`` means that msgspec does not
+    decode binary values. Slots have the table's names; one attribute may be several keys there.
     """
 
     def __init__(self, binding: ModelBinding, attributes: Sequence[Attribute], texts: Sequence[str] = ()) -> None:
-        texts = (physical.ITEM_TYPE, *texts)
         layout = binding.layout
-        stored_as = [layout.attributes[each.name].stored for each in attributes]
-        stored = list(dict.fromkeys((*texts, *stored_as)))
+        self.shape = shape = table_settings(layout.alias).shape
+        is_typed = shape.type_attribute is not None
+        wanted = dict.fromkeys((*((physical.ITEM_TYPE,) if is_typed else _KEY), *texts))
+        if shape.sort is None:
+            wanted.pop(physical.SORT_KEY, None)
+        key_types = {name: key.type for name, key in shape.pairs}
+        stored_as = [shape.name_of(layout.attributes[each.name].stored) for each in attributes]
+        stored = list(dict.fromkeys((*map(shape.name_of, wanted), *stored_as)))
         places = {name: f"slot_{number}" for number, name in enumerate(stored)}
+        self._places = places
         self._renamed = {place: name for name, place in places.items()}
-        self._types: dict[str, Any] = {places[text]: _value_type("S") for text in texts}
+        self._types: dict[str, Any] = {
+            places[shape.name_of(text)]: _value_type(key_types.get(text, "S")) for text in wanted
+        }
         self.is_raw = False
+        self._is_mixed = False
         self.sources = []
         #: Ends the loop at an item that is not as usual.
-        self.usual = ["if item.slot_0.S != item_type: raise Other"]
+        self.usual = []
+        if is_typed:
+            self.usual = [f"if item.{places[shape.name_of(physical.ITEM_TYPE)]}.S != item_type: raise Other"]
         for position, attribute in enumerate(attributes):
             place, kind = places[stored_as[position]], attribute.attr_type
             if is_read_whole(attribute) or kind not in _INSIDES:
+                self._is_mixed = self._is_mixed or place in self._types
                 self._types[place] = Any
                 self.is_raw = True
                 inside = f"found[{kind!r}]"
             else:
-                self._types[place] = _value_type(kind)
+                self._add_type(place, kind)
                 inside = f"found.{kind}"
             self.sources.append(value_source(position, attribute, f"item.{place}", inside))
         self.known = {**names_of(attributes), "item_type": layout.item_type, "Other": _Other}
+        if not shape.is_own:
+            self.known |= {"key_text": key_text, "pair_of_id": pair_of_id}
+        if not is_typed:
+            self.known["type_of"] = models_of(layout.alias).type_of
+            self.usual = [f"if type_of(*{self.pair()}) != item_type: raise Other"]
+
+    def _add_type(self, place: str, kind: str) -> None:
+        wanted = _value_type(kind)
+        # A key of another type than the attribute that has its name is decided item by item.
+        self._is_mixed = self._is_mixed or self._types.get(place, wanted) is not wanted
+        self._types[place] = wanted
+
+    def text(self, name: str) -> str:
+        """Return the source of a key or string by the app's own name."""
+        kind = next((key.type for each, key in self.shape.pairs if each == name), "S")
+        found = f"item.{self._places[self.shape.name_of(name)]}.{kind}"
+        return found if kind == "S" else f"key_text({{{kind!r}: {found}}})"
+
+    def pair(self) -> str:
+        """Return the source of the primary key as a pair of strings."""
+        if self.shape.sort is not None:
+            return f"({self.text(physical.PARTITION_KEY)}, {self.text(physical.SORT_KEY)})"
+        return f"pair_of_id({self.text(physical.PARTITION_KEY)}, by_prefix={self.shape.by_prefix})"
 
     def type(self) -> Any:
-        """The type; ``None`` if an attribute is stored by a name that msgspec does not take."""
+        """The type; ``None`` if the table has other types, or an attribute has a name that msgspec does not take."""
+        if self._is_mixed:
+            return None
         fields = [(place, Any if kind is Any else kind | None, None) for place, kind in self._types.items()]
         try:
             return msgspec.defstruct("Item", fields, rename=self._renamed, gc=False)
@@ -202,7 +246,7 @@ def _value_type(kind: str) -> type[Struct]:
 def _compiled(
     each: str, lines: Iterable[str], known: dict[str, Any]
 ) -> Callable[[Sequence[DynamoModel]], list[DynamoModel]]:
-    """The loop over a page, whose parts are items or, as ``each`` says, ``raw`` ones."""
+    """Return the loop over a page; ``each`` is ``"raw"`` if its parts are bytes."""
     decoding = ("item = decode(raw)",) if each == "raw" else ()
     body = (*decoding, *lines)
     loop = "".join(f"\n        {line}" for line in body)

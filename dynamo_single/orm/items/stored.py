@@ -1,13 +1,15 @@
 """The item that an object was read from, as the bytes that came: as dicts of dicts it takes six times their memory.
 
-It is decoded when a write, or an attribute that was not read, asks for it, and stays so: most objects of a list are
-only looked at. This module sends nothing.
+A write, or an attribute that was not read, decodes it; most objects of a list never need that. This module does not
+send requests.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import Any
+from typing import Any, Final
+
+from msgspec import Struct
 
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.schema import bindings, registry
@@ -15,6 +17,7 @@ from dynamo_single.orm.schema.bindings import Rollout
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.answers import item_of
 from dynamo_single.table.request import NewItem, StoredValue
+from dynamo_single.table.table import ShapedTable, get_table
 
 Item = NewItem
 
@@ -35,6 +38,36 @@ class PartialBytes:
         return PartialBytes, (self.text, self.names)
 
 
+class ShapedBytes(Struct, frozen=True, gc=False):
+    """The bytes of an item of a table with names of its own; only the attributes ``names``, or all, were read.
+
+    Pickles contain the app's own names, so that a process with other settings can read them.
+    """
+
+    text: bytes
+    alias: str
+    names: frozenset[str] | None = None
+
+    def item(self) -> NewItem | PartialItem:
+        """Return the item by the app's own names."""
+        table = get_table(self.alias)
+        item: Any = item_of(self.text)
+        if isinstance(table, ShapedTable):
+            item = table.translator.read(item)
+        return item if self.names is None else PartialItem(item, self.names)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _pickled, (self.item(),)
+
+
+def _pickled(item: NewItem | PartialItem) -> NewItem | PartialItem:
+    return item
+
+
+#: The types of whole items that have not been decoded yet.
+WHOLE_BYTES: Final = frozenset((bytes, ShapedBytes))
+
+
 class StoredItem:
     """``obj._stored``: the item as it was last read or written; ``None`` for an object that is not stored yet."""
 
@@ -49,6 +82,8 @@ class StoredItem:
             held = instance.__dict__[NAME] = item_of(held)
         elif type(held) is PartialBytes:
             held = instance.__dict__[NAME] = PartialItem(item_of(held.text), held.names)
+        elif type(held) is ShapedBytes:
+            held = instance.__dict__[NAME] = held.item()
         if held is not None and (rollouts := bindings.rollouts()):
             held = instance.__dict__[NAME] = _with_current_names(rollouts.get(owner._meta.concrete_model), held)
         return held
@@ -58,10 +93,9 @@ class StoredItem:
 
 
 def _with_current_names(rollout: Rollout | None, held: Any) -> Any:
-    """An item by the names that are read now: it may have been read when the other one of a pair still counted.
+    """Return an item by the current names; a process may have read it by the other name of a pair.
 
-    Since what is written to the one is written to the other, or takes the old one out, an item that has the old name
-    has the value under it.
+    A write sets both names, or removes the old one, so an item with the old name has the current value there.
     """
     known = held.names if isinstance(held, PartialItem) else held.keys()
     twins = () if rollout is None else rollout.twins
@@ -78,8 +112,7 @@ def _with_current_names(rollout: Rollout | None, held: Any) -> Any:
 
 # The values that an object holds: they lie in its ``__dict__``, as those of Django's models do.
 #
-# So ``vars(obj)`` shows them. An attribute that was not read, or was deleted from the object, has no entry there.
-# This module sends nothing.
+# ``vars(obj)`` therefore shows them. An attribute that was not read, or was deleted from the object, has no entry.
 
 
 def object_values(obj: DynamoModel) -> dict[str, object]:
@@ -89,7 +122,7 @@ def object_values(obj: DynamoModel) -> dict[str, object]:
 
 
 def set_object_values(obj: DynamoModel, values: Mapping[str, object]) -> None:
-    """Let an object hold these values of attributes, and no others."""
+    """Set the values of an object's attributes, and remove all other values."""
     for name in registry.attributes_of(type(obj)):
         obj.__dict__.pop(name, None)
     obj.__dict__.update(values)

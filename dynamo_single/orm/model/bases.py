@@ -22,7 +22,7 @@ from dynamo_single.orm.model.model import Abstract, Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
 from dynamo_single.orm.requests.atomic_block import Block, current
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.schema import bindings, registry
+from dynamo_single.orm.schema import bindings, recognition, registry
 from dynamo_single.orm.schema.attributes import (
     AuthorAttribute,
     IdAttribute,
@@ -32,8 +32,9 @@ from dynamo_single.orm.schema.attributes import (
 )
 from dynamo_single.orm.schema.keys.template import IndexKey, Key
 from dynamo_single.orm.schema.types import ConditionArgument, DynamoModel, are_plain
-from dynamo_single.table import id_tables, names
+from dynamo_single.table import names
 from dynamo_single.table.flow import run
+from dynamo_single.table.shaped import joined, translator
 
 if TYPE_CHECKING:
     from dynamo_single.orm.effects import base as effects
@@ -231,7 +232,8 @@ def _forget(*, setting: str, **_: object) -> None:
 
 
 setting_changed.connect(_forget, dispatch_uid="dynamo_single.orm.model.bases")
-id_tables.register_records(_sorts)
+joined.register_records(_sorts)
+translator.register_models(recognition.model_names)
 
 
 def _indexes(alias: str) -> Sequence[str]:

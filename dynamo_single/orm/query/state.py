@@ -227,8 +227,7 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
         is_empty=is_empty,
         loading=query.deferred_loading,
         related_reads=related_reads_of(queryset),
-        # Rows do not hold objects.
-        known_related=queryset._known_related_objects if asked.columns is None else {},
+        known_related=queryset._known_related_objects,
     )
 
 

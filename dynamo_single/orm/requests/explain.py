@@ -6,12 +6,13 @@ This module turns finished plans into text and must not make or change any.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from dynamo_single.conf import table_settings
+from dynamo_single.conf.shapes import Shape
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.conditions.wording import condition_text, hides, ordering_text
 from dynamo_single.orm.plan.advice import describe_key, query_text
@@ -19,8 +20,11 @@ from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.layout import ModelLayout
-from dynamo_single.table import id_tables, names
+from dynamo_single.table import names
 from dynamo_single.table.request import MAX_BATCH_KEYS, Request
+from dynamo_single.table.shaped.joined import id_of_pair
+from dynamo_single.table.shaped.sortable import Unstorable
+from dynamo_single.table.shaped.translator import Translator, models_of
 
 #: How many keys and requests are printed before the rest is only counted.
 _SHOWN = 3
@@ -37,9 +41,9 @@ def describe(plan: Plan, requests: Sequence[Request] = (), *, afterwards: Iterab
     lines = [f"{plan.layout.label}: {query_text(plan.query)}"]
     lines += (f"  {label:<9} {text}" for label, text in _lines(plan))
     lines += (f"  {'not used':<9} {describe_key(each.key)}: {each.reason}." for each in plan.rejected)
-    for request in map(_sent(plan), requests[:_SHOWN]):
-        lines.append(f"  {'sends':<9} {request.operation}")
-        shown = masked_params(plan.layout, request.params)
+    for request in requests[:_SHOWN]:
+        operation, shown = _sent(plan.layout, request)
+        lines.append(f"  {'sends':<9} {operation}")
         lines += (f"  {'':<9}   {name}: {_plain(value)}" for name, value in shown.items())
     if len(requests) > _SHOWN:
         lines.append(f"  {'sends':<9} … and {len(requests) - _SHOWN} more like these")
@@ -47,11 +51,15 @@ def describe(plan: Plan, requests: Sequence[Request] = (), *, afterwards: Iterab
     return "\n".join(lines)
 
 
-def _sent(plan: Plan) -> Callable[[Request], Request]:
-    """What makes of a request the one that the table takes."""
-    if table_settings(plan.layout.alias).key == "pk":
-        return lambda request: request
-    return lambda request: Request(*id_tables.translated_request(request.operation, request.params))
+def _sent(layout: ModelLayout, request: Request) -> tuple[str, Mapping[str, Any]]:
+    """Return the operation and the parameters as the table takes them, with the secrets masked."""
+    shown, shape = masked_params(layout, request.params), table_settings(layout.alias).shape
+    if shape.is_own:
+        return request.operation, shown
+    try:
+        return Translator(shape, models_of(layout.alias)).request(request.operation, shown)
+    except Unstorable:
+        return request.operation, shown  # a masked key is not a number
 
 
 def _lines(plan: Plan) -> Iterable[tuple[str, str]]:
@@ -111,13 +119,9 @@ def _union(plan: Plan) -> Iterable[tuple[str, str]]:
 
 
 def _keys(plan: Plan) -> Iterable[str]:
-    is_single = table_settings(plan.layout.alias).key == "id"
-    texts = [
-        f"{names.ID} = {id_tables.id_of_pair(pk, sk)!r}"
-        if is_single
-        else f"{names.PARTITION_KEY} = {pk!r}, {names.SORT_KEY} = {sk!r}"
-        for pk, sk in (secrecy.masked_key(plan.layout.alias, *key) for key in plan.keys[:_SHOWN])
-    ]
+    alias = plan.layout.alias
+    shape = table_settings(alias).shape
+    texts = [_key_text(shape, secrecy.masked_key(alias, *key)) for key in plan.keys[:_SHOWN]]
     texts += [_key_condition(plan.layout.alias, each, plan.index) for each in plan.conditions[:_SHOWN]]
     yield from texts
     rest = len(plan.keys) + len(plan.conditions) - len(texts)
@@ -125,10 +129,19 @@ def _keys(plan: Plan) -> Iterable[str]:
         yield f"… and {rest} more"
 
 
+def _key_text(shape: Shape, key: tuple[str, str]) -> str:
+    """Return the key of an item by the table's own names."""
+    if shape.sort is None:
+        return f"{shape.partition.name} = {id_of_pair(*key, by_prefix=shape.by_prefix)!r}"
+    return f"{shape.partition.name} = {key[0]!r}, {shape.sort.name} = {key[1]!r}"
+
+
 def _key_condition(alias: str, condition: KeyCondition, index: str | None) -> str:
     partition, sort = names.PARTITION_KEY, names.SORT_KEY
     if index is not None:
         partition, sort = names.index_partition(index), names.index_sort(index)
+    shape = table_settings(alias).shape
+    partition, sort = shape.name_of(partition), shape.name_of(sort)
     shown = secrecy.masked_key(alias, condition.partition, "")[0]
     operands = [secrecy.masked_key(alias, condition.partition, each)[1] for each in condition.operands]
     text = f"{partition} = {shown!r}"
@@ -231,10 +244,6 @@ def masked_params(layout: ModelLayout, params: Mapping[str, Any]) -> dict[str, A
 def _masked_item(alias: str, key: Mapping[str, Any]) -> dict[str, Any]:
     """Return a key as the API has it, of the table and of an index, with the secrets masked."""
     found = dict(key)
-    if names.ID in found:
-        partition, sort = id_tables.key_of(key)
-        shown = secrecy.masked_key(alias, partition, sort)
-        return found if shown == (partition, sort) else {**found, names.ID: {"S": id_tables.id_of_pair(*shown)}}
     for name in [name for name in found if name.lower().endswith("pk")]:
         other = name[:-2] + ("sk" if name.endswith("pk") else "SK")
         if other in found:

@@ -28,6 +28,7 @@ from dynamo_single.orm.items.expiry import free_key_condition
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.readers import values_reader
 from dynamo_single.orm.items.stored import NAME as STORED
+from dynamo_single.orm.items.stored import WHOLE_BYTES
 from dynamo_single.orm.items.writer import ItemWriter, asymmetrical, item_writer
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Item, Put, Update, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Entry, Explain
@@ -204,7 +205,7 @@ async def saved_directly(binding: ModelBinding, obj: Any, encodings: Encodings, 
     In a block the write is added to that, and nothing is sent.
     """
     direct, values = direct_writes(binding), obj.__dict__
-    before = obj._stored if type(values.get(STORED)) is bytes else values.get(STORED)
+    before = obj._stored if type(values.get(STORED)) in WHOLE_BYTES else values.get(STORED)
     if direct is None or type(before) is not dict or direct.form.files:
         return False
     form = direct.form
@@ -242,7 +243,7 @@ async def saved_by_name(
     The object's other attributes are not written, even if they changed.
     """
     direct, held = direct_writes(binding), obj.__dict__
-    before = obj._stored if type(held.get(STORED)) is bytes else held.get(STORED)
+    before = obj._stored if type(held.get(STORED)) in WHOLE_BYTES else held.get(STORED)
     if direct is None or type(before) is not dict or direct.form.files:
         return False
     form = direct.form
@@ -275,7 +276,7 @@ async def saved_by_name(
 async def set_directly(binding: ModelBinding, obj: Any, values: Values) -> bool:
     """Set attributes of an object as it was read: one UpdateItem; ``False`` if the write has to be composed."""
     direct, held = direct_writes(binding), obj.__dict__
-    before = obj._stored if type(held.get(STORED)) is bytes else held.get(STORED)
+    before = obj._stored if type(held.get(STORED)) in WHOLE_BYTES else held.get(STORED)
     if direct is None or type(before) is not dict:
         return False
     try:

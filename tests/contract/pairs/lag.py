@@ -22,8 +22,10 @@ from unittest import mock
 from msgspec.structs import replace
 
 from dynamo_single import clock
-from dynamo_single.table import Table, flow, get_table, id_tables, schema
+from dynamo_single.table import Table, flow, get_table, schema
 from dynamo_single.table.request import WRITES, Parameters, Response
+from dynamo_single.table.shaped.written_keys import written_keys
+from dynamo_single.table.table import translator_of
 from dynamo_single.test_tables import contents
 from dynamo_single.testing import FrozenTime, expire_items, frozen_time, intercept
 
@@ -163,7 +165,7 @@ def keys_of(operation: str, params: Mapping[str, Any]) -> Iterator[Item]:
     if operation == "TransactWriteItems":
         actions = [action for action in params["TransactItems"] if "ConditionCheck" not in action]
         params = {**params, "TransactItems": actions}
-    for _, partition, sort in id_tables.written_keys(operation, params):
+    for _, partition, sort in written_keys(operation, params, translator_of):
         yield key_item((partition, sort))
 
 

@@ -28,8 +28,11 @@ from dynamo_single.exceptions import (
     UnexpectedItem,
 )
 from dynamo_single.middleware import _Key
-from dynamo_single.table import Request, Table, capture_requests, get_table, id_tables, schema
+from dynamo_single.orm.items.stored import ShapedBytes
+from dynamo_single.table import Request, Table, capture_requests, get_table, schema
 from dynamo_single.table.redirects import Place
+from dynamo_single.table.shaped.written_keys import sent_key
+from dynamo_single.table.table import translator_of
 from dynamo_single.test_tables import contents
 from dynamo_single.testing import assert_requests, fault, setup_table
 from tests.contract.conftest import Pages, Registering, text_of
@@ -132,7 +135,7 @@ def test_a_table_with_a_key_of_two_parts_is_named_with_the_setting(goods: Any, k
 def test_a_list_holds_its_items_as_they_came_with_their_keys(goods: Any, kept: Table) -> None:
     goods.objects.bulk_create(goods(data={"author": "a", "n": n}) for n in range(3))
     found = list(goods.objects.filter(author="a"))
-    assert {type(vars(each)["_stored"]) for each in found} == {bytes}
+    assert {type(vars(each)["_stored"]) for each in found} == {ShapedBytes}
     for each in found:
         assert (each._stored["pk"], each._stored["sk"]) == ({"S": each.id}, {"S": "#PRODUCT"})
         each.data["n"] += 1
@@ -183,7 +186,10 @@ def test_requests_are_heard_as_they_are_sent_and_shown_by_their_keys(goods: Any,
     (request,) = sent
     assert request.params["Key"] == {"id": {"S": "product-1"}}
     assert shown_request("products", request, Masks(lambda *_: False), with_keys=True).what == "product-1 / #PRODUCT"
-    assert str(_Key("products", *id_tables.key_of(request.params["Key"]))) == "pk='product-1', sk='#PRODUCT'"
+    assert (
+        str(_Key("products", *sent_key(request.params["Key"], "products", translator_of)))
+        == "pk='product-1', sk='#PRODUCT'"
+    )
 
 
 def test_an_answer_that_was_lost_is_recognised(goods: Any, kept: Table) -> None:

@@ -27,9 +27,11 @@ from django.db.models import (
 from django.db.models.functions import Concat
 
 from dynamo_single import models
+from dynamo_single.conf.shapes import BY_ID
 from dynamo_single.management.commands.loaddata import Command
 from dynamo_single.orm.items.encode import key_of_pk
-from dynamo_single.table import id_tables
+from dynamo_single.table.shaped import joined
+from dynamo_single.table.shaped.translator import Translator
 from tests.catalog.safes import VALUES, WRONG, Safe, said, said_of, told
 from tests.catalog.secret_lookups import PATHS, conditions_on
 from tests.deep import IS_DEEP
@@ -280,10 +282,10 @@ KEYS: dict[str, Callable[[Any], object]] = {
     "spelling": lambda vault: vault._meta.pk.split("0814281~~b"),
     "kind": lambda vault: vault._meta.pk.split("swordfish~~b"),
     "assignment": lambda vault: setattr(vault(), "pk", "swordfish"),
-    "joined": lambda vault: id_tables.id_of_pair("VAULT#0001", "BOX#" + "swordfish" * 400),
-    "joined partition": lambda vault: id_tables.id_of_pair("VAULT#" + "swordfish" * 400, "BOX#b"),
-    "parted": lambda vault: id_tables.pair_of_id("#VAULT#swordfish~2|BOX#b"),
-    "stored": lambda vault: id_tables.with_id(
+    "joined": lambda vault: joined.id_of_pair("VAULT#0001", "BOX#" + "swordfish" * 400),
+    "joined partition": lambda vault: joined.id_of_pair("VAULT#" + "swordfish" * 400, "BOX#b"),
+    "parted": lambda vault: joined.pair_of_id("#VAULT#swordfish~2|BOX#b"),
+    "stored": lambda vault: Translator(BY_ID).written(
         {"pk": {"S": "VAULT#814281"}, "sk": {"S": "BOX#swordfish"}, "id": {"S": "other"}}
     ),
 }

@@ -11,10 +11,12 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from dynamo_single.conf import parse
+from dynamo_single.conf.shapes import BY_ID
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnexpectedItem
 from dynamo_single.orm.schema.keys import codecs
-from dynamo_single.table import id_tables
-from dynamo_single.table.id_tables import id_of_pair, pair_of_id, record_key, translated_request, translated_response
+from dynamo_single.table.shaped import joined
+from dynamo_single.table.shaped.joined import id_of_pair, pair_of_id, record_key
+from dynamo_single.table.shaped.translator import Translator
 
 #: Parts of keys, full of what joining means something by.
 PARTS = st.lists(st.sampled_from(["#", "|", "~", "~0", "~1", "-", "A", "b", "é", "\U0001f600"]), max_size=6).map(
@@ -26,6 +28,7 @@ KEY = {"pk": {"S": RECORD}, "sk": {"S": "#PRODUCT"}}
 CLAIM = {"pk": {"S": "UNIQUE#Goods#isbn#1"}, "sk": {"S": "#CLAIM"}}
 CLAIMED = {"id": {"S": "#UNIQUE#Goods#isbn#1|#CLAIM"}}
 OF_RECORD = {"id": {"S": RECORD}}
+TRANSLATOR = Translator(BY_ID)
 
 
 @given(PARTS, PARTS)
@@ -64,7 +67,7 @@ SORTS = [("product-x", "#PRODUCT-X"), ("product", "#PRODUCT"), ("", "#THING")]
 def declared(request: Any) -> Iterator[list[tuple[str, str]]]:
     """Some records."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(id_tables, "_declared", lambda: request.param)
+        patch.setattr(joined, "_declared", lambda: request.param)
         yield request.param
 
 
@@ -100,7 +103,7 @@ def test_an_id_of_anybody_is_read_as_the_key_that_writes_it_or_refused(identifie
 
 
 def test_an_id_that_looks_joined_and_is_not_is_refused() -> None:
-    with pytest.raises(UnexpectedItem, match="Give it another id"):
+    with pytest.raises(UnexpectedItem, match="Give it another key"):
         pair_of_id(f"#{RECORD}|#PRODUCT")
 
 
@@ -111,7 +114,7 @@ def test_a_key_that_is_too_long_as_one_is_refused() -> None:
 
 def test_an_item_with_another_id_than_its_key_is_refused() -> None:
     with pytest.raises(InvalidValue, match="'x' cannot be the id"):
-        translated_request("PutItem", {"Item": {"pk": {"S": "x"}, "sk": {"S": "#PRODUCT"}, "id": {"S": "x"}}})
+        TRANSLATOR.request("PutItem", {"Item": {"pk": {"S": "x"}, "sk": {"S": "#PRODUCT"}, "id": {"S": "x"}}})
 
 
 @pytest.mark.parametrize(
@@ -141,46 +144,51 @@ def test_an_item_with_another_id_than_its_key_is_refused() -> None:
     ],
 )
 def test_every_key_of_a_request_is_one(operation: str, params: Any, expected: Any) -> None:
-    assert translated_request(operation, params) == (operation, expected)
-    assert translated_request(operation, expected) == (operation, expected)
+    assert TRANSLATOR.request(operation, params) == (operation, expected)
+    assert TRANSLATOR.request(operation, expected) == (operation, expected)
 
 
 @pytest.mark.parametrize(
-    ("expression", "names", "expected"),
+    ("expression", "names"),
     [
-        ("attribute_exists(#a0) AND #a1 = :v0", {"#a0": "pk", "#a1": "n"}, "attribute_exists(#key) AND #a1 = :v0"),
-        ("attribute_not_exists(#a0)", {"#a0": "pk"}, "attribute_not_exists(#key)"),
-        # A place inside a document may be called as a key is.
-        ("#a1.#a0 = :v0 AND attribute_exists(#a0)", {"#a0": "pk", "#a1": "n"}, None),
+        ("attribute_exists(#a0) AND #a1 = :v0", {"#a0": "pk", "#a1": "n"}),
+        ("attribute_not_exists(#a0)", {"#a0": "pk"}),
     ],
 )
-def test_a_condition_on_the_key_is_one_on_the_id(expression: str, names: dict[str, str], expected: str | None) -> None:
-    _, params = translated_request(
+def test_a_condition_on_the_key_is_one_on_the_id(expression: str, names: dict[str, str]) -> None:
+    _, params = TRANSLATOR.request(
         "UpdateItem", {"Key": KEY, "ConditionExpression": expression, "ExpressionAttributeNames": names}
     )
-    assert params["ConditionExpression"] == (expected or "#a1.#a0 = :v0 AND attribute_exists(#key)")
-    kept = {each: name for each, name in names.items() if name == "n" or expected is None}
-    assert params["ExpressionAttributeNames"] == {**kept, "#key": "id"}
+    assert params["ConditionExpression"] == expression
+    assert params["ExpressionAttributeNames"] == {**names, "#a0": "id"}
+
+
+def test_a_place_inside_a_document_keeps_the_name_of_a_key() -> None:
+    names, text = {"#a0": "pk", "#a1": "n"}, "#a1.#a0 = :v0 AND attribute_exists(#a0)"
+    given = {"Key": KEY, "ConditionExpression": text, "ExpressionAttributeNames": names}
+    _, params = TRANSLATOR.request("UpdateItem", given)
+    assert params["ConditionExpression"] == "#a1.#a0_in = :v0 AND attribute_exists(#a0)"
+    assert params["ExpressionAttributeNames"] == {"#a0": "id", "#a1": "n", "#a0_in": "pk"}
 
 
 def test_a_name_without_placeholder_is_the_keys_too() -> None:
     names = {"ExpressionAttributeNames": {"#a0": "n"}}
     given = {"Key": KEY, "ConditionExpression": "attribute_not_exists(pk) AND a.pk = :pk AND #a0 = :sk", **names}
-    _, params = translated_request("UpdateItem", given)
-    assert params["ConditionExpression"] == "attribute_not_exists(#key) AND a.pk = :pk AND #a0 = :sk"
-    assert params["ExpressionAttributeNames"] == {"#a0": "n", "#key": "id"}
-    _, params = translated_request("GetItem", {"Key": KEY, "ProjectionExpression": "id, pk, sk, n"})
-    assert params["ProjectionExpression"] == "#key, n"
-    with pytest.raises(NotSupported, match="compare the id"):
-        translated_request("Scan", {"FilterExpression": "pk = :pk"})
+    _, params = TRANSLATOR.request("UpdateItem", given)
+    assert params["ConditionExpression"] == "attribute_not_exists(#own_0) AND a.pk = :pk AND #a0 = :sk"
+    assert params["ExpressionAttributeNames"] == {"#a0": "n", "#own_0": "id"}
+    _, params = TRANSLATOR.request("GetItem", {"Key": KEY, "ProjectionExpression": "pk, sk, n"})
+    assert params["ProjectionExpression"] == "#own_0, n"
+    with pytest.raises(NotSupported, match="compare the attribute"):
+        TRANSLATOR.request("Scan", {"FilterExpression": "pk = :pk"})
 
 
 def test_what_is_read_of_an_item_has_the_id_once() -> None:
     names = {"#a0": "pk", "#a1": "sk", "#a2": "id", "#a3": "n"}
     given = {"ProjectionExpression": "#a0, #a1, #a2, #a3", "ExpressionAttributeNames": names}
-    _, params = translated_request("GetItem", {"Key": KEY, **given})
-    assert params["ProjectionExpression"] == "#key, #a3"
-    assert params["ExpressionAttributeNames"] == {"#key": "id", "#a3": "n"}
+    _, params = TRANSLATOR.request("GetItem", {"Key": KEY, **given})
+    assert params["ProjectionExpression"] == "#a0, #a3"
+    assert params["ExpressionAttributeNames"] == {"#a0": "id", "#a3": "n"}
 
 
 def test_a_range_of_partitions_is_one_of_ids() -> None:
@@ -189,9 +197,10 @@ def test_a_range_of_partitions_is_one_of_ids() -> None:
         "ExpressionAttributeNames": {"#a0": "itemType", "#a1": "pk"},
         "ExpressionAttributeValues": {":v0": {"S": "x"}, ":v1": {"S": "UNIQUE#A|"}, ":v2": {"S": "UNIQUE#A|z"}},
     }
-    _, params = translated_request("Scan", given)
+    _, params = TRANSLATOR.request("Scan", given)
     values = {":v0": {"S": "x"}, ":v1": {"S": "#UNIQUE#A~1"}, ":v2": {"S": "#UNIQUE#A~1z"}}
-    assert params["FilterExpression"] == "#a0 = :v0 AND #key BETWEEN :v1 AND :v2"
+    assert params["FilterExpression"] == "#a0 = :v0 AND #a1 BETWEEN :v1 AND :v2"
+    assert params["ExpressionAttributeNames"] == {"#a0": "itemType", "#a1": "id"}
     assert params["ExpressionAttributeValues"] == values
 
 
@@ -205,15 +214,15 @@ def test_a_range_of_partitions_is_one_of_ids() -> None:
 )
 @pytest.mark.parametrize("name", ["pk", "sk"])
 def test_any_other_comparison_of_a_key_is_refused(params: Any, name: str) -> None:
-    with pytest.raises(NotSupported, match="compare the id"):
-        translated_request("Scan", {**params, "ExpressionAttributeNames": {"#a0": name}})
+    with pytest.raises(NotSupported, match="compare the attribute"):
+        TRANSLATOR.request("Scan", {**params, "ExpressionAttributeNames": {"#a0": name}})
 
 
 @pytest.mark.parametrize("condition", ["#p = :p", "#p = :p AND #s = :s", "#p = :p AND begins_with(#s, :s)"])
 def test_a_query_of_a_partition_is_refused(condition: str) -> None:
     values = {":p": {"S": RECORD}, ":s": {"S": "#"}}
     with pytest.raises(NotSupported, match="no partitions to query"):
-        translated_request("Query", {"KeyConditionExpression": condition, "ExpressionAttributeValues": values})
+        TRANSLATOR.request("Query", {"KeyConditionExpression": condition, "ExpressionAttributeValues": values})
 
 
 OF_MIGRATIONS = {
@@ -225,12 +234,12 @@ OF_MIGRATIONS = {
 
 
 def test_but_for_that_of_migrations_which_is_a_scan() -> None:
-    assert translated_request("Query", OF_MIGRATIONS) == (
+    assert TRANSLATOR.request("Query", OF_MIGRATIONS) == (
         "Scan",
         {
-            "FilterExpression": "begins_with(#key, :beginning)",
-            "ExpressionAttributeNames": {"#key": "id"},
-            "ExpressionAttributeValues": {":beginning": {"S": "#MIGRATIONS|WORK#"}},
+            "FilterExpression": "begins_with(#joined, :joined)",
+            "ExpressionAttributeNames": {"#joined": "id"},
+            "ExpressionAttributeValues": {":joined": {"S": "#MIGRATIONS|WORK#"}},
             "ConsistentRead": True,
         },
     )
@@ -239,7 +248,7 @@ def test_but_for_that_of_migrations_which_is_a_scan() -> None:
 @pytest.mark.parametrize("more", [{"FilterExpression": "attribute_exists(holder)"}, {"ScanIndexForward": False}])
 def test_which_takes_no_order_and_no_filter_that_would_be_lost(more: Any) -> None:
     with pytest.raises(NotSupported, match="no partitions to query"):
-        translated_request("Query", {**OF_MIGRATIONS, **more})
+        TRANSLATOR.request("Query", {**OF_MIGRATIONS, **more})
 
 
 @pytest.mark.parametrize(
@@ -268,7 +277,7 @@ def test_which_takes_no_order_and_no_filter_that_would_be_lost(more: Any) -> Non
     ],
 )
 def test_every_item_of_an_answer_has_a_key_of_two_parts(operation: str, answer: Any, expected: Any) -> None:
-    assert translated_response(operation, answer) == expected
+    assert TRANSLATOR.response(operation, {}, answer) == expected
 
 
 def test_the_setting_is_one_of_two() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.table import id_tables
-from dynamo_single.table.request import insert_statement, inserted_key
+from dynamo_single.table.request import insert_statement, inserted_item
+from dynamo_single.table.shaped import written_keys
 from dynamo_single.test_tables import write_record
 
 KEY = {"pk": {"S": "P"}, "sk": {"S": "S"}}
@@ -42,27 +42,25 @@ def test_long_statement_is_not_written(count: int) -> None:
 
 @pytest.mark.parametrize("item", [{**KEY, **ODD}, {"id": {"S": "order-1"}, "name": {"S": "n"}}])
 @pytest.mark.parametrize("table", ["t", 'odd "name"'])
-def test_inserted_key_is_read_back(item: dict[str, Any], table: str) -> None:
+def test_inserted_item_is_read_back(item: dict[str, Any], table: str) -> None:
     """Of both kinds of tables."""
-    statement = insert_statement(table, item)
+    statement = insert_statement(table, item, ("id",) if "id" in item else ("pk", "sk"))
     assert statement is not None
-    key = {name: value for name, value in item.items() if name in {"pk", "sk", "id"}}
-    assert inserted_key(statement) == (table, key)
+    assert inserted_item(statement) == (table, item)
 
 
 @pytest.mark.parametrize(
     "text",
     [
         'UPDATE "t" SET a = ? WHERE pk = ? AND sk = ?',
-        "INSERT INTO \"t\" VALUE {'a': ?, 'pk': ?, 'sk': ?}",
         "INSERT INTO t VALUE {'pk': 'literal', 'sk': 'x'}",
     ],
 )
 def test_statement_of_project_has_no_known_key(text: str) -> None:
     """Test tables are then scanned after the test."""
     params = {"Statements": [{"Statement": text, "Parameters": [{"S": "P"}] * 3}]}
-    assert not id_tables.has_keys("BatchExecuteStatement", params)
-    assert not [*id_tables.written_keys("BatchExecuteStatement", params)]
+    assert not written_keys.has_keys("BatchExecuteStatement", params)
+    assert not [*written_keys.written_keys("BatchExecuteStatement", params, lambda name: None)]
 
 
 def test_inserted_items_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:

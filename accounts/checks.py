@@ -1,0 +1,107 @@
+"""What ``manage.py check`` asks about accounts.
+
+With ``--deploy`` it is mistakes that show only where the project is served, with ``--database`` what is stored already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Warning
+
+from accounts.conf import PHONE, account_settings
+from accounts.identifiers import numbers_begin_with, phone_of
+from accounts.models import User
+
+#: How many names a message has.
+_SHOWN = 5
+#: As Django's security.W009 has them for SECRET_KEY.
+_LEAST_LENGTH, _LEAST_CHARACTERS, _INSECURE = 50, 5, "django-insecure-"
+
+
+def check_client_address(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """W001: failed logins and mails are counted by the connection's address; nobody said that it is the visitor's."""
+    found = account_settings()
+    counts = found.lockout or found.mails_per_client is not None
+    if not counts or "CLIENT_ADDRESS_HEADER" in getattr(settings, "ACCOUNTS", {}):
+        return []
+    return [
+        Warning(
+            "Failed logins and mails are counted by the connection's address. Behind a proxy or a Unix socket "
+            "everybody has the same one, and whoever keeps guessing somebody's password keeps this user out.",
+            hint="Set ACCOUNTS['CLIENT_ADDRESS_HEADER'] to the header that your proxy sets, or to None if visitors "
+            "connect to Django directly.",
+            id="accounts.W001",
+        )
+    ]
+
+
+def check_phone_sender(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """W003: users log in with telephone numbers, and nothing sends the codes that confirm them. Sends nothing."""
+    found = account_settings()
+    if PHONE not in found.login_with or found.phone_sender is not None:
+        return []
+    return [
+        Warning(
+            f"ACCOUNTS['LOGIN_WITH'] has '{PHONE}', and nothing sends codes to numbers: users cannot confirm one, so "
+            "that the page on which they add it is not there.",
+            hint="Set ACCOUNTS['PHONE_SENDER'] to the path of a function that sends a text to a number, or silence "
+            "this if only your own code adds numbers.",
+            id="accounts.W003",
+        )
+    ]
+
+
+def check_pepper_key(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """W004: a key that peppers secrets is weak; ``SECRET_KEY`` is the subject of Django's security.W009."""
+    found = account_settings()
+    own = () if found.pepper_key is None else (found.pepper_key,)
+    keys = {"PEPPER_KEY": own, "PEPPER_KEY_FALLBACKS": found.pepper_key_fallbacks}
+    weak = [name for name, values in keys.items() if any(map(_is_weak, values))]
+    return [
+        Warning(
+            f"ACCOUNTS['{name}'] has a weak key: it has fewer than {_LEAST_LENGTH} characters or {_LEAST_CHARACTERS} "
+            f"different ones, or begins with '{_INSECURE}'. Anyone who has the table and guesses the key can try all "
+            "short secrets.",
+            hint='Generate a key with `python -c "import secrets; print(secrets.token_urlsafe(50))"`. Keep the former '
+            "one in PEPPER_KEY_FALLBACKS until users have logged in.",
+            id="accounts.W004",
+        )
+        for name in weak
+        if found.secrets
+    ]
+
+
+def _is_weak(key: str) -> bool:
+    return len(key) < _LEAST_LENGTH or len(set(key)) < _LEAST_CHARACTERS or key.startswith(_INSECURE)
+
+
+def check_names(
+    app_configs: Sequence[AppConfig] | None = None, databases: Sequence[str] | None = None, **kwargs: object
+) -> list[CheckMessage]:
+    """W002: user names that read as telephone numbers, with which nobody logs in where numbers are a way to.
+
+    One Query a megabyte of the users whose names begin as numbers do: with a plus or a parenthesis, four at least, and
+    with ``PHONE_REGION`` also with a digit, 24.
+    """
+    if not databases or PHONE not in account_settings().login_with:
+        return []
+    found = [
+        user.username
+        for first in numbers_begin_with()
+        for user in User.objects.filter(username__startswith=first).iterator()
+        if phone_of(user.username) is not None
+    ]
+    if not found:
+        return []
+    shown = ", ".join(map(repr, found[:_SHOWN])) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
+    return [
+        Warning(
+            f"{len(found)} user names read as telephone numbers: {shown}. Whoever types one is looked for by the "
+            "number, so that nobody can pass as its owner, and these users cannot log in by name.",
+            hint="Give them other names, and tell them.",
+            id="accounts.W002",
+        )
+    ]

@@ -1,0 +1,347 @@
+"""The forms around accounts: logging in, signing up, changing an address, and those of the user's admin pages.
+
+They validate and say what is wrong. What is written, and sent by mail, is ``addresses``'s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib.auth import forms as auth_forms
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxLengthValidator, MinLengthValidator
+from django.http import HttpRequest
+from django.utils.crypto import get_random_string
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from django.views.decorators.debug import sensitive_variables
+
+from accounts import addresses, lockout
+from accounts.conf import EMAIL, KINDS, LONGEST_SECRET, PHONE, USERNAME, account_settings
+from accounts.identifiers import phone_of
+from accounts.models import User
+from accounts.ways import MAX_ADDRESSES
+from dynamo_single.exceptions import UniqueViolation
+
+#: An e-mail address is longer than a user name may be (RFC 5321, 4.5.3.1.3).
+IDENTIFIER_LENGTH = 254
+_LABELS = {
+    (): _("User name"),
+    (EMAIL,): _("E-mail address"),
+    (USERNAME,): _("User name"),
+    (PHONE,): _("Telephone number"),
+    (EMAIL, USERNAME): _("E-mail address or user name"),
+    (EMAIL, PHONE): _("E-mail address or telephone number"),
+    (PHONE, USERNAME): _("Telephone number or user name"),
+    (EMAIL, PHONE, USERNAME): _("E-mail address, telephone number or user name"),
+}
+
+
+def identifier_label() -> Any:
+    """What the login form asks for, as ``LOGIN_WITH`` has it."""
+    return _LABELS[tuple(sorted(each for each in account_settings().login_with if each in KINDS))]
+
+
+class PhoneField(forms.CharField):
+    """A telephone number as people write it, kept as it is stored."""
+
+    widget = forms.TextInput(attrs={"type": "tel", "autocomplete": "tel"})
+
+    def to_python(self, value: Any) -> str | None:
+        """The number in E.164; without one ``None``."""
+        text = super().to_python(value)
+        if not text:
+            return None
+        number = phone_of(text)
+        if number is None:
+            raise ValidationError(_("Enter a telephone number with its country, such as +15550100."), "phone")
+        return number
+
+
+class LoginForm(auth_forms.AuthenticationForm):
+    """Asks for what ``LOGIN_WITH`` allows, and says why an attempt was refused, but not whether a name exists."""
+
+    error_messages = {  # noqa: RUF012 - as Django declares it
+        **auth_forms.AuthenticationForm.error_messages,
+        "invalid_login": _("No account has this %(identifier)s and this password. Case matters in passwords."),
+        "too_early": _("Too many attempts failed. Please wait %(wait)s and try again."),
+        "unconfirmed": _("Please confirm your e-mail address first: follow the link in the mail that you got."),
+    }
+
+    def __init__(self, request: HttpRequest | None = None, *args: object, **kwargs: object) -> None:
+        super().__init__(request, *args, **kwargs)
+        field = self.fields["username"]
+        field.label = identifier_label()
+        field.max_length = IDENTIFIER_LENGTH  # type: ignore[attr-defined]  # a CharField has it
+        field.widget.attrs["maxlength"] = IDENTIFIER_LENGTH
+
+    def get_invalid_login_error(self) -> ValidationError:
+        """What is wrong, as the backend left word of it."""
+        told = lockout.told(self.request)
+        if isinstance(told, timedelta):
+            return ValidationError(self.error_messages["too_early"], "too_early", {"wait": _in_words(told)})
+        if told == lockout.UNCONFIRMED:
+            return ValidationError(self.error_messages["unconfirmed"], "unconfirmed")
+        label = str(identifier_label())
+        params = {"identifier": label[0].lower() + label[1:]}
+        return ValidationError(self.error_messages["invalid_login"], "invalid_login", params)
+
+
+def _in_words(wait: timedelta) -> str:
+    seconds = max(1, math.ceil(wait.total_seconds()))
+    if seconds < 60:
+        return ngettext("%(number)d second", "%(number)d seconds", seconds) % {"number": seconds}
+    minutes = math.ceil(seconds / 60)
+    return ngettext("%(number)d minute", "%(number)d minutes", minutes) % {"number": minutes}
+
+
+def too_many_mails(wait: timedelta) -> ValidationError:
+    """What a form says in the place of sending one mail more."""
+    text = _("Too many mails were asked for. Please wait %(wait)s and try again.")
+    return ValidationError(text, "too_many_mails", {"wait": _in_words(wait)})
+
+
+class SignUpForm(auth_forms.BaseUserCreationForm):  # type: ignore[type-arg]  # not generic at run time
+    """Makes an account. That an address has one already is no error here: its holder is told, by mail."""
+
+    class Meta:
+        model = User
+        fields = ("email", "username")
+        field_classes: ClassVar[dict[str, type]] = {"username": auth_forms.UsernameField}
+        labels: ClassVar[dict[str, Any]] = {"email": _("E-mail address"), "username": _("User name")}
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["email"].required = True
+        self.fields["email"].widget.attrs.update(autocomplete="email", autofocus=True)
+        if USERNAME not in account_settings().login_with:
+            del self.fields["username"]
+            self.instance.username = f"user-{get_random_string(20).lower()}"
+        else:
+            del self.fields["username"].widget.attrs["autofocus"]
+
+    def validate_unique(self) -> None:
+        """Ask for the user name only: one GetItem."""
+        try:
+            self.instance.validate_unique(exclude={*self._get_validation_exclusions(), "email"})  # type: ignore[attr-defined]  # not in the stubs
+        except ValidationError as error:
+            self._update_errors(error)  # type: ignore[attr-defined]  # not in the stubs
+
+    @sensitive_variables()
+    def sign_up(self, request: HttpRequest) -> bool:
+        """Store the user and send the mail; ``False`` if somebody took the name at this moment."""
+        self.instance.set_password(self.cleaned_data["password1"])
+        try:
+            addresses.sign_up(request, self.instance)
+        except UniqueViolation as error:
+            self.add_error("username", self.instance.unique_error_message(User, [error.field]))
+            return False
+        return True
+
+
+def _address_field() -> forms.EmailField:
+    widget = forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
+    return forms.EmailField(label=_("E-mail address"), max_length=IDENTIFIER_LENGTH, widget=widget)
+
+
+class AddressForm(forms.Form):
+    """Asks for an e-mail address."""
+
+    email = _address_field()
+
+
+class OwnPassword:
+    """A form that asks somebody who is logged in for the password again; wrong ones are counted like a login's.
+
+    ``request`` is taken by name. Where there is none nothing is counted, as with ``authenticate()``.
+    """
+
+    #: Read by the admin's site, which gives the request to such a form only.
+    takes_request = True
+
+    def __init__(self, *args: object, request: HttpRequest | None = None, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self.request = request
+
+    @sensitive_variables()
+    def check_own(self, user: Any, password: str, wrong: ValidationError) -> None:
+        """Raise ``wrong`` for a wrong password, or say how long to wait."""
+        if self.request is None:
+            right = user.check_password(password)
+        else:
+            right = lockout.checked(self.request, user.get_username(), lambda: bool(user.check_password(password)))
+        told = lockout.told(self.request)
+        if isinstance(told, timedelta):
+            raise ValidationError(LoginForm.error_messages["too_early"], "too_early", {"wait": _in_words(told)})
+        if not right:
+            raise wrong
+
+
+class PasswordChangeForm(OwnPassword, auth_forms.PasswordChangeForm):
+    """Django's, with wrong passwords counted."""
+
+    @sensitive_variables()
+    def clean_old_password(self) -> str:
+        """The present password, if it is the user's."""
+        password: str = self.cleaned_data["old_password"]
+        text = self.error_messages["password_incorrect"]
+        self.check_own(self.user, password, ValidationError(text, "password_incorrect"))
+        return password
+
+
+class PasswordForm(OwnPassword, forms.Form):
+    """Asks somebody who is logged in for the password, before a way to log in changes."""
+
+    password = forms.CharField(
+        label=_("Your password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+    def __init__(self, user: User, *args: object, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+
+    @sensitive_variables()
+    def clean_password(self) -> str:
+        """The password, if it is the user's."""
+        password: str = self.cleaned_data["password"]
+        self.check_own(self.user, password, ValidationError(_("This is not your password."), "password_incorrect"))
+        return password
+
+
+class AddressChangeForm(PasswordForm):
+    """Asks for a new e-mail address, and for the password, since whoever has the address can take the account."""
+
+    email = _address_field()
+
+    field_order = ("email", "password")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["email"].label = _("New e-mail address")
+
+
+class AddressAddForm(AddressChangeForm):
+    """Asks for a further e-mail address, and for the password."""
+
+    def clean_email(self) -> str:
+        """The address, if the user may have one more."""
+        if len(self.user.more_emails or ()) >= MAX_ADDRESSES:
+            text = _("You have %(number)d further addresses, and may not have more.")
+            raise ValidationError(text, "too_many", {"number": MAX_ADDRESSES})
+        address: str = self.cleaned_data["email"]
+        return address
+
+
+class PhoneForm(PasswordForm):
+    """Asks for a telephone number, and for the password, since whoever has the number can log in."""
+
+    phone = PhoneField(label=_("Telephone number"))
+
+    field_order = ("phone", "password")
+
+
+class SecretForm(PasswordForm):
+    """Asks for a secret that opens one way to log in alone, twice, and for the password; nothing takes it away."""
+
+    secret = forms.CharField(
+        label=_("New secret"),
+        required=False,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_("Leave it empty to log in with your password."),
+    )
+    again = forms.CharField(
+        label=_("The same again"),
+        required=False,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    field_order = ("secret", "again", "password")
+
+    def __init__(self, *args: Any, least: int, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field: Any = self.fields["secret"]
+        field.validators += [MinLengthValidator(least), MaxLengthValidator(LONGEST_SECRET)]
+
+    @sensitive_variables()
+    def clean_again(self) -> str:
+        """The same text twice."""
+        again: str = self.cleaned_data["again"]
+        if again != self.cleaned_data.get("secret", again):
+            raise ValidationError(_("The two are not the same."), "not_the_same")
+        return again
+
+
+class CodeForm(forms.Form):
+    """Asks for the code that was sent."""
+
+    code = forms.CharField(
+        label=_("Code"),
+        max_length=20,
+        widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "one-time-code", "autofocus": True}),
+    )
+
+
+class PasswordResetForm(auth_forms.PasswordResetForm):
+    """Django's, for addresses that are unique whatever their case."""
+
+    email = _address_field()
+
+    def get_users(self, email: str) -> Iterable[User]:
+        """The active user with a password who has this address: two GetItems, strongly consistent."""
+        try:
+            user = User.objects.get_by_unique("email", email)
+        except User.DoesNotExist:
+            return ()
+        return (user,) if user.is_active and user.has_usable_password() else ()
+
+
+class ResetPasswordForm(auth_forms.SetPasswordForm):  # type: ignore[type-arg]  # not generic at run time
+    """Sets a new password; whoever has the link reads the user's mail, so that the address is confirmed."""
+
+    def save(self, commit: bool = True) -> User:
+        """Write password and confirmation together."""
+        user: User = self.user
+        if not user.has_confirmed_email:
+            # Whoever signed up with another's address may have added these, which let somebody in without the password.
+            user.identities = user.more_emails = None
+        user.confirm_email()
+        super().save(commit)
+        return user
+
+
+class UserCreationForm(auth_forms.AdminUserCreationForm):  # type: ignore[type-arg]  # not generic at run time
+    """A new user with a name, an address and a password."""
+
+    class Meta:
+        model = User
+        fields = ("username", "email")
+        field_classes: ClassVar[dict[str, type]] = {"username": auth_forms.UsernameField}
+
+    def clean_username(self) -> str:
+        """The name as it is: the model finds duplicates, whatever their case, without Django's query by ``iexact``."""
+        username: str = self.cleaned_data["username"]
+        return username
+
+
+class UserChangeForm(auth_forms.UserChangeForm):  # type: ignore[type-arg]  # not generic at run time
+    """A user's attributes; the password has a page of its own."""
+
+    class Meta:
+        model = User
+        fields = "__all__"
+        field_classes: ClassVar[dict[str, type]] = {"username": auth_forms.UsernameField, "phone": PhoneField}
+
+    def clean_phone(self) -> str | None:
+        """The number; without one its secret goes."""
+        number: str | None = self.cleaned_data["phone"]
+        if number is None or self.instance.phone is None:
+            self.instance.phone_secret = None
+        return number

@@ -1,0 +1,52 @@
+"""How many mails may be asked for: counted for the address that gets them, and for the client that asks.
+
+Whether somebody has the address makes no difference, so that a refusal tells nothing. The counters hold no address,
+only keyed hashes. This module must not know users, and sends no mail.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from django.http import HttpRequest
+
+from accounts import counting, lockout
+from accounts.conf import account_settings
+from accounts.models import MailsAsked
+from dynamo_single import clock
+from dynamo_single.exceptions import ConditionNotMet
+from dynamo_single.keys import canonical
+
+logger = logging.getLogger("accounts")
+
+
+class TooManyMails(Exception):
+    """No mail is to be sent; ``wait`` says for how long."""
+
+    def __init__(self, wait: timedelta) -> None:
+        super().__init__(f"Too many mails were asked for; wait {wait}.")
+        self.wait = wait
+
+
+def count(request: HttpRequest, address: str) -> None:
+    """Count a mail before it is sent: two UpdateItems; ``TooManyMails`` past ``MAILS_PER_CLIENT`` or ``_ADDRESS``.
+
+    Of any number of requests at one moment no more get through. A client that is refused counts for no address.
+    """
+    settings = account_settings()
+    client = lockout.client_address(request, settings)
+    name = canonical(address).encode("utf-8", "surrogatepass").hex()
+    _count("client", client, settings.mails_per_client)
+    _count("mailbox", name, settings.mails_per_address)
+
+
+def _count(kind: str, about: str, at_most: int | None) -> None:
+    if at_most is None:
+        return
+    scope, expires = lockout.scope_of(lockout.HOUR, "mails", kind, about)
+    try:
+        counting.add(MailsAsked(scope=scope, mails=1, expires=expires), "mails", at_most=at_most)
+    except ConditionNotMet:
+        logger.warning("A mail was not sent: %d in this hour were asked for by or for one %s.", at_most, kind)
+        raise TooManyMails(expires - clock.now()) from None

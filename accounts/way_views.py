@@ -1,0 +1,153 @@
+"""The pages on which somebody adds a way to log in to the own account, and removes one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse_lazy
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.generic import FormView
+
+from accounts import codes, forms, mail_limits
+from accounts.conf import EMAIL, PHONE, account_settings
+from accounts.identifiers import parted
+from accounts.ways import LastWay
+from dynamo_single.exceptions import InvalidValue, UniqueViolation
+
+
+@method_decorator((never_cache, sensitive_post_parameters()), name="dispatch")
+class OwnFormView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # not generic at run time
+    """A form about one's own account that asks for the password."""
+
+    success_url = reverse_lazy("account")
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """The form checks the user's password."""
+        return {**super().get_form_kwargs(), "user": self.request.user, "request": self.request}
+
+    def refused(self, form: Any, field: str | None, error: ValidationError) -> HttpResponse:
+        """Show the form again."""
+        form.add_error(field, error)
+        answer: HttpResponse = self.form_invalid(form)
+        return answer
+
+
+class PhoneView(OwnFormView):
+    """Ask for a code that proves whose a telephone number is."""
+
+    form_class = forms.PhoneForm
+    template_name = "accounts/phone.html"
+    success_url = reverse_lazy("phone_code")
+    extra_context = {"title": _("Add a telephone number")}  # noqa: RUF012 - as Django declares it
+
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        """There is no such page where nothing sends codes."""
+        if not codes.can_send():
+            raise Http404
+        return super().dispatch(request, *args, **kwargs)
+
+    def form_valid(self, form: forms.PhoneForm) -> HttpResponse:
+        """Send the code; the answer does not tell whether the number has an account."""
+        try:
+            codes.send(self.request, form.cleaned_data["phone"])
+        except mail_limits.TooManyMails as refused:
+            return self.refused(form, "phone", forms.too_many_mails(refused.wait))
+        return super().form_valid(form)
+
+
+@method_decorator(never_cache, name="dispatch")
+class CodeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # not generic at run time
+    """Type the code; the number is a way to log in then."""
+
+    form_class = forms.CodeForm
+    template_name = "accounts/phone_code.html"
+    success_url = reverse_lazy("account")
+    extra_context = {"title": _("Type the code")}  # noqa: RUF012 - as Django declares it
+
+    def form_valid(self, form: forms.CodeForm) -> HttpResponse:
+        """Add the number, or say what is wrong."""
+        user: Any = self.request.user
+        try:
+            right = codes.confirm(self.request, user, form.cleaned_data["code"].strip())
+        except UniqueViolation:
+            error = ValidationError(_("Another account has this telephone number."), "unique")
+        else:
+            if right:
+                return super().form_valid(form)
+            error = ValidationError(_("This is not the code, or it does not hold any more."), "wrong_code")
+        form.add_error("code", error)
+        answer: HttpResponse = self.form_invalid(form)
+        return answer
+
+
+class SecretView(OwnFormView):
+    """Give the telephone number or the user name a secret of its own, or take it away."""
+
+    form_class = forms.SecretForm
+    template_name = "accounts/secret.html"
+    extra_context = {"title": _("A secret of its own")}  # noqa: RUF012 - as Django declares it
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """The form knows the least length; there is no such page for what has no secret."""
+        least = account_settings().secrets.get(self.kwargs["kind"])
+        if least is None or not getattr(self.request.user, self.kwargs["kind"]):
+            raise Http404
+        return {**super().get_form_kwargs(), "least": least}
+
+    @sensitive_variables()
+    def form_valid(self, form: forms.SecretForm) -> HttpResponse:
+        """Write it; the user's other sessions end."""
+        user: Any = self.request.user
+        user.logins.set_secret(self.kwargs["kind"], form.cleaned_data["secret"] or None)
+        update_session_auth_hash(self.request, user)
+        return super().form_valid(form)
+
+
+class RemoveWayView(OwnFormView):
+    """Remove the e-mail address, the telephone number or an account elsewhere, unless nobody could log in then."""
+
+    form_class = forms.PasswordForm
+    template_name = "accounts/remove_way.html"
+    extra_context = {"title": _("Remove a way to log in")}  # noqa: RUF012 - as Django declares it
+
+    def form_valid(self, form: forms.PasswordForm) -> HttpResponse:
+        """Remove it."""
+        user: Any = self.request.user
+        given = [self.kwargs["kind"], *([self.request.GET["subject"]] if "subject" in self.request.GET else [])]
+        held = [[*parted(each)] for each in user.identities or ()] + [[EMAIL, each] for each in user.more_emails or ()]
+        if given not in ([EMAIL], [PHONE], *held):
+            raise Http404
+        try:
+            user.logins.remove(*given)
+        except LastWay:
+            text = _("This is the only way in which you can log in. Add another one first.")
+            return self.refused(form, None, ValidationError(text, "last_way"))
+        except InvalidValue:
+            text = _("Mails go to this address. Make another one the first one before you remove it.")
+            return self.refused(form, None, ValidationError(text, "first_address"))
+        return super().form_valid(form)
+
+
+class PrimaryAddressView(OwnFormView):
+    """Make a further address the first one, to which mails go."""
+
+    form_class = forms.PasswordForm
+    template_name = "accounts/email_primary.html"
+    extra_context = {"title": _("Change the first e-mail address")}  # noqa: RUF012 - as Django declares it
+
+    def form_valid(self, form: forms.PasswordForm) -> HttpResponse:
+        """Write it."""
+        user: Any = self.request.user
+        address = self.request.GET.get("address", "")
+        if address not in (user.more_emails or ()):
+            raise Http404
+        user.logins.make_primary(address)
+        return super().form_valid(form)

@@ -1,1 +1,0 @@
-"""Which mails and logins are counted, and how many are allowed."""

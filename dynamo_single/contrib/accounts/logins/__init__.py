@@ -1,1 +1,0 @@
-"""What users log in with: identifiers, telephone numbers, secrets, and the models that hold them."""

@@ -1,1 +1,0 @@
-"""Signed links and codes that prove whose an address or a telephone number is."""

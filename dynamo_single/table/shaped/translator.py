@@ -1,0 +1,379 @@
+"""Requests and responses of one table by its shape: from the app's own names to the table's, and back.
+
+It depends on a shape and on the models of an alias. It does not send requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from typing import Any, Final
+
+from msgspec import Struct
+
+from dynamo_single.conf.shapes import NO_SORT_KEY, KeyType, Shape
+from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.table import names as own
+from dynamo_single.table.answers import TypedResponse
+from dynamo_single.table.request import Item, Parameters, StoredValue
+from dynamo_single.table.shaped import joined
+from dynamo_single.table.shaped.expressions import ExpressionWriter, Rewritten, meets_constant, texts_of
+from dynamo_single.table.shaped.joined import beginning_of, id_of_pair, is_pair, pair_of_id
+from dynamo_single.table.shaped.sortable import key_text, key_value
+
+_ONE_TABLE: Final = frozenset({"DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"})
+_VALUES: Final = "ExpressionAttributeValues"
+_NAMES: Final = "ExpressionAttributeNames"
+
+
+class ModelNames(Struct, frozen=True, eq=False):
+    """The declarations of an alias's models that a table needs.
+
+    - ``declared``: the names of stored attributes.
+    - ``key_only``: the names of attributes that only keys contain.
+    - ``type_of``: the type of the item with a key, for tables without types; ``None`` for an item of no model.
+    - ``values_of``: the attributes of an item that only its key contains.
+    """
+
+    declared: frozenset[str] = frozenset()
+    key_only: frozenset[str] = frozenset()
+    type_of: Callable[[str, str], str | None] = lambda partition, sort: None
+    values_of: Callable[[Item], dict[str, StoredValue]] = lambda item: {}
+
+
+_NO_MODELS: Final = ModelNames()
+#: Return what the models of an alias declare; the mapping registers it.
+_models: Callable[[str], ModelNames] = lambda alias: _NO_MODELS  # noqa: E731
+
+
+def register_models(models: Callable[[str], ModelNames]) -> None:
+    """Register a function that returns what the models of an alias declare; it returns one object until they change."""
+    global _models
+    _models = models
+
+
+class Translator:
+    """Translates for one table; ``shape`` is not the app's own."""
+
+    def __init__(
+        self, shape: Shape, models: ModelNames = _NO_MODELS, others: Callable[[str], Translator | None] | None = None
+    ) -> None:
+        self.shape = shape
+        self.models = models
+        #: Returns the translator of the table that an action of a transaction names; ``None`` if it needs none.
+        self.others = others or (lambda table_name: self)
+        keys = {key.name for _, key in shape.pairs}
+        self._shared = models.declared & keys
+        self._expressions = ExpressionWriter(shape, self._shared)
+        self._rewritten = lru_cache(maxsize=512)(self._expressions.rewrite)
+        self._types: dict[str, KeyType] = {name: key.type for name, key in shape.pairs if key.type != "S"}
+        self._renames = shape.renames
+        self._back = _back(shape, self._shared)
+        self._index_names = {each.name: each.index_name for each in shape.indexes if each.name != each.index_name}
+        self._constants = tuple(
+            (own.index_partition(each.name), own.index_sort(each.name)) for each in shape.indexes if each.sort is None
+        )
+        self._lacking = frozenset(sort for _, sort in self._constants)
+        #: Whether names differ one by one and all keys are strings, so that nothing else has to change.
+        self._is_plain = (
+            not (self._types or self._constants or self._shared or models.key_only)
+            and shape.sort is not None
+            and shape.type_attribute is not None
+            and len(set(self._renames.values())) == len(self._renames)
+        )
+        self._simple_back = {name: found[0] for name, found in self._back.items() if found}
+
+    # Items
+
+    def written(self, item: Item) -> Item:
+        """Return an item or a key as it is stored."""
+        if self._is_plain:
+            name_of = self._renames.get
+            return {name_of(name, name): value for name, value in item.items()}
+        shape, found = self.shape, {}
+        skipped = self._skipped(item)
+        if shape.sort is None and own.PARTITION_KEY in item and own.SORT_KEY in item:
+            found[shape.partition.name] = self._joined(item)
+            skipped |= {own.PARTITION_KEY, own.SORT_KEY}
+        for name, value in item.items():
+            if name in skipped:
+                continue
+            if name in self._types:
+                value = key_value(value, self._types[name])
+            stored = self._renames.get(name, name)
+            if found.setdefault(stored, value) != value:
+                raise InvalidValue(
+                    f"{stored!r} is a key of the table and an attribute, and would be stored as {value!r} and as "
+                    f"{found[stored]!r}. Nothing was written. Use an index with keys of its own for this model."
+                )
+        return found
+
+    def _skipped(self, item: Item) -> set[str]:
+        found = {*self._lacking}
+        if own.PARTITION_KEY in item:
+            found |= self.models.key_only
+            # An item of the app itself, such as a claim, has a type in every table.
+            if self.shape.type_attribute is None and own.ITEM_TYPE in item and self._type_of(item):
+                found.add(own.ITEM_TYPE)
+        return found
+
+    def _type_of(self, item: Item) -> str | None:
+        return self.models.type_of(item[own.PARTITION_KEY]["S"], item[own.SORT_KEY]["S"])
+
+    def _joined(self, item: Item) -> StoredValue:
+        shape = self.shape
+        partition, sort = item[own.PARTITION_KEY]["S"], item[own.SORT_KEY]["S"]
+        identifier = {"S": id_of_pair(partition, sort, by_prefix=shape.by_prefix)}
+        if not shape.by_prefix:
+            return key_value(identifier, shape.partition.type)
+        if item.get(own.ID, identifier) != identifier:
+            shown = joined.shown_id(*joined.record_key(item[own.ID].get("S", "")))
+            raise InvalidValue(
+                f"{shown!r} cannot be the id of an item in a table whose KEY is 'id': its key would be "
+                f"{joined.shown_id(partition, sort)!r}. The identifier of a record begins with '<id_prefix>-' there; "
+                "leave it out, and one is made; or let the record have id_prefix = '', which takes any."
+            )
+        return identifier
+
+    def read(self, item: Item) -> dict[str, StoredValue]:
+        """Return a stored item or key by the app's own names."""
+        if self._is_plain:
+            name_of = self._simple_back.get
+            return {name_of(name, name): value for name, value in item.items()}
+        found: dict[str, StoredValue] = {}
+        for name, value in item.items():
+            if (names := self._back.get(name)) is None:
+                found.setdefault(name, value)
+                continue
+            for each in names:
+                found[each] = {"S": key_text(value)} if each in self._types else value
+        self._add_missing(found, item)
+        return found
+
+    def _add_missing(self, found: dict[str, StoredValue], stored: Item) -> None:
+        """Add what the table does not store: the constants of missing sort keys, the type, and parts of the key."""
+        shape = self.shape
+        if shape.sort is None and shape.partition.name in stored:
+            text = key_text(stored[shape.partition.name])
+            partition, sort = pair_of_id(text, by_prefix=shape.by_prefix)
+            found |= {own.PARTITION_KEY: {"S": partition}, own.SORT_KEY: {"S": sort}}
+            if is_pair(text):
+                found.pop(shape.partition.name, None)
+            elif shape.by_prefix:
+                found[own.ID] = {"S": text}
+        for partition_name, sort_name in self._constants:
+            if partition_name in found:
+                found[sort_name] = {"S": NO_SORT_KEY}
+        if own.PARTITION_KEY not in found or own.SORT_KEY not in found:
+            return
+        if shape.type_attribute is None and own.ITEM_TYPE not in found and (item_type := self._type_of(found)):
+            found[own.ITEM_TYPE] = {"S": item_type}
+        if self.models.key_only:
+            found |= self.models.values_of(found)
+
+    def pair(self, key: Item) -> tuple[str, str]:
+        """Return ``pk`` and ``sk`` of a stored item or key; empty strings without a key."""
+        found = self.read(key)
+        return found.get(own.PARTITION_KEY, {}).get("S", ""), found.get(own.SORT_KEY, {}).get("S", "")
+
+    # Requests
+
+    def request(self, operation: str, params: Parameters) -> tuple[str, Parameters]:
+        """Return a request as the table takes it; raise ``NotSupported`` if it has no equivalent.
+
+        The filter of a Query or Scan by type is left out if items have no type; see ``types_of()``.
+        """
+        if operation in _ONE_TABLE:
+            if operation == "Query" and self.shape.sort is None and "IndexName" not in params:
+                return self._partition(params)
+            return operation, self._one(params)
+        if operation == "BatchGetItem":
+            return operation, {**params, "RequestItems": self._each(params["RequestItems"], self._batch)}
+        if operation == "BatchWriteItem":
+            return operation, {**params, "RequestItems": self._each(params["RequestItems"], self._writes)}
+        if operation in ("TransactGetItems", "TransactWriteItems"):
+            actions = [{kind: self._action(entry) for kind, entry in each.items()} for each in params["TransactItems"]]
+            return operation, {**params, "TransactItems": actions}
+        return operation, params
+
+    def _action(self, entry: Parameters) -> Parameters:
+        """Return an action of a transaction, which may be one on another table."""
+        other = self.others(entry.get("TableName", ""))
+        return entry if other is None else other._one(entry)
+
+    def types_of(self, operation: str, params: Parameters) -> frozenset[str]:
+        """Return the types to which a Query or Scan filters items that have no type; empty without such a filter."""
+        if self.shape.type_attribute is not None or operation not in ("Query", "Scan"):
+            return frozenset()
+        if (texts := texts_of(params)) is None or (written := self._rewritten(texts)) is None:
+            return frozenset()
+        return frozenset(params[_VALUES][each]["S"] for each in written.types)
+
+    def _each(self, entries: Mapping[str, Any], translate: Callable[[Any], object]) -> dict[str, object]:
+        return {name: translate(entry) for name, entry in entries.items()}
+
+    def _one(self, params: Parameters) -> dict[str, Any]:
+        found = self._expressed(params)
+        for name in ("Key", "Item", "ExclusiveStartKey"):
+            if name in found:
+                found[name] = self.written(found[name])
+        if (index := found.get("IndexName")) in self._index_names:
+            found["IndexName"] = self._index_names[index]
+        return found
+
+    def _batch(self, entry: Parameters) -> dict[str, Any]:
+        return {**self._expressed(entry), "Keys": [self.written(key) for key in entry["Keys"]]}
+
+    def _writes(self, entries: list[dict[str, Any]]) -> list[dict[str, object]]:
+        return [{kind: self._one(write) for kind, write in entry.items()} for entry in entries]
+
+    def _expressed(self, params: Parameters) -> dict[str, Any]:
+        """Return a copy of the parameters with their expressions as the table takes them."""
+        found = dict(params)
+        if (texts := texts_of(params)) is None or (written := self._rewritten(texts)) is None:
+            return found
+        for name in ("ProjectionExpression", "FilterExpression", "ConditionExpression", "UpdateExpression"):
+            if name in found and name not in written.texts:
+                del found[name]
+        found |= written.texts
+        found[_NAMES] = written.names
+        if _VALUES in found:
+            found[_VALUES] = self._values(found[_VALUES], written)
+        if written.types:
+            self._read_keys(found)
+        for name in (_NAMES, _VALUES):
+            if name in found and not found[name]:
+                del found[name]
+        return found
+
+    def _read_keys(self, params: dict[str, Any]) -> None:
+        """Read the keys, by which the types are recognized, also if only the number of items is needed."""
+        is_count = params.get("Select") == "COUNT"
+        if not is_count and "ProjectionExpression" not in params:
+            return
+        read = [] if is_count else params["ProjectionExpression"].split(", ")
+        params.pop("Select", None)
+        names = params[_NAMES] = {**params[_NAMES]}
+        known = {names.get(each, each) for each in read}
+        for number, key in enumerate(self.shape.keys):
+            if key.name not in known:
+                names[f"#key_{number}"] = key.name
+                read.append(f"#key_{number}")
+        params["ProjectionExpression"] = ", ".join(read)
+
+    def _values(self, values: Mapping[str, StoredValue], written: Rewritten) -> dict[str, StoredValue]:
+        for operator, compared in written.sorts:
+            if not meets_constant(operator, tuple(values[each]["S"] for each in compared)):
+                raise NotSupported(
+                    "The query compares a sort key, but this table or index has only a partition key: name that alone."
+                )
+        found = {name: value for name, value in values.items() if name in written.values}
+        for name, kind in written.typed:
+            found[name] = key_value(found[name], kind)
+        for name in written.prefixes:
+            found[name] = {"S": beginning_of(found[name]["S"])}
+        return found
+
+    def _partition(self, params: Parameters) -> tuple[str, Parameters]:
+        """Return the Query of a partition in a table without a sort key; a partition there has at most one item.
+
+        The partition of migrations is a range of joined keys, which only a Scan finds.
+        """
+        beginning = joined.beginning_of_query(params)
+        if beginning is not None:
+            rest = {
+                name: each for name, each in params.items() if name not in ("KeyConditionExpression", _NAMES, _VALUES)
+            }
+            return "Scan", {
+                **self._one(rest),
+                "FilterExpression": "begins_with(#joined, :joined)",
+                _NAMES: {"#joined": self.shape.partition.name},
+                _VALUES: {":joined": {"S": beginning}},
+            }
+        if self.shape.by_prefix:
+            raise NotSupported(
+                "A table whose KEY is 'id' has no partitions to query, because each item is its own partition. Query "
+                "by the id, or by a key on an index."
+            )
+        return "Query", self._one(params)
+
+    # Responses
+
+    def response(self, operation: str, params: Parameters, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a response or an error response to a request with its items by the app's own names.
+
+        The response does not contain or count items whose type does not meet the filter of the request.
+        """
+        if isinstance(answer, TypedResponse):
+            plain = partial(self.response, operation, params, answer.as_plain())
+            return answer.of_items(answer.typed, self.response(operation, params, dict(answer)), plain)
+        found, read = dict(answer), self.read
+        for name in ("Attributes", "Item", "LastEvaluatedKey"):
+            if found.get(name):
+                found[name] = read(found[name])
+        if "Items" in found:
+            found["Items"] = self._of_types(operation, params, [read(item) for item in found["Items"]], found)
+        if "Responses" in found:
+            found["Responses"] = self._responses(operation, found["Responses"])
+        if found.get("UnprocessedKeys"):
+            given = params.get("RequestItems", {})
+            found["UnprocessedKeys"] = {
+                name: {**given.get(name, entry), "Keys": [read(key) for key in entry["Keys"]]}
+                for name, entry in found["UnprocessedKeys"].items()
+            }
+        if found.get("UnprocessedItems"):
+            found["UnprocessedItems"] = {
+                name: [{kind: self._entry(write) for kind, write in entry.items()} for entry in entries]
+                for name, entries in found["UnprocessedItems"].items()
+            }
+        if "CancellationReasons" in found:
+            found["CancellationReasons"] = [
+                self._reason(place, params, reason) for place, reason in enumerate(found["CancellationReasons"])
+            ]
+        return found
+
+    def _of_types(
+        self, operation: str, params: Parameters, items: list[dict[str, StoredValue]], answer: dict[str, Any]
+    ) -> list[dict[str, StoredValue]]:
+        if not (types := self.types_of(operation, params)):
+            return items
+        kept = [item for item in items if item.get(own.ITEM_TYPE, {}).get("S") in types]
+        answer["Count"] = len(kept)
+        return [] if params.get("Select") == "COUNT" else kept
+
+    def _responses(self, operation: str, responses: Any) -> Any:
+        if operation == "BatchGetItem":
+            return {name: [self.read(item) for item in items] for name, items in responses.items()}
+        return [self._entry(each) for each in responses]
+
+    def _reason(self, place: int, params: Parameters, reason: Mapping[str, Any]) -> Mapping[str, Any]:
+        actions = params.get("TransactItems", ())
+        entry = next(iter(actions[place].values())) if place < len(actions) else {}
+        other = self.others(entry.get("TableName", ""))
+        return reason if other is None else other._entry(reason)
+
+    def _entry(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self.read(value) if name in ("Item", "Key") and value else value for name, value in entry.items()}
+
+
+def _back(shape: Shape, shared: frozenset[str]) -> dict[str, tuple[str, ...]]:
+    """Return the app's own names of each attribute that the table calls otherwise, or that is several keys."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, stored in shape.renames.items():
+        itself = (stored,) if stored in shared else ()
+        found[stored] = (*found.get(stored, itself), name)
+    for name, key in shape.pairs:
+        if key.name in found and name not in found[key.name]:
+            found[key.name] = (*found[key.name], name)
+        elif key.type != "S" and key.name not in found:
+            found[key.name] = (name,)
+    if shape.sort is None:
+        # Its own part is added by the rule of joined keys.
+        kept = tuple(name for name in found.get(shape.partition.name, ()) if name != own.PARTITION_KEY)
+        found[shape.partition.name] = kept
+    return found
+
+
+def models_of(alias: str) -> ModelNames:
+    """Return what the models of an alias declare, the same object until they change."""
+    return _models(alias)
