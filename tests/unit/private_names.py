@@ -340,6 +340,8 @@ DJANGO = {
 
 PYNAMODB = {
     "Index": "pynamodb.indexes.Index",
+    "LocalSecondaryIndex": "pynamodb.indexes.LocalSecondaryIndex",
+    "attributes": "pynamodb.attributes",
     "MetaModel": "pynamodb.models.MetaModel.__init__(cls, name, bases, namespace, discriminator=)",
     "PynamoDB.Model._user_instantiated": "pynamodb.models: _user_instantiated",
     "PynamoDB.Model.attribute_values": "pynamodb.attributes: attribute_values",

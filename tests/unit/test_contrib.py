@@ -14,7 +14,7 @@ PLACES = {
     "table_admin": ["admin/sites"],
 }
 #: The folders that only a command names.
-OF_COMMANDS = {"sql_import"}
+OF_COMMANDS = {"inspection", "sql_import"}
 #: Folders that are above the core, or in ``contrib`` themselves.
 OTHERS = ("contrib/", "management/commands/")
 

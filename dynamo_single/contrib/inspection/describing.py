@@ -1,0 +1,133 @@
+"""Describe a table: its settings, and one model for each kind of its items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from dynamo_single.conf import TableSettings
+from dynamo_single.contrib.inspection import grouping, modelling, references, templates
+from dynamo_single.contrib.inspection.grouping import Kind, Layout, Reader
+from dynamo_single.contrib.inspection.indexes import indexes_of, key_names, key_setting, key_types
+from dynamo_single.contrib.inspection.keys import Template, key_attribute
+from dynamo_single.contrib.inspection.names import literal
+from dynamo_single.contrib.inspection.proposal import Proposal
+from dynamo_single.contrib.inspection.sample import Sample
+from dynamo_single.contrib.inspection.templates import EmptyTemplates, Templates
+from dynamo_single.orm.schema.keys import template as key_templates
+
+#: The most models; the items of further kinds are no model's.
+MAX_MODELS: Final = 100
+
+
+class Description(Struct, frozen=True):
+    """The proposal for a table, with the items of each model."""
+
+    proposal: Proposal
+    layout: Layout
+    models: list[references.Described]
+
+
+def describe(sample: Sample, settings: TableSettings, alias: str) -> Description:
+    """Return the settings of an alias and the models for the items of a sample. Does not send requests."""
+    types, indexes = key_types(sample.description), indexes_of(sample.description)
+    keys = tuple(key_attribute(name, types[name], sample.items) for name in key_names(sample.description))
+    of_indexes = tuple(tuple(key_attribute(*key, sample.items) for key in index.keys) for index in indexes)
+    layout = Layout(settings.table_name, keys, of_indexes, sample.ttl)
+    typed = grouping.type_attribute(sample.items, layout.key_names)
+    found = _kinds(replace(layout, type_attribute=typed), sample)
+    if found is None:
+        typed, found = None, _kinds(layout, sample) or []
+    proposal = Proposal(
+        alias=alias,
+        head=[*_head(sample, settings)],
+        settings={
+            "TABLE_NAME": literal(settings.table_name),
+            "REGION": literal(settings.region),
+            **({"ENDPOINT_URL": literal(settings.endpoint_url)} if settings.endpoint_url else {}),
+            "PARTITION_KEY": literal(key_setting(keys[0].name, keys[0].type)),
+            "SORT_KEY": literal(key_setting(keys[1].name, keys[1].type)) if keys[1:] else "None",
+            "TYPE_ATTRIBUTE": "None" if typed is None else literal(typed),
+            **({"TTL_ATTRIBUTE": literal(sample.ttl)} if sample.ttl else {}),
+            "RAW_KEYS": "True",
+            "OWNS": "False",
+        },
+        indexes={index.name: index.settings for index in indexes},
+        models=[],
+    )
+    described: list[references.Described] = []
+    for kind, of_kind in found[:MAX_MODELS] or [_of_empty(layout)]:
+        model = modelling.model_of(kind, of_kind, indexes, [each.name for each in proposal.models])
+        proposal.models.append(model)
+        described.append((model, kind, of_kind))
+    references.add(described)
+    if rest := found[MAX_MODELS:]:
+        items = sum(len(kind.items) for kind, _ in rest)
+        proposal.notes.append(f"{len(rest)} more kinds with {items} items have no model here.")
+    return Description(proposal, layout, described)
+
+
+def _of_empty(layout: Layout) -> tuple[Kind, Templates]:
+    kind = Kind(None, tuple(() for _ in layout.keys), [])
+    return kind, EmptyTemplates(Reader(layout, []), kind)
+
+
+def _head(sample: Sample, settings: TableSettings) -> Iterator[str]:
+    number = len(sample.items)
+    counted = f"{number} {'item' if number == 1 else 'items'} of the table {literal(settings.table_name)}"
+    cost = f"read by {sample.requests} requests, {sample.units:g} read units"
+    yield f"{counted}, {cost}."
+    if sample.is_complete:
+        yield "The table has no other items."
+    if not sample.is_complete:
+        yield "The table has more items: rare kinds and rare attributes may be missing. --items reads more."
+    if sample.failure:
+        yield f"The scan ended early: {sample.failure}"
+    if not sample.knows_ttl:
+        yield "The role may not read the time to live (dynamodb:DescribeTimeToLive): add TTL_ATTRIBUTE if there is one."
+
+
+def _kinds(layout: Layout, sample: Sample) -> list[tuple[Kind, Templates]] | None:
+    """Return the kinds of a sample with their templates, the largest first; no two kinds have a key in common.
+
+    Kinds whose keys could be equal are merged. ``None`` if two types have keys in common, because the app
+    distinguishes models by their keys.
+    """
+    reader = Reader(layout, sample.items)
+    is_typed = layout.type_attribute is not None
+    waiting = grouping.kinds(reader, sample.items)
+    if is_typed:
+        by_type: dict[str | None, Kind] = {}
+        for kind in waiting:
+            by_type[kind.type] = templates.merge(by_type[kind.type], kind) if kind.type in by_type else kind
+        waiting = [*by_type.values()]
+    found: list[tuple[Kind, Templates]] = []
+    while waiting:
+        kind = waiting.pop(0)
+        built = Templates(reader, kind)
+        other = next((number for number, each in enumerate(found) if _collide(each[1], built)), None)
+        if other is None:
+            found.append((kind, built))
+        elif is_typed:
+            return None
+        else:
+            # The merged keys are more general, and may collide with the keys of other kinds.
+            waiting.insert(0, templates.merge(found.pop(other)[0], kind))
+    return sorted(found, key=lambda each: (-len(each[0].items), repr(each[1].primary)))
+
+
+def _collide(first: Templates, second: Templates) -> bool:
+    """Return whether two kinds could have the same primary key, as the check of models decides it."""
+    if any(second.match(item) for item in first.kind.items) or any(first.match(item) for item in second.kind.items):
+        return True
+    one, other = ([key_templates.Template.parse(_plain(each)) for each in found.primary] for found in (first, second))
+    return all(a.could_equal(b) for a, b in zip(one, other, strict=True))
+
+
+def _plain(template: Template) -> str:
+    """Return a template as source with numbered variables."""
+    parts = (each if isinstance(each, str) else f"{{v{number}}}" for number, each in enumerate(template))
+    return "".join(parts)
