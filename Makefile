@@ -22,7 +22,7 @@ define beside_checks
 	rm $$said; exit $$status
 endef
 
-.PHONY: help run test test-fast test-browser test-deep test-migrations test-transports test-versions test-django screenshots docs bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
+.PHONY: help run test test-fast test-browser test-deep test-migrations test-transports test-versions test-wheel test-django screenshots docs bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -58,6 +58,9 @@ test-transports: install-dev ## run the tests on botocore's request path, as `ma
 
 test-versions: node_modules/installed ## run the tests on every supported Python and Django that is here (ONLY=3.12-django6.1, ARGS=tests/unit)
 	@$(PYTHON) tests/versions.py $(ARGS)
+
+test-wheel: node_modules/installed ## build the sdist and the wheel, and test the installed wheel outside the checkout (ONLY=3.12-django6.1)
+	@$(PYTHON) -m tests.wheel $(ARGS)
 
 test-django: node_modules/installed ## run Django's own tests against our models, on every supported Django (ARGS="--write lookup")
 	@$(PYTHON) -m tests.upstream.releases $(ARGS)

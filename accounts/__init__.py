@@ -1,1 +1,1 @@
-"""Users in DynamoDB who log in by e-mail address or by user name."""
+"""The users of this project."""

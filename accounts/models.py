@@ -1,400 +1,46 @@
-"""Users, one item for each way that a user can log in, and the groups.
-
-A user's items share a partition: the user at ``#METADATA``, the ways to log in and the memberships of groups beside it.
-They, and the claims that keep user names and e-mail addresses unique, are written in one transaction.
-"""
+"""The users of this project, what they log in with, and their groups."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import timedelta
 from typing import ClassVar
 
-from django.db.models import Q
-from django.utils.translation import gettext_lazy as _
-
-from accounts import peppers
-from accounts.conf import account_settings
-from accounts.identifiers import ATTRIBUTES, EMAIL, SECRETS, parted
-from accounts.managers import LoginManager, UserManager
-from accounts.validators import PhoneValidator, UsernameValidator
-from accounts.ways import Ways
-from dynamo_single import clock, models
-from dynamo_single.auth import AbstractGroup, AbstractMembership, AbstractUser, Groups, Members
-from dynamo_single.keys import canonical
+from dynamo_single import models
+from dynamo_single.auth import Groups, Members
+from dynamo_single.contrib.accounts import models as base
+from dynamo_single.contrib.accounts.managers import UserManager
+from dynamo_single.contrib.accounts.ways import Ways
 
 
-class User(AbstractUser):
-    """Somebody with an account, who logs in by e-mail address, by user name or by telephone number."""
-
-    user_id = models.IdAttribute(prefix="user", attr_name="userId")
-    username = models.UnicodeAttribute(
-        _("username"),
-        max_length=150,
-        unique=True,
-        canonical=True,
-        help_text=_("Required. 150 characters or fewer. Letters, digits and . + - _ only."),
-        validators=[UsernameValidator()],
-        error_messages={"unique": _("A user with that username already exists.")},
-    )
-
-    #: In E.164, and known to be the user's: it is stored once it is confirmed.
-    phone = models.UnicodeAttribute(
-        _("telephone number"),
-        null=True,
-        blank=True,
-        max_length=16,
-        unique=True,
-        canonical=True,
-        validators=[PhoneValidator()],
-        error_messages={"unique": _("Another account has this telephone number.")},
-    )
-    #: Further addresses that are known to be the user's; no other user has one of them, as the first or a further one.
-    more_emails = models.UnicodeSetAttribute(editable=False, attr_name="moreEmails")
-    #: Accounts elsewhere that are known to be the user's, each as its provider and the subject there.
-    identities = models.UnicodeSetAttribute(editable=False)
-    #: Peppered hashes of what is typed with the number, or the name, instead of the account's password.
-    phone_secret = models.UnicodeAttribute(null=True, editable=False, max_length=255, attr_name="phoneSecret")
-    username_secret = models.UnicodeAttribute(null=True, editable=False, max_length=255, attr_name="usernameSecret")
-    #: The address that is known to be the user's; another one in ``email`` is not confirmed by it.
-    confirmed_email = models.EmailAttribute(null=True, editable=False, attr_name="confirmedEmail")
-    #: When another address was last added or confirmed.
-    confirmed_at = models.TimestampAttribute(null=True, editable=False, attr_name="confirmedAt")
-    #: Somebody who signed up and has not confirmed the address yet.
-    must_confirm = models.BooleanAttribute(null=True, editable=False, attr_name="mustConfirm")
-    #: When somebody who signed up and neither confirmed the address nor logged in gives name and address up.
-    expires = models.TTLAttribute(editable=False, provisional=True)
+class User(base.AbstractUser):
+    """A user, who logs in by e-mail address, by user name or by telephone number."""
 
     logins = models.Children("Login", manager=Ways)
     groups = Groups("Membership")
 
     objects: ClassVar[UserManager[User]] = UserManager()
 
-    derived_from: ClassVar[tuple[str, ...]] = (
-        *(*ATTRIBUTES.values(), "more_emails", "identities"),
-        *("confirmed_email", "must_confirm", "group_ids", *SECRETS.values()),
-    )
-    unique_members: ClassVar[Mapping[str, str]] = {"more_emails": "email"}
 
-    class Keys:
-        primary = models.Key("USER#{user_id}", "#METADATA")
-        by_username = models.IndexKey("gs1", "USER", "{username}#{user_id}")
-
-    class Meta(AbstractUser.Meta):
-        abstract = False
-
-    def derived_objects(self) -> Iterator[models.Model]:
-        """One login for each e-mail address, the user name, the telephone number and each account elsewhere.
-
-        The latter have an identity too, which is one user's. And the memberships.
-        """
-        for kind, attribute in ATTRIBUTES.items():
-            identifier = getattr(self, attribute)
-            if identifier:
-                confirmed = self._is_confirmed if kind == EMAIL else None
-                secret = getattr(self, SECRETS[kind]) if kind in SECRETS else None
-                yield Login(
-                    user_id=self.user_id, kind=kind, identifier=identifier, confirmed=confirmed, password=secret
-                )
-        for address in sorted(self.more_emails or ()):
-            yield Login(user_id=self.user_id, kind=EMAIL, identifier=address, confirmed=True)
-        for member in sorted(self.identities or ()):
-            provider, subject = parted(member)
-            yield Login(user_id=self.user_id, kind=provider.upper(), identifier=subject, confirmed=True)
-            yield Identity(user_id=self.user_id, provider=provider, subject=subject)
-        yield from super().derived_objects()
-
-    def own_secret(self, kind: str) -> str | None:
-        """The hash of the secret that opens this kind alone; ``None`` where the account's password does."""
-        name = SECRETS.get(kind)
-        wanted = name is not None and ATTRIBUTES[kind] in account_settings().secrets
-        return getattr(self, name) or None if name is not None and wanted else None
-
-    def check_login(self, kind: str, raw_password: str) -> bool:
-        """Whether this opens the user's way of a kind: its own secret if it has one, the password otherwise.
-
-        One hash in any case. As with Django's passwords, a hash of an older hasher is renewed, and so is one without
-        the current key of ``peppers``: one transaction. The secret opens even if that fails.
-        """
-        own = self.own_secret(kind)
-        if own is None:
-            return self.check_password(raw_password)
-
-        def renew(stored: str) -> None:
-            setattr(self, SECRETS[kind], stored)
-            try:
-                self.save(update_fields=[SECRETS[kind]], condition=Q(**{SECRETS[kind]: own}))
-            except Exception:
-                setattr(self, SECRETS[kind], own)
-                raise
-
-        return peppers.is_right(self._about(kind), raw_password, own, renew)
-
-    def hash_secret(self, kind: str, secret: str) -> str:
-        """Return the text to store for a secret of this user's: one password hash. Sends no request."""
-        return peppers.hashed(self._about(kind), secret)
-
-    def _about(self, kind: str) -> str:
-        return f"{self.pk}|{kind}"
-
-    def set_password(self, raw_password: str | None) -> None:
-        """Django's; a new password takes the secrets along, which whoever knew the old one may have set."""
-        super().set_password(raw_password)
-        for name in SECRETS.values():
-            setattr(self, name, None)
-
-    def check_password(self, raw_password: str | None) -> bool:
-        """Django's; a hash that is renewed on the way is no new password."""
-        with self._secrets_kept():
-            return super().check_password(raw_password)
-
-    async def acheck_password(self, raw_password: str | None) -> bool:
-        """See ``check_password()``."""
-        with self._secrets_kept():
-            return await super().acheck_password(raw_password)
-
-    @contextmanager
-    def _secrets_kept(self) -> Iterator[None]:
-        # Those that were left out of reading stay so.
-        held = {name: self.__dict__[name] for name in SECRETS.values() if name in self.__dict__}
-        try:
-            yield
-        finally:
-            for name in SECRETS.values():
-                self.__dict__.pop(name, None)
-            self.__dict__.update(held)
-
-    def get_session_auth_hash(self) -> str:
-        """Django's; a changed secret ends sessions too."""
-        return self._of_secrets(super().get_session_auth_hash())
-
-    def get_session_auth_fallback_hash(self) -> Iterator[str]:
-        """Django's, of the former keys of the site."""
-        yield from map(self._of_secrets, super().get_session_auth_fallback_hash())
-
-    def _of_secrets(self, found: str) -> str:
-        secrets = [getattr(self, name) or "" for name in SECRETS.values()]
-        return hashlib.sha256("|".join([found, *secrets]).encode()).hexdigest() if any(secrets) else found
-
-    @property
-    def ways(self) -> list[Login]:
-        """The ways to log in as this object has them, of the kinds of ``LOGIN_WITH``. Sends nothing."""
-        wanted = account_settings().login_with
-        derived = (each for each in self.derived_objects() if isinstance(each, Login))
-        return [each for each in derived if ATTRIBUTES.get(each.kind, each.kind.lower()) in wanted]
-
-    @property
-    def ways_elsewhere(self) -> list[Login]:
-        """The accounts elsewhere among these."""
-        return [each for each in self.ways if each.kind not in ATTRIBUTES]
-
-    @staticmethod
-    def identity_model() -> type[Identity]:
-        """The model of accounts elsewhere, for the manager."""
-        return Identity
-
-    def has_identifier(self, kind: str, identifier: str) -> bool:
-        """Whether this is the user's identifier of this kind, whatever its case. Sends nothing."""
-        more = self.more_emails or () if kind == EMAIL else ()
-        return canonical(identifier) in map(canonical, (getattr(self, ATTRIBUTES[kind]) or "", *more))
-
-    @property
-    def has_confirmed_email(self) -> bool:
-        """Whether the user's present address is known to be the user's."""
-        return self.confirmed_email is not None and self.has_mailbox(self.confirmed_email)
-
-    @property
-    def _is_confirmed(self) -> bool | None:
-        """What the login of the present address says; ``None`` where nobody is asked to confirm it."""
-        return True if self.has_confirmed_email else False if self.must_confirm else None
-
-    def has_mailbox(self, address: str) -> bool:
-        """Whether mail to an address goes where mail to the user goes. Sends nothing.
-
-        Case does not count within ASCII. Letters that are one to a login, such as ß and ss, can be two mailboxes.
-        """
-        return _is_one_mailbox(self.email or "", address)
-
-    def has_confirmed(self, address: str) -> bool:
-        """Whether mail to an address is known to go to the user, as the first one or a further one. Sends nothing."""
-        known = [*([self.email] if self.has_confirmed_email else []), *(self.more_emails or ())]
-        return any(_is_one_mailbox(each, address) for each in known)
-
-    def confirm_email(self) -> None:
-        """Take the present address for the user's own; ``save()`` writes it, to the login item too."""
-        if not self.has_confirmed_email:
-            self.confirmed_at = clock.now()
-        self.confirmed_email = self.email or None
-        self.must_confirm = None
-        self.expires = None
-
-    def await_confirmation(self) -> None:
-        """Let a new user wait for a confirmation, as whoever signs up does; ``save()`` writes it.
-
-        Until then nobody logs in with it, and after ``UNCONFIRMED_LIFETIME`` it expires, with the name and the address.
-        """
-        self.must_confirm = True
-        lifetime = account_settings().unconfirmed_lifetime
-        self.expires = None if lifetime is None else clock.now() + timedelta(seconds=lifetime)
-
-    @property
-    def is_overdue(self) -> bool:
-        """Whether the address waits for a confirmation for longer than ``UNCONFIRMED_LIFETIME``: it may be another's.
-
-        Somebody who may log in before the confirmation, and did, has an account that does not expire.
-        """
-        lifetime = account_settings().unconfirmed_lifetime
-        if not self.must_confirm or lifetime is None:
-            return False
-        return clock.now() - self.date_joined > timedelta(seconds=lifetime)
-
-    def is_opened_by(self, kind: str, identifier: str) -> bool:
-        """Whether an identifier of the user opens the account: any but an address that is overdue. Sends nothing."""
-        return not (self.is_overdue and kind == EMAIL and canonical(identifier) == canonical(self.email or ""))
+class Login(base.AbstractLogin):
+    """One way for a user to log in."""
 
 
-def _is_one_mailbox(one: str, other: str) -> bool:
-    return one == other or (one.isascii() and other.isascii() and one.lower() == other.lower())
+class Identity(base.AbstractIdentity):
+    """An account of another provider, which belongs to one user."""
 
 
-def _kinds() -> list[tuple[str, str]]:
-    """The kinds that the settings have: what a key in a user's partition may begin with beside other children's."""
-    known = (*ATTRIBUTES, *(provider.upper() for provider in account_settings().providers))
-    return [(kind, kind) for kind in known]
-
-
-class Login(models.Model):
-    """One way for a user to log in: what is typed to say who one is.
-
-    The password is the user's, unless the kind has a secret of its own: ``password`` is its hash then. ``confirmed``
-    says whether an e-mail address is known to be the user's: ``False`` waits for that, and ``None`` is what nobody is
-    asked to confirm, since whoever made the user answers for it. A further way (an account elsewhere, a telephone
-    number) is a further ``kind``, found by the same index.
-    """
-
-    user = models.ReferenceAttribute(User, on_delete=models.DO_NOTHING, attr_name="userId")
-    user_id: str
-    kind = models.UnicodeAttribute(max_length=30, choices=_kinds)
-    identifier = models.UnicodeAttribute(max_length=255)
-    confirmed = models.BooleanAttribute(null=True)
-    password = models.UnicodeAttribute(null=True, editable=False, max_length=255)
-
-    objects: ClassVar[LoginManager[Login]] = LoginManager()
-
-    derived_by: ClassVar[str] = "user"
-
-    class Keys:
-        primary = models.Key("USER#{user_id}", "{kind}#{identifier}")
-        by_identifier = models.IndexKey("gs1", "{kind}#{identifier:canonical}", "USER#{user_id}")
-
-    class Meta:
-        verbose_name = _("login")
-        verbose_name_plural = _("logins")
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.identifier}"
-
-    def is_derived(self) -> bool:
-        """Logins of the kinds of ``LOGIN_WITH`` follow from the user; others are made by whoever adds them."""
-        # A damaged item may have no kind.
-        return self.kind in ATTRIBUTES or (self.kind or "").lower() in account_settings().providers
-
-
-class Identity(models.Model):
-    """That an account elsewhere is one user's, whatever its case."""
-
-    provider = models.UnicodeAttribute(max_length=30)
-    subject = models.UnicodeAttribute(max_length=255)
-    user = models.ReferenceAttribute(User, on_delete=models.DO_NOTHING, attr_name="userId", related_name="+")
-    user_id: str
-
-    derived_by: ClassVar[str] = "user"
-    derived_exclusive: ClassVar[bool] = True
-
-    class Keys:
-        primary = models.Key("IDENTITY#{provider}#{subject:canonical}", "#METADATA")
-
-    class Meta:
-        default_permissions = ()
-        verbose_name = _("identity")
-        verbose_name_plural = _("identities")
-
-    def __str__(self) -> str:
-        return f"{self.provider} {self.subject}"
-
-
-class Group(AbstractGroup):
+class Group(base.AbstractGroup):
     """A group of users, who have its permissions."""
-
-    group_id = models.IdAttribute(prefix="group", attr_name="groupId")
 
     user_set = Members("Membership")
 
-    class Keys:
-        primary = models.Key("GROUP#{group_id}", "#METADATA")
-        by_name = models.IndexKey("gs1", "GROUP", "{name}#{group_id}")
 
-    class Meta(AbstractGroup.Meta):
-        abstract = False
+class Membership(base.AbstractMembership):
+    """A user's membership of a group."""
 
 
-class Membership(AbstractMembership):
-    """That a user is in a group."""
-
-    user = models.ReferenceAttribute(User, on_delete=models.DO_NOTHING, attr_name="userId", related_name="+")
-    group = models.ReferenceAttribute(Group, on_delete=models.DO_NOTHING, attr_name="groupId", related_name="+")
-
-    class Keys:
-        primary = models.Key("USER#{user_id}", "#GROUP#{group_id}")
-        by_group = models.IndexKey("gs1", "GROUP#{group_id}", "USER#{user_id}")
-
-    class Meta(AbstractMembership.Meta):
-        abstract = False
-        default_permissions = ()
+class LoginFailures(base.AbstractLoginFailures):
+    """A counter of failed logins."""
 
 
-class LoginFailures(models.Model):
-    """How often logging in failed within a day or an hour: for an identifier, an address, or one at the other.
-
-    ``scope`` is a keyed hash, so that the table holds no address and nothing that somebody typed by mistake.
-    """
-
-    scope = models.UnicodeAttribute(max_length=64)
-    failures = models.IntegerAttribute()
-    last_failure = models.TimestampAttribute(attr_name="lastFailure")
-    expires = models.TTLAttribute(null=False)
-
-    class Keys:
-        primary = models.Key("LOGINFAILURES#{scope}", "#METADATA")
-
-    class Meta:
-        default_permissions = ()
-        verbose_name = _("login failures")
-        verbose_name_plural = _("login failures")
-
-    def __str__(self) -> str:
-        return self.scope
-
-
-class MailsAsked(models.Model):
-    """How many mails were asked for within an hour: by a client, or for an address.
-
-    ``scope`` is a keyed hash, as that of ``LoginFailures``.
-    """
-
-    scope = models.UnicodeAttribute(max_length=64)
-    mails = models.IntegerAttribute()
-    expires = models.TTLAttribute(null=False)
-
-    class Keys:
-        primary = models.Key("MAILSASKED#{scope}", "#METADATA")
-
-    class Meta:
-        default_permissions = ()
-        verbose_name = _("mails asked")
-        verbose_name_plural = _("mails asked")
-
-    def __str__(self) -> str:
-        return self.scope
+class MailsAsked(base.AbstractMailsAsked):
+    """A counter of e-mails."""

@@ -39,7 +39,8 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "dynamo_single",
-    "project.site",  # before accounts, whose pages it gives its own frame
+    "project.site",  # before the accounts, whose pages it gives its own frame
+    "dynamo_single.contrib.accounts",
     "accounts",
     "project.directory",
     "project.records",
@@ -48,7 +49,7 @@ INSTALLED_APPS = [
 ]
 
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = ["accounts.backends.EmailOrUsernameBackend"]
+AUTHENTICATION_BACKENDS = ["dynamo_single.contrib.accounts.backends.EmailOrUsernameBackend"]
 ACCOUNTS = {
     "LOGIN_WITH": ["email", "username", "phone"],
     "PHONE_SENDER": "project.site.phones.show",

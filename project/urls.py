@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from accounts.admin import AdminLoginForm, AdminPasswordChangeForm
+from dynamo_single.contrib.accounts.admin import AdminLoginForm, AdminPasswordChangeForm
 from project.site.views import FrontPage
 
 admin.site.login_form = AdminLoginForm
@@ -16,5 +16,5 @@ urlpatterns = [
     path("users/", include("project.service.urls")),
     path("servers/", include("project.chat.urls")),
     path("admin/", admin.site.urls),
-    path("accounts/", include("accounts.urls")),
+    path("accounts/", include("dynamo_single.contrib.accounts.urls")),
 ]

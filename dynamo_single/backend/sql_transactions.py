@@ -33,7 +33,6 @@ _OWN: Final = (
 )
 #: The directories that contain no line of a project.
 _INSTALLED: Final = tuple({sysconfig.get_paths()[each] for each in ("stdlib", "purelib", "platlib")})
-_PACKAGES: Final = ("dynamo_single", "accounts")
 #: The most lines that are remembered. After that the set is cleared, and lines are logged again.
 _MOST: Final = 1000
 _logged: set[tuple[str, int]] = set()
@@ -105,6 +104,6 @@ def _line(frames: Iterator[FrameType]) -> tuple[str, int] | None:
         name, path = frame.f_globals.get("__name__", ""), frame.f_code.co_filename
         if name.startswith(_OWN):
             return None
-        if name.partition(".")[0] not in _PACKAGES and not path.startswith((*_INSTALLED, "<")):
+        if name.partition(".")[0] != "dynamo_single" and not path.startswith((*_INSTALLED, "<")):
             return path, frame.f_lineno
     return None

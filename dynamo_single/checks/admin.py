@@ -220,7 +220,8 @@ def check_backends(app_configs: Sequence[AppConfig] | None = None, **kwargs: obj
         Error(
             f"AUTHENTICATION_BACKENDS names {path}, which reads permissions from SQL tables, and "
             f"{user_model._meta.label} is stored in DynamoDB: every permission check would fail.",
-            hint="Use accounts.backends.EmailOrUsernameBackend, or put dynamo_single.permissions.StoredPermissions in "
+            hint="Use dynamo_single.contrib.accounts.backends.EmailOrUsernameBackend, or put "
+            "dynamo_single.permissions.StoredPermissions in "
             "front of the bases of your own backend.",
             obj=user_model,
             id="dynamo_single.E012",

@@ -30,8 +30,8 @@ _WITHOUT: Final = {
     "makemigrations": "it would write them down as models of SQL",
     "migrate": "it could not finish what it begins",
 }
-#: Packages whose models change only in releases of this project. Their users do not write migrations for them.
-_SHIPPED = ("dynamo_single", "accounts")
+#: The package whose models change only in releases of this project. Its users do not write migrations for them.
+_SHIPPED = "dynamo_single"
 
 
 def check_on_runserver(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
@@ -157,4 +157,4 @@ def check_apps(app_configs: Sequence[AppConfig] | None = None, **kwargs: object)
 
 
 def _is_shipped(model: type[DynamoModel]) -> bool:
-    return model.__module__.partition(".")[0] in _SHIPPED
+    return model.__module__.partition(".")[0] == _SHIPPED

@@ -89,7 +89,7 @@ def check_names(app_configs: Sequence[AppConfig] | None = None, **kwargs: object
             f"{setting} names {path!r}, which cannot be imported: {problem}.",
             hint=f"The session engines of this app are {_ENGINE!r} and 'dynamo_single.cached_sessions'."
             if setting == "SESSION_ENGINE"
-            else "The login backend of this app is 'accounts.backends.EmailOrUsernameBackend'.",
+            else "The login backend of this app is 'dynamo_single.contrib.accounts.backends.EmailOrUsernameBackend'.",
             id="dynamo_single.E020",
         )
         for setting, path, name in named

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 #: How Django's errors name a model that a state lacks: one for all references, one for the column of a reference.
 _UNRESOLVED = re.compile(r"(?:lazy reference to|Related model) '([^']+)'")
-#: The directory of this app. ``accounts`` is installed next to it.
+#: The directory of this package.
 _PACKAGE = Path(__file__).parent.parent
 
 
@@ -169,7 +169,7 @@ def _not_found(app_label: str | None, migration_name: str | None) -> str:
 def _is_shipped(label: str) -> bool:
     """Return whether an app is part of this package, which contains no migration files: a project writes them."""
     found = apps.app_configs.get(label)
-    return found is not None and Path(found.path) in (_PACKAGE, _PACKAGE.parent / "accounts")
+    return found is not None and Path(found.path).is_relative_to(_PACKAGE)
 
 
 def _has_other_work(migration: Any) -> bool:

@@ -4,7 +4,10 @@ from project.settings import *  # noqa: F403 - settings modules build on each ot
 from project.settings import INSTALLED_APPS as DEMO_APPS
 
 # The migrations of records know the demo's users, who make them.
-INSTALLED_APPS = [*(app for app in DEMO_APPS if app not in ("accounts", "project.records")), "django.contrib.sessions"]
+INSTALLED_APPS = [
+    *(app for app in DEMO_APPS if not app.endswith(("accounts", "project.records"))),
+    "django.contrib.sessions",
+]
 AUTH_USER_MODEL = "auth.User"
 AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
 SESSION_ENGINE = "django.contrib.sessions.backends.db"

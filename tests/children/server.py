@@ -38,8 +38,8 @@ MODULES = (
     "simplejson",
     "sqlite3",
     "accounts.apps",
-    "accounts.conf",
-    "accounts.validators",
+    "dynamo_single.contrib.accounts.conf",
+    "dynamo_single.contrib.accounts.validators",
     "django.conf.urls",
     "django.contrib.admin",
     "django.contrib.admin.apps",
@@ -130,8 +130,8 @@ MODULES = (
 
 #: What projects with the apps of this repository import besides, once they have settings; no further model among it.
 OF_PROJECTS = (
-    "accounts.backends",
-    "accounts.checks",
+    "dynamo_single.contrib.accounts.backends",
+    "dynamo_single.contrib.accounts.checks",
     "django.contrib.auth.middleware",
     "django.contrib.auth.views",
     "django.contrib.contenttypes.views",

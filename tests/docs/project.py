@@ -27,6 +27,7 @@ RUN_ELSEWHERE = {
     "pip install": "Makefile",
     "npm install": "Makefile",
     "npm ci": "Makefile",
+    "python manage.py startapp accounts": "tests/contract/accounts/test_accounts_own_app.py",
     "python manage.py dynamo_local": "tests/contract/table/test_engines.py",
     "python manage.py runserver": "tests/contract/commands/test_demo.py",
 }

@@ -58,7 +58,8 @@ def used(block: Block, known: dict[str, str]) -> Iterator[str]:
 def mistake(name: str) -> str:
     """What is wrong with a dotted name; nothing if it is there and public."""
     parts = name.split(".")
-    if (parts[0] == "dynamo_single" and parts[1] in private()) or any(part.startswith("_") for part in parts):
+    inside = [".".join(parts[1:length]) for length in (2, 3)] if parts[0] == "dynamo_single" else []
+    if not private().isdisjoint(inside) or any(part.startswith("_") for part in parts):
         return f"{name} is private"
     if name in loggers() or is_model(name) or name in all_permissions():
         return ""
@@ -88,9 +89,9 @@ def is_module(parts: list[str]) -> bool:
 
 
 def is_listed(module: str, rest: list[str]) -> bool:
-    """Whether the list of public names has it; a module at the top is public by itself."""
+    """Whether the list of public names has it; a module at the top is public, and so is a package of listed ones."""
     if not rest:
-        return module in NAMES or module.count(".") == 1
+        return module.count(".") == 1 or any(f"{name}.".startswith(f"{module}.") for name in NAMES)
     return rest[0] in NAMES.get(module, "").split()
 
 
@@ -162,7 +163,8 @@ def test_what_a_page_names_is_found(text: str, names: set[str], tmp_path: Path) 
         ("dynamo_single.conf._READERS", "private"),
         ("dynamo_single.models.Kex", "has no attribute 'Kex'"),
         ("dynamo_single.modells", "has no attribute 'modells'"),
-        ("accounts.backends.Nobody", "has no attribute 'Nobody'"),
+        ("dynamo_single.contrib.accounts.backends.Nobody", "has no attribute 'Nobody'"),
+        ("dynamo_single.contrib.doctor.walk", "private"),
         ("dynamo_single.table.errors", "not among the public names"),
         ("dynamo_single.table.table.Table", "not among the public names"),
         ("dynamo_single.sessions.CreateError", "not among the public names"),

@@ -20,7 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The modules that have what a project calls, subclasses or is given.
 PUBLIC = (
     "dynamo_single/*.py",
-    "accounts/*.py",
+    "dynamo_single/contrib/accounts/*.py",
+    "dynamo_single/contrib/accounts/l*/*.py",
+    "dynamo_single/contrib/accounts/proofs/*.py",
     "dynamo_single/admin/*.py",
     "dynamo_single/auth/*.py",
     "dynamo_single/cache/*.py",

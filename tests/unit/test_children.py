@@ -99,6 +99,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.messages",
     "dynamo_single",
+    "dynamo_single.contrib.accounts",
     "accounts",
     "own",
 ]

@@ -46,7 +46,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @cache
 def modules() -> list[tuple[str, list[tuple[Function | None, str, bool]]]]:
-    """The calls of the package's modules, but for the driver itself, and of the ``accounts`` that come with it.
+    """The calls of the package's modules, but for the driver itself.
 
     Of modules that name neither the driver nor a face that only sends in a thread, none: nobody asks for theirs.
     """

@@ -119,7 +119,7 @@ def text(place: str) -> str:
 
 def files(place: str) -> list[Path]:
     """The files of a place: one, or those of a folder."""
-    path = ROOT / place if place.startswith("accounts") else ROOT / "dynamo_single" / place
+    path = ROOT / "dynamo_single" / place
     return [path.with_suffix(".py")] if path.with_suffix(".py").is_file() else [*path.rglob("*.py")]
 
 

@@ -39,8 +39,15 @@ def private() -> set[str]:
 def test_every_module_at_the_top_is_public_or_private() -> None:
     """The list of public names has each module that the import contract does not keep to the app."""
     public = {name.split(".")[1] for name in NAMES}
-    assert public | private() == modules()
+    assert public | {name for name in private() if "." not in name} == modules()
     assert not public & private()
+
+
+def test_every_folder_of_contrib_is_public_or_private() -> None:
+    """The import contract keeps those to the app that have no line in the list of public names."""
+    folders = {f"contrib.{path.parent.name}" for path in (PACKAGE / "contrib").glob("*/__init__.py")}
+    public = {".".join(name.split(".")[1:3]) for name in NAMES if name.startswith("dynamo_single.contrib.")}
+    assert folders - public == {name for name in private() if name.startswith("contrib.")}
 
 
 def test_every_folder_has_a_sentence_on_the_architecture_page() -> None:

@@ -227,7 +227,8 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
         is_empty=is_empty,
         loading=query.deferred_loading,
         related_reads=related_reads_of(queryset),
-        known_related=queryset._known_related_objects,
+        # Rows do not hold objects.
+        known_related=queryset._known_related_objects if asked.columns is None else {},
     )
 
 

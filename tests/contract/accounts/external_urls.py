@@ -1,4 +1,4 @@
-"""A project's own pages for accounts elsewhere: Authlib talks to the provider, ``accounts.external`` finds the user."""
+"""A project's own pages for external accounts: Authlib talks to the provider, ``external.log_in()`` finds the user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import path, reverse
 
-from accounts import external
+from dynamo_single.contrib.accounts import external
 from project.urls import urlpatterns as pages
 from tests.contract.accounts.provider import CLIENT_ID
 

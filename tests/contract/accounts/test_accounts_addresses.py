@@ -10,8 +10,8 @@ from django.core.management import call_command
 from django.db.models import Q
 from django.test import Client
 
-from accounts import ways
 from accounts.models import User
+from dynamo_single.contrib.accounts import ways
 from dynamo_single.exceptions import InvalidValue, UniqueViolation
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests

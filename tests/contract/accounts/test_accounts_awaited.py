@@ -13,8 +13,8 @@ from django.contrib.auth import aauthenticate, aget_user, alogin, alogout, authe
 from django.contrib.auth.signals import user_logged_in
 from django.http import HttpRequest
 
-from accounts.backends import EmailOrUsernameBackend
 from accounts.models import Group, User
+from dynamo_single.contrib.accounts.backends import EmailOrUsernameBackend
 from dynamo_single.sessions import SessionStore
 from dynamo_single.testing import capture_requests
 from tests.contract.model.awaiting import awaited, gathering
@@ -86,7 +86,11 @@ def test_logins_overlap() -> None:
 
     async def log_in(number: int) -> Any:
         made = request(number)
-        await alogin(made, await User.objects.aget(pk=f"{number}"), "accounts.backends.EmailOrUsernameBackend")
+        await alogin(
+            made,
+            await User.objects.aget(pk=f"{number}"),
+            "dynamo_single.contrib.accounts.backends.EmailOrUsernameBackend",
+        )
         await made.session.asave()
         found = await aget_user(made)
         await alogout(made)

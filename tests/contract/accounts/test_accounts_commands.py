@@ -10,9 +10,9 @@ import pytest
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.core.management import CommandError, ManagementUtility, call_command
 
-from accounts.forms import UserChangeForm, UserCreationForm
 from accounts.models import User
 from dynamo_single import testing
+from dynamo_single.contrib.accounts.forms import UserChangeForm, UserCreationForm
 from dynamo_single.table import Request, Table
 
 

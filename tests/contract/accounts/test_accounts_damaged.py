@@ -9,8 +9,8 @@ from django.contrib.auth import authenticate
 from django.core.management import call_command
 from django.test import Client, RequestFactory
 
-from accounts import lockout, mail_limits
 from accounts.models import User
+from dynamo_single.contrib.accounts.limits import lockout, mail_limits
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
 from tests.contract.damage import damages, items_of, store

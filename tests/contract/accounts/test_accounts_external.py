@@ -13,10 +13,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from accounts import ways
-from accounts.backends import EmailOrUsernameBackend
-from accounts.external import checked, log_in
 from accounts.models import User
+from dynamo_single.contrib.accounts import ways
+from dynamo_single.contrib.accounts.backends import EmailOrUsernameBackend
+from dynamo_single.contrib.accounts.external import checked, log_in
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, UniqueViolation
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
@@ -180,7 +180,7 @@ def test_without_such_a_backend_nobody_logs_in_elsewhere(john: User, settings: A
     """An error, and no session that is nobody's."""
     settings.AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
     add(john)
-    with pytest.raises(ConfigurationError, match="AUTHENTICATION_BACKENDS names neither"):
+    with pytest.raises(ConfigurationError, match="AUTHENTICATION_BACKENDS does not name"):
         come_back(Client())
 
 

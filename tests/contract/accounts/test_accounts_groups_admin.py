@@ -11,8 +11,8 @@ from django.contrib import admin
 from django.forms import modelform_factory
 from django.test import RequestFactory
 
-from accounts.admin import UserAdmin
 from accounts.models import Group, User
+from dynamo_single.contrib.accounts.admin import UserAdmin
 from tests.contract.conftest import Pages, text_of
 
 GROUPS = "accounts/group/"

@@ -18,10 +18,10 @@ from django.core.exceptions import PermissionDenied
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
-from accounts import lockout
-from accounts.backends import EmailOrUsernameBackend
 from accounts.models import LoginFailures, User
 from dynamo_single import exceptions, testing
+from dynamo_single.contrib.accounts.backends import EmailOrUsernameBackend
+from dynamo_single.contrib.accounts.limits import lockout
 from dynamo_single.table import Request, SentRequest, Table
 
 Sent = list[SentRequest]

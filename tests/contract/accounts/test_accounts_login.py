@@ -11,9 +11,9 @@ from django.contrib.auth import aauthenticate, authenticate
 from django.contrib.auth.hashers import MD5PasswordHasher, PBKDF2PasswordHasher
 from django.test import Client
 
-from accounts.backends import EmailOrUsernameBackend
 from accounts.models import Login, User
 from dynamo_single import exceptions, testing
+from dynamo_single.contrib.accounts.backends import EmailOrUsernameBackend
 from dynamo_single.sessions import Session, key_hash
 from dynamo_single.table import SentRequest, Table
 

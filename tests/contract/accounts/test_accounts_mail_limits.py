@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.test import Client, RequestFactory
 
-from accounts import mail_limits
 from accounts.models import MailsAsked, User
+from dynamo_single.contrib.accounts.limits import mail_limits
 from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import assert_requests, moved_time
 from tests.contract.accounts.account_pages import PASSWORD, sign_up

@@ -13,9 +13,10 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.test import Client, RequestFactory
 
-from accounts import addresses, tokens
 from accounts.models import User
 from dynamo_single.auth import UserExists
+from dynamo_single.contrib.accounts import addresses
+from dynamo_single.contrib.accounts.proofs import tokens
 from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import DynamoSingleError, UniqueViolation
 from dynamo_single.table import Table, get_table

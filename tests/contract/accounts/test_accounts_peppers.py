@@ -11,7 +11,7 @@ from django.contrib.auth.hashers import check_password, identify_hasher, make_pa
 from django.contrib.auth.models import update_last_login
 
 from accounts.models import User
-from accounts.ways import LastWay
+from dynamo_single.contrib.accounts.ways import LastWay
 from dynamo_single.exceptions import Throttled
 from dynamo_single.table import Table
 from dynamo_single.testing import intercept, refuse

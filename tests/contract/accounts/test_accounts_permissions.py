@@ -13,9 +13,9 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.test import Client
 
-from accounts.backends import EmailOrUsernameBackend
 from accounts.models import Group, User
 from dynamo_single import auth, models, permissions
+from dynamo_single.contrib.accounts.backends import EmailOrUsernameBackend
 from dynamo_single.table import SentRequest, Table
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company

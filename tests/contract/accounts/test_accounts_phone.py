@@ -11,9 +11,9 @@ from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.test import Client, RequestFactory
 
-from accounts import checks, ways
 from accounts.models import Login, User
 from dynamo_single import clock
+from dynamo_single.contrib.accounts import checks, ways
 from dynamo_single.exceptions import InvalidValue, UniqueViolation
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, moved_time

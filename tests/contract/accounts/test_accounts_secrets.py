@@ -14,7 +14,7 @@ from django.contrib.auth.hashers import MD5PasswordHasher, PBKDF2PasswordHasher
 from django.test import Client
 
 from accounts.models import User
-from accounts.ways import LastWay
+from dynamo_single.contrib.accounts.ways import LastWay
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, TableUnavailable
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, fault, intercept

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.test import Client, RequestFactory
 
-from accounts import addresses
 from accounts.models import Login, User
 from dynamo_single import exceptions, transactions
+from dynamo_single.contrib.accounts import addresses
 from dynamo_single.orm.schema.keys.template import canonical
 from dynamo_single.table import Request, SentRequest, Table
 from tests.contract.accounts.account_pages import PASSWORD, is_in, link, log_in, sign_up, void

@@ -13,11 +13,11 @@ from django.core import serializers
 from django.core.management import call_command
 from django.test import Client
 
-from accounts.forms import UserCreationForm as AdminForm
 from accounts.models import Login, User
-from accounts.ways import LastWay
 from dynamo_single import clock
 from dynamo_single.auth import UserExists
+from dynamo_single.contrib.accounts.forms import UserCreationForm as AdminForm
+from dynamo_single.contrib.accounts.ways import LastWay
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, UniqueViolation
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import moved_time

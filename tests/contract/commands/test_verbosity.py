@@ -42,12 +42,14 @@ def test_verbosity_0_shows_what_a_command_is_for(line: Sequence[Any], capsys: py
 @override_settings(MIGRATION_MODULES={})
 def test_makemigrations_writes_those_of_the_other_apps(capsys: pytest.CaptureFixture[str]) -> None:
     """An app that came with this one has no place for its own, which a message states; alone it is an error."""
-    call_command("makemigrations", "catalog", "accounts", dry_run=True)
+    call_command("makemigrations", "catalog", "dynamo_single", dry_run=True)
     written = capsys.readouterr()
     assert "Add model Sample" in written.out
-    assert written.err.startswith("No migrations are written for accounts. The migrations of accounts would be")
-    with pytest.raises(CommandError, match=r"MIGRATION_MODULES = \{'accounts': 'project"):
-        call_command("makemigrations", "accounts", dry_run=True)
+    assert written.err.startswith(
+        "No migrations are written for dynamo_single. The migrations of dynamo_single would be"
+    )
+    with pytest.raises(CommandError, match=r"MIGRATION_MODULES = \{'dynamo_single': 'project"):
+        call_command("makemigrations", "dynamo_single", dry_run=True)
 
 
 @pytest.mark.parametrize(

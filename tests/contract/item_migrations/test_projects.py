@@ -224,8 +224,9 @@ def test_a_reference_to_a_model_that_no_migration_has_says_what_to_do(project: P
     assert "manage.py makemigrations shops, and let the migration that refers to it depend on that." in said
 
 
-@pytest.mark.parametrize("app", ["accounts", "dynamo_single"])
-def test_no_migration_is_written_into_the_installed_package(app: str) -> None:
+def test_no_migration_is_written_into_the_installed_package() -> None:
     """Without a module of the project for them."""
-    with pytest.raises(CommandError, match=rf"MIGRATION_MODULES = \{{'{app}': 'project.migrations.{app}'\}}"):
-        call_command("makemigrations", app, verbosity=0)
+    with pytest.raises(
+        CommandError, match=r"MIGRATION_MODULES = \{'dynamo_single': 'project.migrations.dynamo_single'\}"
+    ):
+        call_command("makemigrations", "dynamo_single", verbosity=0)

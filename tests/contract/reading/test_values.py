@@ -51,6 +51,16 @@ ROWS: list[tuple[str, Callable[[], Any], Any, set[str]]] = [
 ALWAYS = {"pk", "sk", "itemType", "company_id", "person_id", "deletedAt", "gs1pk", "gs1sk", "stock"}
 
 
+def test_relation_returns_rows() -> None:
+    """A manager of a reference knows the object that it began with, and rows do not hold it."""
+    people, expected = Company(company_id="c1", name="Acme").person_set, ["Anna", "Mike"]
+    with assert_requests(["Query"] * 4):
+        assert list(people.values_list("name", flat=True)) == expected
+        assert [name for (name,) in people.values_list("name")] == expected
+        assert [row["name"] for row in people.values("name")] == expected
+        assert [row.name for row in people.values_list("name", named=True)] == expected
+
+
 @pytest.mark.parametrize(("query", "rows", "names"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_the_rows_hold_what_was_named(query: Any, rows: Any, names: set[str]) -> None:
     """One request reads the named attributes, beside those that reading needs."""

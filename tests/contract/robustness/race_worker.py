@@ -23,11 +23,11 @@ from django.db.models import F
 from django.test import override_settings
 
 from accounts.models import User
-from accounts.ways import LastWay
 from dynamo_single import (
     models,
     transactions,
 )
+from dynamo_single.contrib.accounts.ways import LastWay
 from dynamo_single.exceptions import (
     AlreadyExists,
     BulkError,

@@ -16,8 +16,8 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import MD5PasswordHasher
 
 from accounts.models import Login, User
-from accounts.ways import LastWay
 from dynamo_single import testing
+from dynamo_single.contrib.accounts.ways import LastWay
 from dynamo_single.exceptions import UniqueViolation
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests

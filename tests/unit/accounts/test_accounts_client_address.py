@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.test import RequestFactory
 
-from accounts import lockout
-from accounts.conf import AccountSettings
+from dynamo_single.contrib.accounts.conf import AccountSettings
+from dynamo_single.contrib.accounts.limits import lockout
 
 
 @pytest.mark.parametrize(

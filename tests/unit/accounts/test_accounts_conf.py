@@ -10,10 +10,10 @@ from django.conf import settings
 from django.core.checks.registry import registry
 from django.test import override_settings
 
-from accounts.admin import AdminLoginForm
-from accounts.checks import check_client_address, check_pepper_key, check_phone_sender
-from accounts.conf import AccountSettings, account_settings
-from accounts.forms import LoginForm
+from dynamo_single.contrib.accounts.admin import AdminLoginForm
+from dynamo_single.contrib.accounts.checks import check_client_address, check_pepper_key, check_phone_sender
+from dynamo_single.contrib.accounts.conf import AccountSettings, account_settings
+from dynamo_single.contrib.accounts.forms import LoginForm
 from dynamo_single.exceptions import ConfigurationError
 
 STRONG = "abcdefghij0123456789" * 3
@@ -85,7 +85,7 @@ def test_every_key_can_be_set() -> None:
 def test_a_mistake_is_refused_at_start_up(value: Any, said: str) -> None:
     """Every mistake is a ConfigurationError that names the key and what is allowed."""
     with override_settings(ACCOUNTS=value), pytest.raises(ConfigurationError, match=said):
-        apps.get_app_config("accounts").ready()
+        apps.get_app_config("dynamo_accounts").ready()
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def names(messages: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("path", "is_wrong"),
     [
-        ("accounts.backends.EmailOrUsernameBackend", False),
+        ("dynamo_single.contrib.accounts.backends.EmailOrUsernameBackend", False),
         ("django.contrib.auth.backends.ModelBackend", True),
         ("django.contrib.auth.backends.RemoteUserBackend", True),
         (f"{HERE}StockBackend", True),
@@ -59,7 +59,7 @@ def test_a_backend_that_reads_permissions_from_sql(path: str, is_wrong: bool) ->
     assert [message.id for message in found] == (["dynamo_single.E012"] if is_wrong else [])
     if is_wrong:
         assert path in found[0].msg
-        assert "accounts.backends.EmailOrUsernameBackend" in str(found[0].hint)
+        assert "dynamo_single.contrib.accounts.backends.EmailOrUsernameBackend" in str(found[0].hint)
 
 
 def test_users_in_sql_need_djangos_backend() -> None:

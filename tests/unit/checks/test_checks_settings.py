@@ -81,7 +81,7 @@ def test_a_session_engine_that_is_not_there_is_told(path: str, reason: str) -> N
         assert checks.check_session_engine() == []
 
 
-@pytest.mark.parametrize("path", ["nope.Backend", "accounts.backends.Nothing"])
+@pytest.mark.parametrize("path", ["nope.Backend", "dynamo_single.contrib.accounts.backends.Nothing"])
 def test_a_login_backend_that_is_not_there_is_told(path: str) -> None:
     """E020 says so, and the check for permissions in SQL does not fail at it."""
     with override_settings(AUTHENTICATION_BACKENDS=[path]):

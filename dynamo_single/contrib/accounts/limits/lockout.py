@@ -19,10 +19,11 @@ from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 from msgspec import Struct
 
-from accounts import counting
-from accounts.conf import AccountSettings, account_settings
-from accounts.models import LoginFailures
 from dynamo_single import clock
+from dynamo_single.contrib.accounts.conf import AccountSettings, account_settings
+from dynamo_single.contrib.accounts.limits import counting
+from dynamo_single.contrib.accounts.limits.counter_models import AbstractLoginFailures
+from dynamo_single.contrib.accounts.logins.installed import model_of
 from dynamo_single.exceptions import ConditionNotMet, StaleObject
 from dynamo_single.keys import canonical
 from dynamo_single.table.flow import call_method, run
@@ -44,11 +45,11 @@ _WITH_PORT: Final = re.compile(r"([0-9.]+):[0-9]+|(\[[0-9A-Fa-f:.]+\]):[0-9]+")
 class Attempt(Struct):
     """One attempt to log in: ``wait`` says how long it is too early, if it is."""
 
-    pair: LoginFailures
-    account: LoginFailures
-    address: LoginFailures
+    pair: AbstractLoginFailures
+    account: AbstractLoginFailures
+    address: AbstractLoginFailures
     wait: timedelta | None = None
-    counted: tuple[LoginFailures, ...] = ()
+    counted: tuple[AbstractLoginFailures, ...] = ()
 
     async def ended(self, *, succeeded: bool) -> None:
         """Count a failure, or take the attempt back.
@@ -211,17 +212,23 @@ def scope_of(period: timedelta, *about: str) -> tuple[str, datetime]:
     return scope, _EPOCH + (number + 1) * period
 
 
-def _counter(period: timedelta, *about: str) -> LoginFailures:
+def _counter(period: timedelta, *about: str) -> AbstractLoginFailures:
     scope, expires = scope_of(period, *about)
-    return LoginFailures(scope=scope, failures=0, last_failure=clock.now(), expires=expires)
+    return model_of(AbstractLoginFailures)(scope=scope, failures=0, last_failure=clock.now(), expires=expires)
 
 
 _EPOCH: Final = clock.EPOCH
 
 
 async def _count(
-    counter: LoginFailures, number: int = 1, *, seen: LoginFailures | None = None, at_most: int | None = None
-) -> LoginFailures:
+    counter: AbstractLoginFailures,
+    number: int = 1,
+    *,
+    seen: AbstractLoginFailures | None = None,
+    at_most: int | None = None,
+) -> AbstractLoginFailures:
     now = clock.now() if number > 0 else counter.last_failure
-    more = LoginFailures(scope=counter.scope, failures=number, last_failure=now, expires=counter.expires)
+    more = model_of(AbstractLoginFailures)(
+        scope=counter.scope, failures=number, last_failure=now, expires=counter.expires
+    )
     return await counting.added(more, "failures", seen=seen, at_most=at_most)

@@ -16,9 +16,9 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from accounts.conf import account_settings
-from accounts.models import User
 from dynamo_single import clock
+from dynamo_single.contrib.accounts.conf import account_settings
+from dynamo_single.contrib.accounts.models import AbstractUser
 
 _SALT: Final = "accounts.tokens"
 
@@ -34,7 +34,7 @@ class Confirmation(Struct, frozen=True):
     mark: str
     is_more: bool = False
 
-    def holds_for(self, user: User) -> bool:
+    def holds_for(self, user: AbstractUser) -> bool:
         """Whether nothing happened since that makes the link void: another address, or for a change a new password."""
         if not user.is_active or user.pk != self.user:
             return False
@@ -45,7 +45,7 @@ class Confirmation(Struct, frozen=True):
         return self.is_change and constant_time_compare(self.mark, _mark(user))
 
 
-def make(user: User, address: str, *, is_more: bool = False) -> str:
+def make(user: AbstractUser, address: str, *, is_more: bool = False) -> str:
     """The link's token, for the user's own address, for one to take its place, or for one more."""
     is_change = address != user.email
     found = Confirmation(user=user.pk, address=address, is_change=is_change, mark=_mark(user), is_more=is_more)
@@ -82,7 +82,7 @@ class _ClockSigner(signing.TimestampSigner):
         return text
 
 
-def _mark(user: User) -> str:
+def _mark(user: AbstractUser) -> str:
     """Changes with the password and with each address that is added or confirmed, also if it is removed again.
 
     It tells nothing of them.

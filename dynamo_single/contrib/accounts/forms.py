@@ -20,11 +20,12 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import addresses, lockout
-from accounts.conf import EMAIL, KINDS, LONGEST_SECRET, PHONE, USERNAME, account_settings
-from accounts.identifiers import phone_of
-from accounts.models import User
-from accounts.ways import MAX_ADDRESSES
+from dynamo_single.contrib.accounts import addresses
+from dynamo_single.contrib.accounts.conf import EMAIL, KINDS, LONGEST_SECRET, PHONE, USERNAME, account_settings
+from dynamo_single.contrib.accounts.limits import lockout
+from dynamo_single.contrib.accounts.logins.identifiers import phone_of
+from dynamo_single.contrib.accounts.models import AbstractUser, user_model
+from dynamo_single.contrib.accounts.ways import MAX_ADDRESSES
 from dynamo_single.exceptions import UniqueViolation
 
 #: An e-mail address is longer than a user name may be (RFC 5321, 4.5.3.1.3).
@@ -109,7 +110,7 @@ class SignUpForm(auth_forms.BaseUserCreationForm):  # type: ignore[type-arg]  # 
     """Makes an account. That an address has one already is no error here: its holder is told, by mail."""
 
     class Meta:
-        model = User
+        model = user_model()
         fields = ("email", "username")
         field_classes: ClassVar[dict[str, type]] = {"username": auth_forms.UsernameField}
         labels: ClassVar[dict[str, Any]] = {"email": _("E-mail address"), "username": _("User name")}
@@ -138,7 +139,7 @@ class SignUpForm(auth_forms.BaseUserCreationForm):  # type: ignore[type-arg]  # 
         try:
             addresses.sign_up(request, self.instance)
         except UniqueViolation as error:
-            self.add_error("username", self.instance.unique_error_message(User, [error.field]))
+            self.add_error("username", self.instance.unique_error_message(type(self.instance), [error.field]))
             return False
         return True
 
@@ -202,7 +203,7 @@ class PasswordForm(OwnPassword, forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
 
-    def __init__(self, user: User, *args: object, **kwargs: Any) -> None:
+    def __init__(self, user: AbstractUser, *args: object, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.user = user
 
@@ -294,11 +295,11 @@ class PasswordResetForm(auth_forms.PasswordResetForm):
 
     email = _address_field()
 
-    def get_users(self, email: str) -> Iterable[User]:
+    def get_users(self, email: str) -> Iterable[AbstractUser]:
         """The active user with a password who has this address: two GetItems, strongly consistent."""
         try:
-            user = User.objects.get_by_unique("email", email)
-        except User.DoesNotExist:
+            user: AbstractUser = user_model().objects.get_by_unique("email", email)
+        except user_model().DoesNotExist:
             return ()
         return (user,) if user.is_active and user.has_usable_password() else ()
 
@@ -306,9 +307,9 @@ class PasswordResetForm(auth_forms.PasswordResetForm):
 class ResetPasswordForm(auth_forms.SetPasswordForm):  # type: ignore[type-arg]  # not generic at run time
     """Sets a new password; whoever has the link reads the user's mail, so that the address is confirmed."""
 
-    def save(self, commit: bool = True) -> User:
+    def save(self, commit: bool = True) -> AbstractUser:
         """Write password and confirmation together."""
-        user: User = self.user
+        user: AbstractUser = self.user
         if not user.has_confirmed_email:
             # Whoever signed up with another's address may have added these, which let somebody in without the password.
             user.identities = user.more_emails = None
@@ -321,7 +322,7 @@ class UserCreationForm(auth_forms.AdminUserCreationForm):  # type: ignore[type-a
     """A new user with a name, an address and a password."""
 
     class Meta:
-        model = User
+        model = user_model()
         fields = ("username", "email")
         field_classes: ClassVar[dict[str, type]] = {"username": auth_forms.UsernameField}
 
@@ -335,7 +336,7 @@ class UserChangeForm(auth_forms.UserChangeForm):  # type: ignore[type-arg]  # no
     """A user's attributes; the password has a page of its own."""
 
     class Meta:
-        model = User
+        model = user_model()
         fields = "__all__"
         field_classes: ClassVar[dict[str, type]] = {"username": auth_forms.UsernameField, "phone": PhoneField}
 

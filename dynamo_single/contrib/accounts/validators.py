@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils.deconstruct import deconstructible
 from django.utils.translation import gettext_lazy as _
 
-from accounts.identifiers import phone_of
+from dynamo_single.contrib.accounts.logins.identifiers import phone_of
 
 
 @deconstructible

@@ -14,10 +14,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import lockout
-from accounts.conf import account_settings
-from accounts.identifiers import ATTRIBUTES, EMAIL, PHONE, phone_of, read
-from accounts.models import User
+from dynamo_single.contrib.accounts.conf import account_settings
+from dynamo_single.contrib.accounts.limits import lockout
+from dynamo_single.contrib.accounts.logins.identifiers import ATTRIBUTES, EMAIL, PHONE, phone_of, read
+from dynamo_single.contrib.accounts.models import AbstractUser, user_model
 from dynamo_single.permissions import StoredPermissions
 from dynamo_single.table.flow import call_method, call_sync, run
 
@@ -54,7 +54,7 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         username: str | None = None,
         password: str | None = None,
         **identifiers: object,
-    ) -> User | None:
+    ) -> AbstractUser | None:
         """The user of this identifier and password, if active.
 
         ``username`` may be of any kind, and is read by how it looks; ``email=`` and ``phone=`` say the kind. A
@@ -70,7 +70,7 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         username: str | None = None,
         password: str | None = None,
         **identifiers: object,
-    ) -> User | None:
+    ) -> AbstractUser | None:
         """See ``authenticate()``; a password is hashed in a thread."""
         if type(self).authenticate is not EmailOrUsernameBackend.authenticate:
             return await sync_to_async(self.authenticate)(request, username=username, password=password, **identifiers)
@@ -79,7 +79,7 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
     @sensitive_variables("username", "password", "identifiers", "identifier", "typed")
     async def _authenticated(
         self, request: HttpRequest | None, username: str | None, password: str | None, identifiers: dict[str, object]
-    ) -> User | None:
+    ) -> AbstractUser | None:
         typed = _typed(username, identifiers)
         if typed is None or password is None:
             return None
@@ -87,7 +87,7 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         counts = request is not None and account_settings().lockout
         attempt = await lockout.begun(request, identifier) if request is not None and counts else None
         if attempt is not None and attempt.wait is not None:
-            await call_sync(partial(User().set_password, password))  # the time that checking takes
+            await call_sync(partial(user_model()().set_password, password))  # the time that checking takes
             lockout.tell(request, attempt.wait)
             raise PermissionDenied
         user = await self._user_of(kind, identifier, password)
@@ -100,14 +100,14 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         return user
 
     @sensitive_variables("identifier", "password")
-    async def _user_of(self, kind: str, identifier: str, password: str) -> User | None:
+    async def _user_of(self, kind: str, identifier: str, password: str) -> AbstractUser | None:
         """The active user whose password this is; one password hash, whatever is wrong."""
         try:
             if ATTRIBUTES[kind] not in account_settings().login_with:
-                raise User.DoesNotExist
-            user: User = await call_method(User.objects, "get_by_login", kind, identifier)
-        except User.DoesNotExist:
-            await call_sync(partial(User().set_password, password))  # the time that checking takes
+                raise user_model().DoesNotExist
+            user: AbstractUser = await call_method(user_model().objects, "get_by_login", kind, identifier)
+        except user_model().DoesNotExist:
+            await call_sync(partial(user_model()().set_password, password))  # the time that checking takes
             logger.info("A login was refused: nobody logs in with what was typed.")
             return None
         if not await call_sync(partial(user.check_login, kind, password)):
@@ -118,20 +118,20 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
             return user
         return None
 
-    def user_can_authenticate(self, user: User) -> bool:
+    def user_can_authenticate(self, user: AbstractUser) -> bool:
         """Refuse inactive users, and those who signed up and have to confirm their address first."""
         return user.is_active and (not user.must_confirm or account_settings().unconfirmed_may_log_in)
 
-    def get_user(self, user_id: object) -> User | None:
+    def get_user(self, user_id: object) -> AbstractUser | None:
         """The user of a session: one GetItem, strongly consistent, so that a change of password ends other sessions."""
         return run(self._user(user_id))
 
-    async def aget_user(self, user_id: object) -> User | None:
+    async def aget_user(self, user_id: object) -> AbstractUser | None:
         """See ``get_user()``."""
         if type(self).get_user is not EmailOrUsernameBackend.get_user:
             return await sync_to_async(self.get_user)(user_id)
         return await self._user(user_id)
 
-    async def _user(self, user_id: object) -> User | None:
-        user: User | None = await call_method(User.objects.consistent().filter(pk=user_id), "first")
+    async def _user(self, user_id: object) -> AbstractUser | None:
+        user: AbstractUser | None = await call_method(user_model().objects.consistent().filter(pk=user_id), "first")
         return user if user is not None and self.user_can_authenticate(user) else None

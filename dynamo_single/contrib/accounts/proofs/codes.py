@@ -14,10 +14,13 @@ from django.utils.crypto import constant_time_compare, get_random_string, salted
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
-from accounts import counting, mail_limits, ways
-from accounts.conf import PHONE, account_settings
-from accounts.models import MailsAsked, User
 from dynamo_single import clock
+from dynamo_single.contrib.accounts import ways
+from dynamo_single.contrib.accounts.conf import PHONE, account_settings
+from dynamo_single.contrib.accounts.limits import counting, mail_limits
+from dynamo_single.contrib.accounts.limits.counter_models import AbstractMailsAsked
+from dynamo_single.contrib.accounts.logins.installed import model_of
+from dynamo_single.contrib.accounts.models import AbstractUser
 from dynamo_single.exceptions import ConditionNotMet
 
 DIGITS: Final = 6
@@ -52,7 +55,7 @@ def awaited(request: HttpRequest) -> str | None:
     return found["number"] if found and found["ends"] > clock.timestamp() else None
 
 
-def confirm(request: HttpRequest, user: User, code: str) -> bool:
+def confirm(request: HttpRequest, user: AbstractUser, code: str) -> bool:
     """Let a user log in with the number that the code was sent to, in the place of another one.
 
     One UpdateItem that counts, and one transaction. Raises ``UniqueViolation`` if another user has the number by now.
@@ -72,7 +75,7 @@ def _may_guess(request: HttpRequest) -> bool:
     scope = request.session[_KEY]["code"]
     expires = clock.now() + 2 * LIFETIME
     try:
-        counting.add(MailsAsked(scope=scope, mails=1, expires=expires), "mails", at_most=GUESSES)
+        counting.add(model_of(AbstractMailsAsked)(scope=scope, mails=1, expires=expires), "mails", at_most=GUESSES)
     except ConditionNotMet:
         return False
     return True

@@ -15,10 +15,11 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from accounts import tokens, ways
-from accounts.conf import EMAIL
-from accounts.models import User
 from dynamo_single import transactions
+from dynamo_single.contrib.accounts import ways
+from dynamo_single.contrib.accounts.conf import EMAIL
+from dynamo_single.contrib.accounts.models import AbstractUser, user_model
+from dynamo_single.contrib.accounts.proofs import tokens
 from dynamo_single.exceptions import ConditionNotMet, InvalidValue, StaleObject, UniqueViolation
 from dynamo_single.keys import canonical
 
@@ -26,7 +27,7 @@ from dynamo_single.keys import canonical
 ATTEMPTS = 5
 
 
-def sign_up(request: HttpRequest, user: User) -> None:
+def sign_up(request: HttpRequest, user: AbstractUser) -> None:
     """Store a new user who has to confirm the address, and send the link; the address's holder gets another mail.
 
     Whoever neither confirms it nor logs in expires after ``UNCONFIRMED_LIFETIME``, with the name and the address.
@@ -64,7 +65,7 @@ def _is_free(store: Callable[[], None]) -> bool:
 
 def keep(sender: object, user: object, **kwargs: object) -> None:
     """Let nobody expire who logged in, which ``UNCONFIRMED_MAY_LOG_IN`` allows: one transaction, once."""
-    if isinstance(user, User) and user.expires is not None:
+    if isinstance(user, AbstractUser) and user.expires is not None:
         user.expires = None
         user.save(update_fields=["expires"])
 
@@ -76,7 +77,7 @@ def send_again(request: HttpRequest, address: str) -> None:
         _send_link(request, user, str(user.email))
 
 
-def request_change(request: HttpRequest, user: User, address: str, *, is_more: bool = False) -> None:
+def request_change(request: HttpRequest, user: AbstractUser, address: str, *, is_more: bool = False) -> None:
     """Send a link to a new address; the old one stays until the link is followed, and after it if it is one more.
 
     A holder gets another mail.
@@ -88,7 +89,7 @@ def request_change(request: HttpRequest, user: User, address: str, *, is_more: b
         _tell_holder(request, address, holder)
 
 
-def confirm(request: HttpRequest, token: str) -> User | None:
+def confirm(request: HttpRequest, token: str) -> AbstractUser | None:
     """Do what a link says: one GetItem and one transaction. ``None`` if the link holds no more or the address is taken.
 
     User, claim and login item change together: the old address and the new one are never both valid, or neither.
@@ -97,7 +98,7 @@ def confirm(request: HttpRequest, token: str) -> User | None:
     if said is None:
         return None
     for attempt in range(ATTEMPTS):
-        user = User.objects.consistent().filter(pk=said.user).first()
+        user = user_model().objects.consistent().filter(pk=said.user).first()
         if user is None or not said.holds_for(user):
             return None
         try:
@@ -110,7 +111,7 @@ def confirm(request: HttpRequest, token: str) -> User | None:
     return None
 
 
-def _confirmed(request: HttpRequest, user: User, said: tokens.Confirmation) -> User:
+def _confirmed(request: HttpRequest, user: AbstractUser, said: tokens.Confirmation) -> AbstractUser:
     if said.is_more:
         ways.add_to(user, EMAIL, said.address)
         return user
@@ -132,28 +133,30 @@ def _confirmed(request: HttpRequest, user: User, said: tokens.Confirmation) -> U
     return user
 
 
-def _holder(address: str) -> User | None:
+def _holder(address: str) -> AbstractUser | None:
     try:
-        return User.objects.get_by_unique("email", address)
-    except User.DoesNotExist:
+        found: AbstractUser = user_model().objects.get_by_unique("email", address)
+    except user_model().DoesNotExist:
         return None
+    return found
 
 
-def _holder_beside(address: str) -> User | None:
+def _holder_beside(address: str) -> AbstractUser | None:
     """Who has an address as a further one: one Query and a GetItem."""
     try:
-        return User.objects.get_by_identifier(address)
-    except User.DoesNotExist:
+        found: AbstractUser = user_model().objects.get_by_identifier(address)
+    except user_model().DoesNotExist:
         return None
+    return found
 
 
-def _tell_holder(request: HttpRequest, address: str, holder: User | None = None) -> None:
+def _tell_holder(request: HttpRequest, address: str, holder: AbstractUser | None = None) -> None:
     found = holder or _holder(address) or _holder_beside(address)
     if found is not None and found.is_active:
         _send(request, str(found.email), "address_taken", user=found)
 
 
-def _send_link(request: HttpRequest, user: User, address: str, *, is_more: bool = False) -> None:
+def _send_link(request: HttpRequest, user: AbstractUser, address: str, *, is_more: bool = False) -> None:
     link = reverse("confirm_email", args=[tokens.make(user, address, is_more=is_more)])
     _send(request, address, "confirm", user=user, link=request.build_absolute_uri(link))
 

@@ -1,7 +1,7 @@
 """The pages around accounts: Django's own views with this app's forms and templates, and those for addresses.
 
-Include ``accounts.urls``; the names are those of ``django.contrib.auth.urls``, and more. Every page extends
-``accounts/base.html``, which a project may replace.
+Include ``dynamo_single.contrib.accounts.urls``. It has the names of ``django.contrib.auth.urls``, and more. Every page
+extends ``accounts/base.html``, which a project may replace.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import FormView, TemplateView
 
-from accounts import addresses, codes, forms, mail_limits, tokens
-from accounts.conf import account_settings
-from accounts.models import User
+from dynamo_single.contrib.accounts import addresses, forms
+from dynamo_single.contrib.accounts.conf import account_settings
+from dynamo_single.contrib.accounts.limits import mail_limits
+from dynamo_single.contrib.accounts.models import AbstractUser, user_model
+from dynamo_single.contrib.accounts.proofs import codes, tokens
 
 
 def _counts_mail(form_valid: Callable[[Any, Any], HttpResponse]) -> Callable[[Any, Any], HttpResponse]:
@@ -110,13 +112,13 @@ class PasswordResetConfirmView(views.PasswordResetConfirmView):
     template_name = "accounts/password_reset_confirm.html"
     title = _("Set a new password")
 
-    def get_user(self, uidb64: str) -> User | None:
+    def get_user(self, uidb64: str) -> AbstractUser | None:
         """The user as stored now, strongly consistent: a link that was used opens nothing a moment later."""
         try:
             pk = urlsafe_base64_decode(uidb64).decode()
         except ValueError:
             return None
-        return User.objects.consistent().filter(pk=pk).first()
+        return user_model().objects.consistent().filter(pk=pk).first()
 
 
 class PasswordResetCompleteView(views.PasswordResetCompleteView):

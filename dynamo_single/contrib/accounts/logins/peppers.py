@@ -19,7 +19,7 @@ from django.db import DatabaseError
 from django.utils.crypto import salted_hmac
 from django.views.decorators.debug import sensitive_variables
 
-from accounts.conf import account_settings
+from dynamo_single.contrib.accounts.conf import account_settings
 from dynamo_single.exceptions import ConditionNotMet, InvalidValue, StaleObject
 
 logger = logging.getLogger("accounts")

@@ -7,11 +7,19 @@ from typing import Any, TypeVar, cast
 
 from asgiref.sync import sync_to_async
 
-from accounts.identifiers import ATTRIBUTES, Identified, Identifying, member_of, phone_of, read, refuse_unused
-from accounts.ways import take_overdue
 from dynamo_single import models
 from dynamo_single.auth import AbstractUser
 from dynamo_single.auth import UserManager as BaseUserManager
+from dynamo_single.contrib.accounts.logins.identifiers import (
+    ATTRIBUTES,
+    Identified,
+    Identifying,
+    member_of,
+    phone_of,
+    read,
+    refuse_unused,
+)
+from dynamo_single.contrib.accounts.ways import take_overdue
 from dynamo_single.exceptions import (
     ConditionNotMet,
     InvalidValue,

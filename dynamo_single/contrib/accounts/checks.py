@@ -11,9 +11,9 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Warning
 
-from accounts.conf import PHONE, account_settings
-from accounts.identifiers import numbers_begin_with, phone_of
-from accounts.models import User
+from dynamo_single.contrib.accounts.conf import PHONE, account_settings
+from dynamo_single.contrib.accounts.logins.identifiers import numbers_begin_with, phone_of
+from dynamo_single.contrib.accounts.models import user_model
 
 #: How many names a message has.
 _SHOWN = 5
@@ -91,7 +91,7 @@ def check_names(
     found = [
         user.username
         for first in numbers_begin_with()
-        for user in User.objects.filter(username__startswith=first).iterator()
+        for user in user_model().objects.filter(username__startswith=first).iterator()
         if phone_of(user.username) is not None
     ]
     if not found:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Protocol
 
-from accounts import conf
+from dynamo_single.contrib.accounts import conf
 from dynamo_single.exceptions import InvalidValue
 
 #: The kinds of identifiers that follow from the user's own attributes, and the attribute that each one is.
@@ -60,7 +60,7 @@ def numbers_begin_with() -> str:
 
 def _phones() -> Any:
     # Not every project has the library that knows the world's numbers.
-    return import_module("accounts.phones")
+    return import_module("dynamo_single.contrib.accounts.logins.phones")
 
 
 def refuse_unused(kind: str, *, elsewhere: bool = False) -> None:

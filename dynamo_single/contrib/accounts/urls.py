@@ -1,11 +1,11 @@
-"""The addresses of the account pages: ``path("accounts/", include("accounts.urls"))``.
+"""The addresses of the account pages: ``path("accounts/", include("dynamo_single.contrib.accounts.urls"))``.
 
 The names of the first group are Django's, so that this takes the place of ``django.contrib.auth.urls``.
 """
 
 from django.urls import path
 
-from accounts import views, way_views
+from dynamo_single.contrib.accounts import views, way_views
 
 urlpatterns = [
     path("login/", views.LoginView.as_view(), name="login"),

@@ -16,10 +16,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.generic import FormView
 
-from accounts import codes, forms, mail_limits
-from accounts.conf import EMAIL, PHONE, account_settings
-from accounts.identifiers import parted
-from accounts.ways import LastWay
+from dynamo_single.contrib.accounts import forms
+from dynamo_single.contrib.accounts.conf import EMAIL, PHONE, account_settings
+from dynamo_single.contrib.accounts.limits import mail_limits
+from dynamo_single.contrib.accounts.logins.identifiers import parted
+from dynamo_single.contrib.accounts.proofs import codes
+from dynamo_single.contrib.accounts.ways import LastWay
 from dynamo_single.exceptions import InvalidValue, UniqueViolation
 
 

@@ -11,10 +11,11 @@ from datetime import timedelta
 
 from django.http import HttpRequest
 
-from accounts import counting, lockout
-from accounts.conf import account_settings
-from accounts.models import MailsAsked
 from dynamo_single import clock
+from dynamo_single.contrib.accounts.conf import account_settings
+from dynamo_single.contrib.accounts.limits import counting, lockout
+from dynamo_single.contrib.accounts.limits.counter_models import AbstractMailsAsked
+from dynamo_single.contrib.accounts.logins.installed import model_of
 from dynamo_single.exceptions import ConditionNotMet
 from dynamo_single.keys import canonical
 
@@ -46,7 +47,7 @@ def _count(kind: str, about: str, at_most: int | None) -> None:
         return
     scope, expires = lockout.scope_of(lockout.HOUR, "mails", kind, about)
     try:
-        counting.add(MailsAsked(scope=scope, mails=1, expires=expires), "mails", at_most=at_most)
+        counting.add(model_of(AbstractMailsAsked)(scope=scope, mails=1, expires=expires), "mails", at_most=at_most)
     except ConditionNotMet:
         logger.warning("A mail was not sent: %d in this hour were asked for by or for one %s.", at_most, kind)
         raise TooManyMails(expires - clock.now()) from None

@@ -16,9 +16,16 @@ from asgiref.sync import sync_to_async
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 
-from accounts.conf import EMAIL, LONGEST_SECRET, PHONE, account_settings
-from accounts.identifiers import ATTRIBUTES, SECRETS, member_of, parted, phone_of, refuse_unused
 from dynamo_single import clock, transactions
+from dynamo_single.contrib.accounts.conf import EMAIL, LONGEST_SECRET, PHONE, account_settings
+from dynamo_single.contrib.accounts.logins.identifiers import (
+    ATTRIBUTES,
+    SECRETS,
+    member_of,
+    parted,
+    phone_of,
+    refuse_unused,
+)
 from dynamo_single.exceptions import ConditionNotMet, DynamoSingleError, InvalidValue, StaleObject, UniqueViolation
 from dynamo_single.keys import canonical
 

@@ -14,11 +14,11 @@ from django.conf import settings
 from django.contrib.auth import load_backend, login
 from django.http import HttpRequest
 
-from accounts import ways
-from accounts.backends import EmailOrUsernameBackend
-from accounts.conf import account_settings
-from accounts.identifiers import EMAIL, refuse_unused
-from accounts.models import User
+from dynamo_single.contrib.accounts import ways
+from dynamo_single.contrib.accounts.backends import EmailOrUsernameBackend
+from dynamo_single.contrib.accounts.conf import account_settings
+from dynamo_single.contrib.accounts.logins.identifiers import EMAIL, refuse_unused
+from dynamo_single.contrib.accounts.models import AbstractUser, user_model
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, UniqueViolation
 
 logger = logging.getLogger("accounts")
@@ -28,7 +28,7 @@ class NotLinked(Exception):
     """Nobody here has the account, and nothing says whose it is: the user is to log in first, and to link it then."""
 
 
-def log_in(request: HttpRequest, provider: str, claims: Mapping[str, object]) -> User:
+def log_in(request: HttpRequest, provider: str, claims: Mapping[str, object]) -> AbstractUser:
     """Log in whoever an account of a provider belongs to, or link it; the user.
 
     ``claims`` are those of an ID token that the library has **verified**, or made of what the provider's API says:
@@ -41,12 +41,12 @@ def log_in(request: HttpRequest, provider: str, claims: Mapping[str, object]) ->
     subject = checked(provider, claims)
     path, backend = _backend()
     try:
-        user = User.objects.get_by_identity(provider, subject)
-    except User.DoesNotExist:
+        user: AbstractUser = user_model().objects.get_by_identity(provider, subject)
+    except user_model().DoesNotExist:
         user = _linked(request, provider, subject, claims)
     else:
         if request.user.is_authenticated and request.user.pk != user.pk:
-            label = User._meta.label
+            label = user_model()._meta.label
             raise UniqueViolation(
                 f"Another {label} has this account of {provider!r}.", label=label, field="identities", value=subject
             )
@@ -78,12 +78,12 @@ def _backend() -> tuple[str, EmailOrUsernameBackend]:
         if isinstance(backend, EmailOrUsernameBackend):
             return path, backend
     raise ConfigurationError(
-        "AUTHENTICATION_BACKENDS names neither accounts.backends.EmailOrUsernameBackend nor a class derived from it, "
-        "so that nobody logs in with an account elsewhere."
+        "No user can log in with an external account: AUTHENTICATION_BACKENDS does not name "
+        "'dynamo_single.contrib.accounts.backends.EmailOrUsernameBackend' or a class derived from it. Add it."
     )
 
 
-def _linked(request: HttpRequest, provider: str, subject: str, claims: Mapping[str, object]) -> User:
+def _linked(request: HttpRequest, provider: str, subject: str, claims: Mapping[str, object]) -> AbstractUser:
     user: Any = request.user
     if not user.is_authenticated:
         user = _holder(claims)
@@ -91,11 +91,11 @@ def _linked(request: HttpRequest, provider: str, subject: str, claims: Mapping[s
         raise NotLinked
     ways.add_to(user, provider, subject)
     logger.info("An account of %s was linked to user %s.", provider, user.pk)
-    found: User = user
+    found: AbstractUser = user
     return found
 
 
-def _holder(claims: Mapping[str, object]) -> User | None:
+def _holder(claims: Mapping[str, object]) -> AbstractUser | None:
     """The active user of an address that the provider has confirmed, and the user here too: two GetItems.
 
     For a further address, or nobody's, a GetItem, a Query and a GetItem.
@@ -104,10 +104,10 @@ def _holder(claims: Mapping[str, object]) -> User | None:
     if claims.get("email_verified") is not True or not isinstance(address, str):
         return None
     try:
-        user = User.objects.get_by_unique("email", address)
-    except User.DoesNotExist:
+        user = user_model().objects.get_by_unique("email", address)
+    except user_model().DoesNotExist:
         try:
-            user = User.objects.get_by_login(EMAIL, address)
-        except User.DoesNotExist:
+            user = user_model().objects.get_by_login(EMAIL, address)
+        except user_model().DoesNotExist:
             return None
     return user if user.is_active and user.has_confirmed(address) else None

@@ -1,0 +1,123 @@
+"""Users and groups in the admin: Django's pages for them, without relations to SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.admin.forms import AdminPasswordChangeForm as DjangoPasswordChangeForm
+from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib.auth import admin as auth_admin
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from dynamo_single.admin import DynamoModelAdmin, FilteredSelect
+from dynamo_single.contrib.accounts.conf import EMAIL, PHONE, USERNAME, account_settings
+from dynamo_single.contrib.accounts.forms import LoginForm, PasswordChangeForm, UserChangeForm, UserCreationForm
+from dynamo_single.contrib.accounts.logins.installed import model_of
+from dynamo_single.contrib.accounts.models import AbstractGroup, AbstractUser
+
+
+class AdminLoginForm(LoginForm, AdminAuthenticationForm):
+    """The login page's form for the admin: ``admin.site.login_form = AdminLoginForm``."""
+
+    error_messages = {  # noqa: RUF012 - as Django declares it
+        **LoginForm.error_messages,
+        "invalid_login": _("No staff account has this %(identifier)s and this password. Case matters in passwords."),
+    }
+
+    def confirm_login_allowed(self, user: Any) -> None:
+        """Refuse whoever is no active member of the staff, in the same words as a wrong password."""
+        if not (user.is_active and user.is_staff):
+            raise self.get_invalid_login_error()
+
+
+class AdminPasswordChangeForm(PasswordChangeForm, DjangoPasswordChangeForm):
+    """One's own password in the admin: ``admin.site.password_change_form = AdminPasswordChangeForm``."""
+
+
+class UserGroupsForm(UserChangeForm):
+    """A user's attributes and groups, which are saved together."""
+
+    groups = forms.ModelMultipleChoiceField(
+        label=_("Groups"),
+        queryset=model_of(AbstractGroup)._default_manager.all(),
+        required=False,
+        widget=FilteredSelect(_("groups")),
+        help_text=_(
+            "The groups this user belongs to. A user will get all permissions granted to each of their groups."
+        ),
+    )
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["groups"] = sorted(self.instance.group_ids or ())
+
+    def clean_groups(self) -> Any:
+        """Put the groups into the user, whose ``save()`` writes the memberships too."""
+        groups = self.cleaned_data["groups"]
+        self.instance.group_ids = {group.pk for group in groups}
+        return groups
+
+
+class GroupAdmin(DynamoModelAdmin):
+    """Groups, by name."""
+
+    fields = ("name", "permissions")
+    list_display = ("name",)
+    search_fields = ("name",)
+
+
+class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """Users, by name."""
+
+    form = UserGroupsForm
+    add_form = UserCreationForm
+    fieldsets = (
+        (None, {"fields": ("username", "password")}),
+        (_("Personal info"), {"fields": ("first_name", "last_name", "email")}),
+        (_("Permissions"), {"fields": ("is_active", "is_staff", "is_superuser", "groups", "permissions")}),
+        (_("Important dates"), {"fields": ("last_login", "date_joined")}),
+    )
+    add_fieldsets = (
+        (None, {"classes": ("wide",), "fields": ("username", "email", "usable_password", "password1", "password2")}),
+    )
+    list_display = ("username", "email", "first_name", "last_name", "is_staff")
+    list_filter = ("is_staff", "is_superuser", "is_active")
+    search_fields = ("username", "email")
+    filter_horizontal = ()
+    readonly_fields = ("last_login", "date_joined", "ways")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """With the telephone number and all ways to log in, where there are more than a name and an address."""
+        found = super().get_fieldsets(request, obj)
+        wanted = account_settings().login_with
+        has_more = set(wanted) - {EMAIL, USERNAME} or (obj is not None and (obj.more_emails or obj.must_confirm))
+        more = [*([PHONE] if PHONE in wanted else []), *(["ways"] if has_more else [])]
+        if obj is None or not more:
+            return found
+        name, options = self.fieldsets[1]
+        longer = (name, {**options, "fields": (*options["fields"], *more)})
+        return [longer if each == self.fieldsets[1] else each for each in found]
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: object) -> Any:
+        """Django's; where the page does not show the groups, with a form that leaves them alone."""
+        if obj is not None and "groups" not in flatten_fieldsets(self.get_fieldsets(request, obj)):
+            kwargs = {"form": UserChangeForm, **kwargs}
+        return super().get_form(request, obj, change=change, **kwargs)
+
+    @admin.display(description=_("Ways to log in"))
+    def ways(self, user: AbstractUser) -> str:
+        """The kinds and what is typed or known elsewhere. Sends nothing."""
+        waits = f" ({_('not confirmed')})"
+        shown = (
+            f"{each.kind.lower()} {each.identifier}{waits if each.confirmed is False else ''}" for each in user.ways
+        )
+        return ", ".join(shown)
+
+    @admin.display(description=_("Groups"))
+    def groups(self, user: Any) -> str:
+        """The names of the groups, for those who may only look."""
+        return ", ".join(sorted(group.name for group in user.groups.all()))

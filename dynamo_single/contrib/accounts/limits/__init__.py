@@ -1,0 +1,1 @@
+"""Which mails and logins are counted, and how many are allowed."""

@@ -1,0 +1,1 @@
+"""Signed links and codes that prove whose an address or a telephone number is."""
