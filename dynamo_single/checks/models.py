@@ -16,7 +16,7 @@ from django.db.models import DO_NOTHING, Field
 from django.db.models.base import ModelBase
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
-from dynamo_single.checks.adoption import check_companion
+from dynamo_single.checks.adoption import check_companion, check_shared
 from dynamo_single.checks.keys import check_collisions, check_single_key
 from dynamo_single.checks.references import (
     check_derived_expiry,
@@ -74,6 +74,7 @@ def check_model(model: type[DynamoModel]) -> list[CheckMessage]:
             *_check_shards(model),
             *check_single_key(model),
             *check_companion(model),
+            *check_shared(model),
         ]
 
 

@@ -26,6 +26,7 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.rollout import knowledge, shard_record
 from dynamo_single.orm.rollout.schedules import Divided, schedule_in
 from dynamo_single.orm.rollout.states import StoredForm, TableState
+from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.shards import Schedule
 from dynamo_single.orm.schema.upgrades import operation_text
 from dynamo_single.table.flow import run
@@ -56,6 +57,7 @@ def forwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
         _record(step, lambda form: form_of(step.after, step.label, is_new=True))
         return
     _refuse_older_items(step)
+    _refuse_shared(step)
     ensure_indexes(step.table, step.operation.indexes(), report=lambda found: this.say(f"    {found}"))
     if step.phases is DECLARE:
         _record(step, lambda form: step.form_change.ended(step.form_change.in_phase(form, step.form_change.last)))
@@ -87,6 +89,7 @@ def backwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
     if step.phases is DECLARE:
         _record(step, lambda form: step.form_change.ended(step.form_change.in_phase(form, 0), is_reverted=True), True)
         return
+    _refuse_shared(step)
     this.announced[change.migration, change.number] = step
 
     def reverted(form: StoredForm) -> StoredForm:
@@ -160,6 +163,20 @@ def _refuse_older_items(step: Step) -> None:
             f"{step.operation.describe()}: items of {step.label_before} may be of schema versions "
             f"{after.oldest_version} to {after.schema_version}. Nothing was written. Write "
             f"{operation_text(name, after.schema_version)} before it."
+        )
+
+
+def _refuse_shared(step: Step) -> None:
+    """Raise ``ConfigurationError`` for a change of items that another program saves too: it does not follow the state.
+
+    Changes that do not write any items are allowed.
+    """
+    model = registry.model_of_type(step.after.alias, step.after.item_type)
+    if step.phases is not DECLARE and model is not None and model._options.shared:
+        raise ConfigurationError(
+            f"Cannot apply {step.operation.describe()!r}: {model._meta.label} has Meta.shared, and the other program "
+            "does not follow changes of its items. Nothing was written. Remove Meta.shared once that program has "
+            "stopped writing, and run migrate again."
         )
 
 

@@ -70,7 +70,7 @@ class Comparison:
         self._remove_attributes(unanswered)
         if not _is_equal(self.now, self.after):
             raise ConfigurationError(
-                f"{self.model._meta.label}: a change was found that no operation makes. Please report both of its "
+                f"{self.model._meta.label}: no operation makes one of its changes. Please report both of its "
                 "declarations."
             )
         return self.found

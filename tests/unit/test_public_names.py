@@ -110,6 +110,7 @@ CHECKS = {
     "dynamo_single.E036",
     "dynamo_single.E037",
     "dynamo_single.E045",
+    "dynamo_single.E046",
     "accounts.E001",
     "accounts.E002",
     "accounts.W001",

@@ -353,7 +353,7 @@ def _damaged(work: Work, sort_key: str) -> MigrationStopped:
 
 def _running(work: Work, run: StoredRun | None) -> MigrationRunning:
     if run is None:
-        return MigrationRunning(f"{work.name} was taken over by another operator; this one has stopped.")
+        return MigrationRunning(f"Another operator has taken over {work.name}; this one has stopped.")
     since = datetime.fromtimestamp(run.since, UTC).isoformat(" ", "seconds")
     left = max(0, round(run.until - clock.timestamp()))
     return MigrationRunning(

@@ -71,7 +71,7 @@ M = TypeVar("M", bound=DynamoModel)
 #: What PynamoDB's metaclass collects.
 _COLLECTED = (PynamoDBAttribute, Index)
 #: The options of ``class Meta`` that are this app's own.
-OWN_OPTIONS = {"id_prefix", "item_type", "purge_after", "table", "trash_index"}
+OWN_OPTIONS = {"id_prefix", "item_type", "purge_after", "shared", "table", "trash_index"}
 #: Those of an earlier release, which E023 reports.
 FORMER_OPTIONS = {"schema_version", "upgrades"}
 #: Django's options that this app decides.
@@ -355,6 +355,7 @@ def _finish(cls: Any, meta: object, *, proxy: bool) -> None:
             read_condition=_condition_reader,
             former=FormerOptions.of(meta),
             shards=registry.shards_of(cls.Keys),
+            shared=_shared(cls, getattr(meta, "shared", False)),
         )
         for exception, base in (("DoesNotExist", ObjectMissing), ("MultipleObjectsReturned", SeveralObjects)):
             qualname = f"{cls.__qualname__}.{exception}"
@@ -363,6 +364,16 @@ def _finish(cls: Any, meta: object, *, proxy: bool) -> None:
     if hasattr(cls, registry.DELETED_AT) and not hasattr(meta, "default_permissions"):
         cls._meta.default_permissions = (*cls._meta.default_permissions, *TRASH_PERMISSIONS)
     cls.Meta = SettingsMeta("Meta", (), {"_table_alias": cls._options.alias})
+
+
+def _shared(cls: Any, given: object) -> bool | str:
+    """Return ``Meta.shared``; raise ``ConfigurationError`` unless it is a boolean or the path of a class."""
+    if isinstance(given, bool) or (isinstance(given, str) and "." in given):
+        return given
+    raise ConfigurationError(
+        f"{cls.__name__}.Meta.shared is {given!r}. Write True, or the path of the other program's class, such as "
+        '"legacy.models.Thread".'
+    )
 
 
 def _condition_reader(model: type[DynamoModel], name: str, given: object) -> Callable[[], IndexCondition] | None:

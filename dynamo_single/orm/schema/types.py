@@ -56,6 +56,8 @@ class Options(Struct, frozen=True):
     read_condition: Callable[[Any, str, object], Callable[[], IndexCondition] | None]
     former: FormerOptions | None = None
     shards: Shards | None = None
+    #: Whether another program saves the items by PynamoDB; a string is the path of its class.
+    shared: bool | str = False
 
 
 class StoredAttribute(Protocol):

@@ -161,7 +161,7 @@ def test_who_was_taken_over_from_stops(table: Table) -> None:
             taken.append(run_after_lease(table))
         return double(item, others)
 
-    with pytest.raises(MigrationRunning, match="taken over by another operator"):
+    with pytest.raises(MigrationRunning, match="Another operator has taken over"):
         run_work(work(change), table, SMALL)
     assert taken[0].changed == 8
     assert [run.done for run in started_work(table).values()] == [True]
