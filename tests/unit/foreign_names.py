@@ -62,7 +62,7 @@ DOCUMENTED_IMPORTS = {
     *("django.db.models.expressions.Value", "django.db.models.fields.json.KeyTransform"),
     *("django.http.response.HttpResponseBase", "django.http.response.StreamingHttpResponse"),
     *("django.utils.functional.cached_property", "pynamodb.models.Model"),
-    "django.contrib.auth.models.PermissionsMixin",
+    *("django.contrib.auth.models.PermissionsMixin", "django.core.management.execute_from_command_line"),
     *("django.contrib.auth.base_user.AbstractBaseUser", "django.contrib.auth.models.AbstractUser"),
     *("django.contrib.auth.models.Group", "django.test.utils.isolate_apps"),
     "django.core.serializers.json.DjangoJSONEncoder",

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "dynamo_single"
 
 def modules() -> set[str]:
     """The modules and packages of the app."""
-    files = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    files = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}
     return files | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 
 
