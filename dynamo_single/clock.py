@@ -58,7 +58,7 @@ def as_django(moment: datetime) -> datetime:
 def zone() -> tzinfo:
     """Return the time zone of naive datetimes: ``TIME_ZONE``."""
     if not settings.TIME_ZONE:
-        raise ImproperlyConfigured("TIME_ZONE is empty, so that a moment without a time zone has no place in time.")
+        raise ImproperlyConfigured("TIME_ZONE is empty, so that a datetime without a time zone is ambiguous.")
     return timezone.get_default_timezone()
 
 

@@ -75,12 +75,14 @@ async def _added(obj: M, numbers: tuple[str, ...], seen: M | None, at_most: int 
     _check(model, numbers)
     for name in numbers:
         if getattr(obj, name) is None:
-            raise InvalidValue(f"{model._meta.label}.{name} is None: set it to what is to be added.")
+            raise InvalidValue(f"{model._meta.label}.{name} is None: set it to the number to add.")
     await knowledge.ask(registry.layout_of(model))
     item = item_of(obj)
     if seen is not None:
         if at_most is not None:
-            raise NotSupported("add() takes seen or at_most, not both: what was seen says how large the number is.")
+            raise NotSupported(
+                "add() accepts seen or at_most, but not both: the number in seen already limits the sum."
+            )
         return await _sent(obj, _update(model, item, numbers, _as_seen(seen, numbers)))
     within = () if at_most is None else _within(obj, numbers, at_most)
     for _ in range(_ATTEMPTS):
@@ -96,7 +98,7 @@ async def _added(obj: M, numbers: tuple[str, ...], seen: M | None, at_most: int 
             return await _sent(obj, Put(item, free_key_condition(model)))
         except StaleObject:
             continue
-    raise StaleObject(f"{named(obj)} comes and goes; nothing was written. Try again.")
+    raise StaleObject(f"{named(obj)} is being created and deleted repeatedly. Nothing was written. Try again.")
 
 
 def replace(obj: M) -> M:
@@ -187,7 +189,8 @@ def _check(model: type[DynamoModel], numbers: tuple[str, ...]) -> None:
         raise InvalidValue(f"Name the attributes of {label} that are to be added to.")
     if version.version_attribute(model) is not None:
         raise NotSupported(
-            f"{label} has a version, which nobody would be held to: save() F({numbers[0]!r}) + ... instead."
+            f"{label} has a version attribute, which this call would not check. Call save() with "
+            f"F({numbers[0]!r}) + ... instead."
         )
     _check_alone(model)
 
@@ -235,7 +238,7 @@ def _within(obj: DynamoModel, numbers: tuple[str, ...], at_most: int) -> tuple[C
 def _full(obj: DynamoModel, at_most: int | None, stored: Any) -> ConditionNotMet:
     model = type(obj)
     current = None if stored is None else decode.instance(model, stored)
-    return ConditionNotMet(f"{named(obj)} would count past {at_most}; nothing was written.", current=current)
+    return ConditionNotMet(f"{named(obj)} would count past {at_most}. Nothing was written.", current=current)
 
 
 def _as_seen(seen: Any, numbers: tuple[str, ...]) -> Condition:
@@ -253,7 +256,7 @@ async def _sent(obj: M, action: Put | Update) -> M:
         raise StaleObject(f"{named(obj)}: {error}") from error
     except ConditionFailed as error:
         raise StaleObject(
-            f"{named(obj)} is not as it was read: somebody else counted, or it is gone. Nothing was written."
+            f"{named(obj)} has changed since it was read: another process counted, or deleted it. Nothing was written."
         ) from error
     stored: Any = answer["Attributes"] if isinstance(action, Update) else action.item
     result: M = decode.instance(model, stored)

@@ -203,7 +203,7 @@ class LocalEngine:
             if self.engine.says in printed and answers(self.port):
                 return
             time.sleep(0.01)
-        raise EngineNotStarted(f"{self.engine.name} did not answer on port {self.port} within {START_SECONDS:.0f} s.")
+        raise EngineNotStarted(f"{self.engine.name} did not respond on port {self.port} within {START_SECONDS:.0f} s.")
 
     def __enter__(self) -> Self:
         return self if self.running else self.start()

@@ -43,15 +43,15 @@ class NotCountable(NotSupported, TypeError):
 
 
 class ImmutableAttribute(NotSupported):
-    """An attribute with ``immutable=True`` of a stored object would change; nothing was written.
+    """An attribute with ``immutable=True`` of a stored object would change. Nothing was written.
 
     ``label`` is the model's, and ``field`` the attribute's name.
     """
 
     def __init__(self, *, label: str, field: str) -> None:
         super().__init__(
-            f"{label}.{field} is immutable: it has the value that it was created with, and no write changes it; "
-            "nothing was written. Leave it as it is, or create another object with the other value and delete this one."
+            f"{label}.{field} is immutable and cannot be changed after the object is created. Nothing was "
+            "written. To use another value, create a new object and delete this one."
         )
         self.label = label
         self.field = field
@@ -88,7 +88,7 @@ class TooManyMatches(NotSupported):
 
 
 class TooManyHolders(NotSupported):
-    """More objects than ``CopiedAttribute(max_holders=...)`` allows would copy a change; nothing was written."""
+    """More objects than ``CopiedAttribute(max_holders=...)`` allows would copy a change. Nothing was written."""
 
     def __init__(self, message: str, *, limit: int) -> None:
         super().__init__(message)
@@ -172,7 +172,7 @@ class SchemaVersionError(UnexpectedItem):
 
 
 class OutdatedKey(DynamoSingleError, DatabaseError):
-    """An item is stored under another key than its model's templates now yield; nothing was written."""
+    """An item is stored under another key than its model's templates now yield. Nothing was written."""
 
 
 class FormNotApplied(DynamoSingleError, OperationalError):
@@ -192,11 +192,11 @@ class NotRolledBackWarning(RuntimeWarning):
 
 
 class AlreadyExists(DynamoSingleError, IntegrityError):
-    """An item with this primary key exists; nothing was written."""
+    """An item with this primary key exists. Nothing was written."""
 
 
 class UniqueViolation(DynamoSingleError, IntegrityError):
-    """Another object has this value of a unique attribute or attributes; nothing was written.
+    """Another object has this value of a unique attribute or attributes. Nothing was written.
 
     ``label`` is the model's, and ``fields`` contains the attributes' names. ``field`` and ``value`` are those of a
     single attribute; for several attributes, a text with the names and a tuple of the values.
@@ -211,7 +211,7 @@ class UniqueViolation(DynamoSingleError, IntegrityError):
 
 
 class StaleObject(DynamoSingleError, DatabaseError):
-    """The stored item has changed since this object was loaded; nothing was written.
+    """The stored item has changed since this object was loaded. Nothing was written.
 
     For an object with a version, ``expected`` is the version that was read and ``found`` the stored one.
     """
@@ -223,7 +223,7 @@ class StaleObject(DynamoSingleError, DatabaseError):
 
 
 class ConditionNotMet(DynamoSingleError, DatabaseError):
-    """The stored item does not meet the condition of a write; nothing was written.
+    """The stored item does not meet the condition of a write. Nothing was written.
 
     ``current`` is the stored object, or ``None`` if there is none.
     """
@@ -234,11 +234,11 @@ class ConditionNotMet(DynamoSingleError, DatabaseError):
 
 
 class SourceChanged(StaleObject):
-    """The source of an object's copy, or an object with a copy of it, changed concurrently; nothing was written."""
+    """The source of an object's copy, or an object with a copy of it, changed concurrently. Nothing was written."""
 
 
 class MissingReference(DynamoSingleError, IntegrityError):
-    """The source of an object's copy, or the parent that counts the object, is not stored; nothing was written."""
+    """The source of an object's copy, or the parent that counts the object, is not stored. Nothing was written."""
 
     def __init__(self, message: str, *, key: tuple[str, str]) -> None:
         super().__init__(message)
@@ -246,7 +246,7 @@ class MissingReference(DynamoSingleError, IntegrityError):
 
 
 class StillReferenced(DynamoSingleError, ProtectedError):
-    """An object cannot be deleted because others refer to it with ``on_delete=PROTECT``; nothing was written.
+    """An object cannot be deleted because others refer to it with ``on_delete=PROTECT``. Nothing was written.
 
     ``protected_objects`` contains up to a hundred of these objects, as for Django's ``ProtectedError``.
     """
@@ -350,7 +350,7 @@ class Throttled(TableUnavailable):
 
 
 class Conflict(TableUnavailable):
-    """Another transaction was writing the same items, and the retries are used up; nothing was written."""
+    """Another transaction was writing the same items, and the retries are used up. Nothing was written."""
 
 
 class BeginAgain(TableUnavailable):
@@ -361,11 +361,11 @@ class BeginAgain(TableUnavailable):
 
 
 class Superseded(BeginAgain):
-    """A newer revision replaced the state before a request was sent; nothing was written."""
+    """A newer revision replaced the state before a request was sent. Nothing was written."""
 
 
 class Expired(BeginAgain):
-    """DynamoDB rejected a request that was sent too long after the state was read; nothing was written.
+    """DynamoDB rejected a request that was sent too long after the state was read. Nothing was written.
 
     ``is_wrongful`` is set if the request was not too late by the server's own clock.
     """
@@ -388,7 +388,7 @@ class EngineNotStarted(DynamoSingleError, RuntimeError):
 
 
 class ParentInTrash(DynamoSingleError, IntegrityError):
-    """An object cannot be restored while its parent is in the trash; nothing was written."""
+    """An object cannot be restored while its parent is in the trash. Nothing was written."""
 
 
 class AccessOutsideTest(AssertionError):

@@ -48,12 +48,12 @@ class VersionedModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not gene
 
     version_messages: ClassVar[dict[str, Any]] = {
         "changed": _(
-            "Somebody has changed this %(name)s since the form was shown, and nothing was saved. Open it again to see "
-            "what it is now."
+            "This %(name)s was changed by someone else after you opened the form. Nothing was saved. Open it "
+            "again to see the current version."
         ),
         "unknown": _(
-            "This form does not say which version of the %(name)s it was shown for, and nothing was saved. Open it "
-            "again."
+            "This form does not contain the version of the %(name)s that it was opened for. Nothing was "
+            "saved. Open it again."
         ),
     }
 
@@ -130,11 +130,11 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
     as_shown = SignedField(required=False, label=_("As shown"))
 
     merging_messages: ClassVar[dict[str, Any]] = {
-        "both": _('Somebody has changed this to "%(theirs)s" since the form was shown. Your value is kept here.'),
-        "theirs": _('Somebody has changed this to "%(theirs)s" since the form was shown.'),
+        "both": _('Someone else has changed this to "%(theirs)s" since you opened the form. Your value is kept here.'),
+        "theirs": _('Someone else has changed this to "%(theirs)s" since you opened the form.'),
         "object": _(
-            "Somebody has changed this %(name)s since the form was shown, and nothing was saved. Save again to keep "
-            "what you see now."
+            "This %(name)s was changed by someone else after you opened the form. Nothing was saved. Save "
+            "again to keep the values that you see now."
         ),
     }
 

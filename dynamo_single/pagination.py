@@ -197,6 +197,7 @@ def _log(error: InvalidCursor) -> None:
 
 def _uncounted(name: str) -> NoReturn:
     raise NotSupported(
-        f"{name} is not supported with pages by cursor: DynamoDB knows no number of objects without reading them. "
-        "Show has_next and has_previous, or call count() on the queryset, which reads as much as it counts."
+        f"{name} is not supported with cursor pagination: DynamoDB cannot count objects without reading them. "
+        "Show has_next and has_previous, or call count() on the queryset, which reads every object that it "
+        "counts."
     )

@@ -35,7 +35,7 @@ _OWN = {
 _APP, _TABLE = "dynamo_single", "table"
 
 #: The names of actions for which Django's "Can <action> <model>" does not read well.
-_NAMES = {"hard_delete": "Can delete {} for good"}
+_NAMES = {"hard_delete": "Can delete {} permanently"}
 
 
 def permissions_of(model: Any) -> dict[str, str]:
@@ -200,7 +200,7 @@ class StoredPermissions(_Base):
         are read. Both are on an index and eventually consistent.
         """
         if not isinstance(perm, str):
-            raise TypeError("The `perm` argument must be a string: permissions are texts here.")
+            raise TypeError("The `perm` argument must be a string: permissions are strings here.")
         if perm.count(".") != 1:
             raise ValueError("Permission name should be in the form app_label.permission_codename.")
         users: Any = get_user_model()._default_manager

@@ -51,7 +51,7 @@ def atomic(function: F | None = None, *, token: str | None = None) -> Any:
     https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
     """
     if token is not None and not isinstance(token, str):
-        raise InvalidValue(f"A token is a text of 1 to {MAX_TOKEN} characters, not {shown(token)}.")
+        raise InvalidValue(f"A token is a string of 1 to {MAX_TOKEN} characters, not {shown(token)}.")
     if token is not None and not 0 < len(token) <= MAX_TOKEN:
         raise InvalidValue(f"A token has 1 to {MAX_TOKEN} characters, not {len(token)}.")
     block = Atomic(token)
@@ -202,8 +202,8 @@ def read(*querysets: Any) -> list[list[Any]]:
     for queryset, plan in zip(querysets, plans, strict=True):
         if plan.kind not in {"get", "batch_get", "empty"} or queryset.query.is_sliced:
             raise NotSupported(
-                f"read() takes querysets of whole primary keys, unsliced, as filter(pk=...) is; this one is a "
-                f"{plan.kind} of {queryset.model._meta.label}."
+                "read() accepts unsliced querysets of complete primary keys, such as filter(pk=...); this is "
+                f"a {plan.kind} of {queryset.model._meta.label}."
             )
     found = run(single.transactional_items(get_table(*aliases), plans))
     return [

@@ -76,12 +76,12 @@ def unavailable_response(
 def _detail(error: Exception) -> str:
     """Return the message for visitors."""
     if isinstance(error, OutcomeUnknown):
-        return _("The database did not answer. What you sent may have been saved: look before you send it again.")
+        return _("The database did not respond. Your changes may have been saved: check before you send them again.")
     if isinstance(error, CHANGING):
         return _("The database is being changed. Nothing was saved. Try again in a moment.")
     if isinstance(error, UnexpectedItem | UnreadableItem):
-        return _("Something stored cannot be read. Nothing was saved.")
-    return _("The database did not answer. Try again in a moment.")
+        return _("Stored data cannot be read. Nothing was saved.")
+    return _("The database did not respond. Try again in a moment.")
 
 
 def _page(template: str, context: Mapping[str, object]) -> str:

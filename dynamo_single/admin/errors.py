@@ -60,13 +60,16 @@ REFUSALS = (
 
 #: The messages for users, by the first matching class. The messages for developers name models, keys and options.
 _WORDS: tuple[tuple[type[Exception], Any], ...] = (
-    (AlreadyExists, _("There is an object with this key already.")),
-    (ItemTooLarge, _("This is more than one object can hold. Make it shorter.")),
-    (ParentInTrash, _("It belongs to an object that is in the trash. Restore that, and it comes back too.")),
-    (MissingReference, _("Something that it refers to is not there any more.")),
-    (StillReferenced, _("Other objects refer to it. Delete these first, or let them refer to something else.")),
-    (TooManyHolders, _("Too many other objects have a copy of this for it to be changed here.")),
-    (StaleObject, _("Somebody else has changed this in the meantime. Open it again to see how it is now.")),
+    (AlreadyExists, _("An object with this key already exists.")),
+    (ItemTooLarge, _("This exceeds the maximum size of an object. Make it shorter.")),
+    (
+        ParentInTrash,
+        _("It belongs to an object in the trash. Restore that object instead; this also restores its children."),
+    ),
+    (MissingReference, _("A related object no longer exists.")),
+    (StillReferenced, _("Other objects refer to it. Delete them or change their references first.")),
+    (TooManyHolders, _("This cannot be changed here, because too many other objects contain a copy of it.")),
+    (StaleObject, _("This object was changed by someone else. Reload the page to see the current version.")),
 )
 
 
@@ -84,7 +87,7 @@ class TooMuchWithFiles(Exception):
 
     def __str__(self) -> str:
         return gettext(
-            "This is more than can be saved at once, and nothing was saved. Save the files by themselves first."
+            "This is more than can be saved in one step. Nothing was saved. Save the files separately first."
         )
 
 

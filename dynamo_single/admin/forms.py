@@ -100,8 +100,8 @@ class KeyInlineFormSet(_FindsRows, BaseInlineFormSet):  # type: ignore[type-arg]
         super().clean()
         if self._gone:
             text = ngettext(
-                "Somebody has deleted %(names)s in the meantime. Save again to save the rest.",
-                "Somebody has deleted these in the meantime: %(names)s. Save again to save the rest.",
+                "%(names)s was deleted by someone else. Save again to save your other changes.",
+                "These were deleted by someone else: %(names)s. Save again to save your other changes.",
                 len(self._gone),
             )
             raise ValidationError(text, "gone", {"names": ", ".join(self._gone)})

@@ -134,7 +134,7 @@ class DynamoAdminSite(AdminSite):
             found: Any = ChoicesView.as_view(admin_site=self)(request)
             return found
         except (InvalidValue, UnknownField) as error:
-            logger.warning("The search of %s cannot be answered: %s", hide(request.get_full_path()), error)
+            logger.warning("The search of %s failed: %s", hide(request.get_full_path()), error)
             return HttpResponseBadRequest(str(error) if settings.DEBUG else "", content_type="text/plain")
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
@@ -163,7 +163,7 @@ def _or_missing(site: AdminSite, view: Callable[..., HttpResponseBase]) -> Calla
         from django.contrib.contenttypes.models import ContentType
 
         if uses_engine(router.db_for_read(ContentType)) and site.has_permission(request):
-            raise Http404(_("There are no content types here."))
+            raise Http404(_("This site does not have content types."))
         try:
             return view(request, content_type_id, object_id)
         except InvalidValue as error:  # an identifier that no object can have
@@ -194,4 +194,4 @@ def _is_stored(model: type[models.Model]) -> bool:
 
 
 def _missing(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-    raise Http404(_("Objects of this kind cannot be stored here."))
+    raise Http404(_("This site cannot store objects of this type."))

@@ -31,9 +31,9 @@ from dynamo_single.table.flow import run
 #: The attributes that only objects in the trash have.
 TRASH_ATTRIBUTES = ("deleted_at", "deleted_with", "purge_at")
 MOVED = gettext_lazy("Moved to the trash.")
-DELETED = gettext_lazy("Deleted for good.")
+DELETED = gettext_lazy("Deleted permanently.")
 RESTORED = gettext_lazy("Restored from the trash.")
-FOR_GOOD = gettext_lazy("Delete selected %(verbose_name_plural)s for good")
+FOR_GOOD = gettext_lazy("Delete selected %(verbose_name_plural)s permanently")
 
 
 def permanent_deletion(deletion: Any) -> Any:
@@ -165,7 +165,7 @@ def restore_selected(modeladmin: DynamoModelAdmin, request: HttpRequest, queryse
     restored = 0
     for obj in queryset:
         if not modeladmin.has_restore_permission(request, obj):
-            text = _("You may not restore the %(name)s “%(obj)s”.")
+            text = _("You do not have permission to restore the %(name)s “%(obj)s”.")
             modeladmin.message_user(request, text % {"name": obj._meta.verbose_name, "obj": obj}, messages.ERROR)
             continue
         restored += _restore(modeladmin, request, obj)

@@ -146,7 +146,7 @@ class ByUnique(models.Manager[M]):
                 found: M = await call_method(self.consistent(), "get", **asked)
                 return found
         except (UnexpectedItem, UnreadableItem) as error:
-            logger.error("%s: nobody is found by %s. %s", self.model._meta.label, attribute, error)
+            logger.error("%s: no users can be found by %s. %s", self.model._meta.label, attribute, error)
         except (InvalidValue, self.model.DoesNotExist):
             pass  # no object holds a value that cannot be stored
         raise self.model.DoesNotExist(f"No {self.model._meta.label} has {attribute} {shown(value)}.")
@@ -228,6 +228,6 @@ class AbstractMembership(models.Model):
 
     def _refused(self, done: str) -> NotSupported:
         return NotSupported(
-            f"A {self._meta.label} cannot be {done} by itself: it follows from the user, and gives no rights. Use "
-            "user.groups or group.user_set."
+            f"A {self._meta.label} cannot be {done} by itself: it is derived from the user and does not grant "
+            "rights. Use user.groups or group.user_set."
         )

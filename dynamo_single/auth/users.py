@@ -30,7 +30,7 @@ U = TypeVar("U", bound="AbstractBaseUser")
 
 
 class UserExists(UniqueViolation, ValidationError):
-    """A new user's name or e-mail address is taken; nothing was written. Commands show it as a validation error."""
+    """A new user's name or e-mail address is taken. Nothing was written. Commands show it as a validation error."""
 
     def __str__(self) -> str:
         return str(self.message)

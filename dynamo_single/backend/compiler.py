@@ -211,9 +211,10 @@ class Writes:
         if not written:
             return
         message = (
-            f"transaction.atomic() has rolled back after {len(written)} writes to DynamoDB ({', '.join(written[:3])}"
-            f"{', ...' if len(written) > 3 else ''}), which stay written: Django's transactions are about SQL. What "
-            "has to be written together, or not at all, belongs into dynamo_single.transactions.atomic()."
+            f"transaction.atomic() has rolled back after {len(written)} writes to DynamoDB "
+            f"({', '.join(written[:3])}{', ...' if len(written) > 3 else ''}). These writes are kept, because "
+            "Django's transactions apply to SQL only. To write all changes or none of them, use "
+            "dynamo_single.transactions.atomic()."
         )
         if (self._settings.get("OPTIONS") or {}).get(OPTION) == "error":
             raise NotRolledBack(message)

@@ -41,9 +41,9 @@ def query_refused(model: type[Model], action: str, alias: str) -> NotSupported:
             f"{label} is stored in DynamoDB. Use the methods of {model.__name__}.objects, which send DynamoDB requests."
         )
     return NotSupported(
-        f"Cannot {action} {label}: it is a model for an SQL database, and this project has none "
-        f"(DATABASES['{alias}'] is {ENGINE}). {way_out(model)}, or add an SQL database to DATABASES and send {label} "
-        "to it with DATABASE_ROUTERS."
+        f"Cannot {action} {label}: it is a model for an SQL database, and this project has no such database "
+        f"(DATABASES['{alias}'] is {ENGINE}). {way_out(model)}, or add an SQL database to DATABASES and route "
+        f"{label} to it with DATABASE_ROUTERS."
     )
 
 
@@ -58,8 +58,8 @@ def condition_refused(alias: str) -> ConfigurationError:
     It is not a database error, because ``Q.check()`` treats those as a match.
     """
     return ConfigurationError(
-        "Cannot evaluate a condition that belongs to no model, such as the one of a CheckConstraint: this project has "
-        f"no SQL database (DATABASES['{alias}'] is {ENGINE}). Use a validator, or the model's clean()."
+        "Cannot evaluate a condition without a model, such as that in a CheckConstraint: this project has no "
+        f"SQL database (DATABASES['{alias}'] is {ENGINE}). Use a validator, or the model's clean()."
     )
 
 

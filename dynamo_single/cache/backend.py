@@ -277,7 +277,7 @@ def _store(location: str, options: Mapping[str, object]) -> Store:
         allowed = " or ".join(map(repr, LARGE_VALUES))
         raise ConfigurationError(f"CACHES: OPTIONS['LARGE_VALUES'] must be {allowed}, not {chosen['LARGE_VALUES']!r}.")
     if not isinstance(chosen["NAME"], str) or not chosen["NAME"]:
-        raise ConfigurationError(f"CACHES: OPTIONS['NAME'] must be a text that is not empty, not {chosen['NAME']!r}.")
+        raise ConfigurationError(f"CACHES: OPTIONS['NAME'] must be a string that is not empty, not {chosen['NAME']!r}.")
     if not isinstance(chosen["SIGN"], bool):
         raise ConfigurationError(f"CACHES: OPTIONS['SIGN'] must be True or False, not {chosen['SIGN']!r}.")
     return Store(location, chosen["NAME"], split=chosen["LARGE_VALUES"] == "split", signs=chosen["SIGN"])

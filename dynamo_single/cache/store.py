@@ -63,8 +63,8 @@ class Store(Struct, frozen=True):
 
     async def _begin_again(self) -> int:
         logger.error(
-            "The item %r that says which entries of the cache %r count is damaged: the cache was cleared, and the item "
-            "replaced.",
+            "The item %r, which records the valid entries of the cache %r, is damaged. The cache was cleared "
+            "and the item replaced.",
             generations_key(self.name)[0],
             self.name,
         )

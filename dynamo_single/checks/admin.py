@@ -73,8 +73,8 @@ def check_login_required(app_configs: Sequence[AppConfig] | None = None, **kwarg
         return []
     return [
         Warning(
-            f"MIDDLEWARE has {_DJANGOS!r}, which asks for the user before the view of a page is called: while "
-            "DynamoDB cannot be reached, the admin is an error 500 and not its own page.",
+            f"MIDDLEWARE contains {_DJANGOS!r}, which reads the user before the view of a page runs. If "
+            "DynamoDB cannot be reached, the admin returns a server error (500) instead of its own page.",
             hint=f"Put {_OURS!r} into its place.",
             id="dynamo_single.W909",
         )
@@ -130,8 +130,8 @@ def _warnings(model_admin: Any) -> Iterator[Warning]:
         return
     why = f" ({found[0].why})" if len(found) == 1 else ""
     yield Warning(
-        f"No key answers what the admin of {model_admin.model._meta.label} asks for, and its pages would say so: "
-        f"{', '.join(each.what for each in found)}{why}.",
+        f"No key supports these options of the admin of {model_admin.model._meta.label}, so its pages would "
+        f"show an error: {', '.join(each.what for each in found)}{why}.",
         hint=" ".join(dict.fromkeys(each.hint for each in found)),
         obj=type(model_admin),
         id="dynamo_single.W904",
@@ -148,9 +148,7 @@ def _refused_options(model_admin: Any) -> Iterator[_RefusedOption]:
         yield _RefusedOption("its list", refused, "Give the model a key that lists it, or override get_queryset().")
         return
     limit = model_admin.list_max_in_memory
-    in_memory = (
-        "" if limit else " Short lists are ordered and filtered in memory, if list_max_in_memory says how short."
-    )
+    in_memory = "" if limit else " Set list_max_in_memory to order and filter short lists in memory."
     if limit:
         queryset = queryset._asking(replace(queryset._asked, cached_lists=CachedLists(limit)))
     if model_admin.ordering and own.get_ordering is SecretsMixin.get_ordering:
@@ -162,11 +160,11 @@ def _refused_options(model_admin: Any) -> Iterator[_RefusedOption]:
     for name in model_admin.search_fields if own.get_search_fields is ModelAdmin.get_search_fields else ():
         refused = _refusal(partial(_searched, queryset, name))
         if refused:
-            yield _RefusedOption(f"search_fields: {name!r}", refused, "Search by texts, numbers or dates.")
+            yield _RefusedOption(f"search_fields: {name!r}", refused, "Search by strings, numbers or dates.")
     for name in model_admin.list_filter if own.get_list_filter.__qualname__.startswith("TrashPageMixin.") else ():
         refused = _refused_filter(queryset, name) if isinstance(name, str) else ""
         if refused:
-            hint = "Filter by the model's own texts, numbers, dates and references, or write a SimpleListFilter."
+            hint = "Filter by the model's own strings, numbers, dates and references, or write a SimpleListFilter."
             yield _RefusedOption(f"list_filter: {name!r}", refused, f"{hint}{in_memory}")
 
 
@@ -187,7 +185,7 @@ def _refused_filter(queryset: QuerySet[DynamoModel], name: str) -> str:
     if refused or field is None or field.is_relation or field.choices or isinstance(field, BooleanField):
         return refused
     if isinstance(field, SetField):
-        return "" if field.member is str else f"{name} is a set of what no address holds"
+        return "" if field.member is str else f"{name} is a set of values that a URL cannot contain"
     if field.get_internal_type() in ("DateField", "DateTimeField"):
         return ""
     return _refusal(lambda: queryset.order_by(name).distinct().values_list(name, flat=True))
@@ -276,8 +274,10 @@ def check_admin_logs(app_configs: Sequence[AppConfig] | None = None, **kwargs: o
         Error(
             f"The admin's site {site.name!r} keeps its log in SQL, and {user_model._meta.label} is stored in DynamoDB: "
             "the site's first page would fail, and so would saving an object of an SQL model.",
-            hint="Make it a dynamo_single.admin.DynamoAdminSite. If it is the default site, put "
-            "dynamo_single.admin.apps.DynamoAdminConfig into INSTALLED_APPS in the place of django.contrib.admin.",
+            hint=(
+                "Make it a dynamo_single.admin.DynamoAdminSite. For the default site, replace "
+                "django.contrib.admin in INSTALLED_APPS with dynamo_single.admin.apps.DynamoAdminConfig."
+            ),
             obj=site,
             id="dynamo_single.E017",
         )
@@ -299,12 +299,13 @@ def _unusable(site: Any, models: Sequence[Any]) -> Iterator[Error]:
         hint = f"Leave {model._meta.object_name} out of the site, or keep its data in a model of dynamo_single.models."
         if _is_djangos(model):
             hint = (
-                "Put dynamo_single.admin.apps.DynamoAdminConfig into INSTALLED_APPS in the place of "
-                "django.contrib.admin: its site leaves such models out. Groups of users in DynamoDB are accounts.Group."
+                "Replace django.contrib.admin in INSTALLED_APPS with "
+                "dynamo_single.admin.apps.DynamoAdminConfig: its site omits such models. Groups of users in "
+                "DynamoDB are accounts.Group."
             )
         yield Error(
-            f"{model._meta.label} is registered in the admin (site {site.name!r}), and no database of this project can "
-            f"hold it: DATABASES[{router.db_for_write(model)!r}] is dynamo_single.backend.",
+            f"{model._meta.label} is registered in the admin (site {site.name!r}), but no database of this "
+            f"project can store it: DATABASES[{router.db_for_write(model)!r}] is dynamo_single.backend.",
             hint=hint,
             obj=model,
             id="dynamo_single.E013",

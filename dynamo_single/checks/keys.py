@@ -66,8 +66,8 @@ def check_collisions(models: Sequence[object]) -> Iterator[Error]:
                 second,
                 f"{other.label} and {one.label} could write the same primary key: {_keys_of(other)} and "
                 f"{_keys_of(one)}.",
-                "Put a different literal into one of the templates, such as the model's name in front; different "
-                "prefixes of IdAttributes and different choices of a part tell keys apart too.",
+                "Start one of the templates with a different literal, such as the model's name. Different "
+                "prefixes of IdAttributes and different choices of a part also distinguish keys.",
             )
 
 
@@ -168,8 +168,9 @@ def check_single_key(model: type[DynamoModel]) -> Iterator[Error]:
         if not is_by_id(model):
             primary = registry.layout_of(model).primary
             yield Error(
-                f"The key of the table {alias!r} is 'id' alone, and the primary key {primary.partition.source!r} / "
-                f"{primary.sort.source!r} is not that of a record: no item could be found by a part of it.",
+                f"The key of the table {alias!r} is 'id' alone, but the primary key "
+                f"{primary.partition.source!r} / {primary.sort.source!r} does not belong to a record: no "
+                "query could find an item by a part of it.",
                 hint="Derive the model from models.Record, without a primary key of its own and with the id that it "
                 "makes; or name another table in Meta.table.",
                 obj=model,
@@ -177,8 +178,8 @@ def check_single_key(model: type[DynamoModel]) -> Iterator[Error]:
             )
         elif not prefix_of(model) and (others := _conflicting_records(model)):
             yield Error(
-                f"{model._meta.label} and {', '.join(others)} have id_prefix = '' in the table {alias!r}, whose key is "
-                "'id' alone: an identifier would not tell whose item it is.",
+                f"{model._meta.label} and {', '.join(others)} have id_prefix = '' in the table {alias!r}, "
+                "whose key is 'id' alone: an identifier would not identify the model of its item.",
                 hint="Give all but one of them an id_prefix, or another table in Meta.table.",
                 obj=model,
                 id="dynamo_single.E033",

@@ -130,8 +130,8 @@ def check_commands(app_configs: Sequence[AppConfig] | None = None, **kwargs: obj
     commands = {name: load_command_class(found[name], name) for name in _MIXINS}
     return [
         Error(
-            f"{name} is the command of {found[name]!r}, which stands before dynamo_single in INSTALLED_APPS and knows "
-            f"no models in DynamoDB: {_WITHOUT[name]}.",
+            f"The command {name} comes from {found[name]!r}, which precedes dynamo_single in INSTALLED_APPS "
+            f"and does not support models in DynamoDB: {_WITHOUT[name]}.",
             hint=f"class Command({mixin.__name__}, ...) with dynamo_single.migrations.{mixin.__name__} in front of its "
             "bases, in an app that stands before both; or let dynamo_single stand before it.",
             id="dynamo_single.E032",
@@ -146,8 +146,8 @@ def check_apps(app_configs: Sequence[AppConfig] | None = None, **kwargs: object)
     labels = {model._meta.app_label for model in registry.all_models() if not _is_shipped(model)}
     return [
         Warning(
-            f"The app {label!r} has models in DynamoDB and no migrations: when its models change, stored items stay as "
-            "they are, and nobody notices.",
+            f"The app {label!r} has models in DynamoDB but no migrations: if its models change, stored items "
+            "do not change with them, and no error reports this.",
             hint=f"manage.py makemigrations {label}, and for a table that has items already migrate --fake-initial.",
             id="dynamo_single.W906",
         )

@@ -89,7 +89,7 @@ def _check_managers(model: type[DynamoModel]) -> Iterator[Error]:
             yield _error(
                 model,
                 "E018",
-                f"The manager {manager.name!r} makes querysets of Django's own, which ask an SQL database.",
+                f"The manager {manager.name!r} returns Django's own querysets, which query an SQL database.",
                 "Make it a dynamo_single.models.Manager, or Manager.from_queryset() of a subclass of its QuerySet.",
             )
 
@@ -109,7 +109,9 @@ def _check_shards(model: type[DynamoModel]) -> Iterator[Error]:
         return
     for children in declared_children(model):
         yield _unsharded(
-            model, f"{children.name} are its children", "Leave the Children out, and ask the reference's manager."
+            model,
+            f"{children.name} are its children",
+            "Remove the Children, and use the reference's manager.",
         )
     with suppress(ConfigurationError):  # E003 reports the other model
         for copy in registry.copied_from(model):
@@ -128,7 +130,10 @@ def _check_shards(model: type[DynamoModel]) -> Iterator[Error]:
 
 
 def _unsharded(model: type[DynamoModel], what: str, hint: str) -> Error:
-    why = "a write of these has to name its item, and its shard follows from its time, which they do not have"
+    why = (
+        "to write such an object, its item and shard must be known, and the shard depends on a time that they do "
+        "not have"
+    )
     way = f"{hint} Or let keys on indexes alone be sharded=True, and the primary key's partition have its identity."
     return _error(model, "E024", f"The primary key of {model._meta.label} is sharded, and {what}: {why}.", way)
 
@@ -153,7 +158,7 @@ def _check_names(model: type[DynamoModel]) -> Iterator[Error]:
             yield _error(
                 model,
                 "E002",
-                f"{name} would be stored as {stored!r}, where a key or the item's type is stored.",
+                f"{name} would be stored as {stored!r}, the name of a key or of the item's type.",
                 "Give it another name, or another attr_name=.",
             )
         if stored in taken:
@@ -190,7 +195,8 @@ def _check_layout(model: type[DynamoModel]) -> Iterator[Error]:
             yield _error(
                 model,
                 "E005",
-                f"The keys {used[index]} and {key.name} are both on the index {index!r}, where an item has one key.",
+                f"The keys {used[index]} and {key.name} are both on the index {index!r}, but an item has one "
+                "key on an index.",
                 "Put one of them on another index.",
             )
         used.setdefault(index, key.name)
@@ -223,19 +229,19 @@ def _check_cascade(model: type[DynamoModel], children: Children) -> Iterator[Err
         return
     if child._options.alias != model._options.alias:
         text = f"{name}: {label} is in another table, and cannot be deleted in one transaction with its parent."
-        yield _error(model, "E014", text, "Say Children(..., cascade=False), or keep both in one table.")
+        yield _error(model, "E014", text, "Set Children(..., cascade=False), or store both in one table.")
         return
     layout, reference = registry.layout_of(child), children.field.attname
     if not children.is_by_table and not any(lists(key, layout, reference) for key in layout.indexes):
-        text = f"{name}: no key of {label} lists the children of one {parent}, which are to go along."
+        text = f"{name}: no key of {label} lists the children of one {parent}, to which deletions should cascade."
         index = f'models.IndexKey("gs1", "{short.upper()}#{{{reference}}}", ...)'
-        yield _error(model, "E014", text, f"Declare one, such as {index}, or say Children(..., cascade=False).")
+        yield _error(model, "E014", text, f"Declare one, such as {index}, or set Children(..., cascade=False).")
     if not children.is_by_table and other and layout.trash is None:
-        text = f"{name}: {label} has no index for its trash, where the children that went along have to be found."
-        yield _error(model, "E014", text, f"Set {short}.Meta.trash_index, or say Children(..., cascade=False).")
+        text = f"{name}: {label} has no index for its trash, which is needed to find the children of a deleted parent."
+        yield _error(model, "E014", text, f"Set {short}.Meta.trash_index, or set Children(..., cascade=False).")
     if own and other and model._options.purge_after is not None and layout.expires is None:
         text = f"{name}: {parent} is purged by Meta.purge_after, and {label} would stay in the trash."
-        yield _error(model, "E014", text, f"Set {short}.Meta.purge_after too, or say Children(..., cascade=False).")
+        yield _error(model, "E014", text, f"Set {short}.Meta.purge_after too, or set Children(..., cascade=False).")
 
 
 def _check_copies(model: type[DynamoModel]) -> Iterator[Error]:
@@ -250,7 +256,7 @@ def _check_copies(model: type[DynamoModel]) -> Iterator[Error]:
             yield _error(
                 model,
                 "E015",
-                f"{copy.name} is copied from {copy.origin}, and no key finds the objects that refer to one. {problem}",
+                f"{copy.name} is copied from {copy.origin}, but no key finds the objects that refer to it. {problem}",
                 f"Add a key whose partition is made of {{{copy.reference_field.attname}}} alone.",
             )
 
@@ -293,7 +299,7 @@ def _check_schema(model: type[DynamoModel]) -> Iterator[Error]:
             yield _error(
                 model,
                 "E034",
-                f"{owner.__name__}.Data declares places of a map, and no attribute is held to it.",
+                f"{owner.__name__}.Data declares the elements of a map, but no attribute uses it.",
                 "Name it, data = models.MapAttribute(default=dict, schema=Data), or derive the model from "
                 "models.Record, whose data it declares where it is written in the record's own class.",
             )
@@ -310,7 +316,7 @@ def _not_stored(model: type[DynamoModel], field: Any) -> Error:
         hint = "Use models.ManyToMany of dynamo_single, or a model of the memberships with two references."
         if _label(field.related_model) in {"auth.Group", "auth.Permission"}:
             hint = (
-                "Permissions are texts here, and groups are items: derive the model from "
+                "Permissions are strings here, and groups are items: derive the model from "
                 "dynamo_single.auth.PermissionsMixin, and declare groups = Groups(...) for groups."
             )
         return _error(model, "E008", text, hint)
@@ -349,7 +355,7 @@ def _check_unique(model: type[DynamoModel]) -> Iterator[Error]:
                 model,
                 "E009",
                 f"{name} cannot be unique: the values of a {type(attribute).__name__} cannot be compared by a key.",
-                "Leave unique=True out, or keep the value in a text, number or moment of its own.",
+                "Remove unique=True, or store the value in a separate string, number or datetime.",
             )
             return
     with suppress(ValueError):  # as above; a rule of several attributes examines each of them
@@ -371,7 +377,7 @@ def _check_typed_maps(model: type[DynamoModel]) -> Iterator[Error]:
             if declared:
                 named = ", ".join(declared)
                 yield Error(
-                    f"{said} is a {kind.__name__}, which declares {named}: nothing would be held to that.",
+                    f"{said} is a {kind.__name__}, which declares {named}: values would not be validated against that.",
                     hint=f"Let {kind.__name__} be a plain class, without a base, and name it: "
                     f"{said.rpartition('.')[2]} = models.{instead}(schema={kind.__name__}).",
                     obj=model,

@@ -198,7 +198,7 @@ def _edge_problems(relation: Any) -> Iterator[tuple[str, str]]:
         yield (
             f"the primary key of {label} does not consist of exactly its two references, so it does not identify an "
             "edge.",
-            f"Name {both.lstrip('#')} in the templates of its models.Key, and nothing else.",
+            f"Name only {both.lstrip('#')} in the templates of its models.Key.",
         )
     yield from _unchecked(relation, references)
     if layout.soft_delete:
@@ -277,7 +277,7 @@ def _key_problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:
     short, reference = field.model._meta.object_name, field.attname
     if not any(lists(key, layout, reference) for key in layout.indexes):
         yield (
-            f"needs the objects that refer to one, and no key of {layout.label} lists them.",
+            f"requires a query for the objects that refer to it, but no key of {layout.label} lists them.",
             f'Declare a key, such as models.IndexKey("gs1", "{short.upper()}#{{{reference}}}", ...).',
         )
     if layout.soft_delete and layout.trash is None:
@@ -321,8 +321,9 @@ def _warning(config: AppConfig, alias: str, unusable: Sequence[type[models.Model
     names = ", ".join(model._meta.label for model in unusable)
     is_one = len(unusable) == 1
     return Warning(
-        f"{names} {'is a model' if is_one else 'are models'} for an SQL database, and this project has none "
-        f"(DATABASES[{alias!r}] is {ENGINE}): every query of {'it' if is_one else 'them'} is an error.",
+        f"{names} {'is a model' if is_one else 'are models'} for an SQL database, but this project has no "
+        f"such database (DATABASES[{alias!r}] is {ENGINE}): every query of {'it' if is_one else 'them'} "
+        "raises an error.",
         hint=f"{way_out(unusable[0])}, or add an SQL database to DATABASES and send the app's models to it with "
         "DATABASE_ROUTERS.",
         obj=config.label,
@@ -352,7 +353,7 @@ def check_references_from_sql(app_configs: Sequence[AppConfig] | None = None, **
 def _sql_problems(field: Any, target: Any) -> Iterator[Error]:
     where = f"{field.name} refers to {target._meta.label}, which is stored in DynamoDB"
     if field.many_to_many:
-        hint = "Make the membership a model of its own, with a ForeignKey to each side, and ask that model."
+        hint = "Make the membership a separate model with a ForeignKey to each side, and query that model."
         yield _error(field, f"{where}: its objects would be found by a join, which no database can do.", hint)
         return
     if field.remote_field.field_name != target._meta.pk.name:
@@ -364,7 +365,7 @@ def _sql_problems(field: Any, target: Any) -> Iterator[Error]:
     # Django 6.1: database-level options such as on_delete=DB_CASCADE.
     if hasattr(field.remote_field.on_delete, "on_delete_sql"):
         text = f"{where}: the database does not know when an object is deleted there."
-        yield _error(field, text, "Take an on_delete that Django carries out, such as models.CASCADE.")
+        yield _error(field, text, "Use an on_delete that Django executes, such as models.CASCADE.")
 
 
 def _error(field: ModelField, message: str, hint: str) -> Error:

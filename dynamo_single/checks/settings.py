@@ -36,7 +36,7 @@ def check_database(app_configs: Sequence[AppConfig] | None = None, **kwargs: obj
         return []
     return [
         Warning(
-            f"DATABASES has no {DEFAULT_DB_ALIAS!r}: forms of the admin, migrate and tests ask for one, and fail.",
+            f"DATABASES has no {DEFAULT_DB_ALIAS!r}, so that admin forms, migrate and tests fail.",
             hint=f'Without SQL it is DATABASES = {{"{DEFAULT_DB_ALIAS}": {{"ENGINE": "{ENGINE}"}}}}.',
             id="dynamo_single.W913",
         )
@@ -54,8 +54,8 @@ def check_user_model(app_configs: Sequence[AppConfig] | None = None, **kwargs: o
         return []
     return [
         Warning(
-            f"AUTH_USER_MODEL is {model._meta.label}, a model for an SQL database, and this project has none: every "
-            "login would fail.",
+            f"AUTH_USER_MODEL is {model._meta.label}, a model for an SQL database, but this project has no "
+            "such database: every login would fail.",
             hint="Set it to a user model that is stored in DynamoDB, such as accounts.User, before there are users.",
             obj=model,
             id="dynamo_single.W902",
@@ -131,8 +131,8 @@ def check_middleware(app_configs: Sequence[AppConfig] | None = None, **kwargs: o
         return []
     return [
         Warning(
-            f"{_UNAVAILABLE} comes after {early[0]} in MIDDLEWARE: while DynamoDB is away, what that one meets is a "
-            "server error (500).",
+            f"{_UNAVAILABLE} comes after {early[0]} in MIDDLEWARE: if DynamoDB is unavailable, a failure in "
+            f"{early[0]} is returned as a server error (500).",
             hint="Put it first.",
             id="dynamo_single.W918",
         )
@@ -143,8 +143,8 @@ def check_timeouts(app_configs: Sequence[AppConfig] | None = None, **kwargs: obj
     """W919: a timeout for a part of a request that is longer than the timeout of the whole request."""
     return [
         Warning(
-            f"DYNAMO_SINGLE[{alias!r}][{name.upper()!r}] is {getattr(found, name):g} seconds, and TOTAL_TIMEOUT is "
-            f"{found.total_timeout:g}: every request ends by then.",
+            f"DYNAMO_SINGLE[{alias!r}][{name.upper()!r}] is {getattr(found, name):g} seconds, but "
+            f"TOTAL_TIMEOUT is {found.total_timeout:g}, which limits every request.",
             hint=f"Lower {name.upper()}, or raise TOTAL_TIMEOUT.",
             id="dynamo_single.W919",
         )

@@ -357,7 +357,9 @@ def _options_of_url(alias: str, url: str) -> dict[str, object]:
     if not options["TABLE_NAME"]:
         _wrong_url(alias, "the URL names no table; what stands after // is the host.")
     if "REGION" not in options and not _is_loopback(parts.hostname or ""):
-        _wrong_url(alias, "the URL names no region, which only an engine on this machine does without.")
+        _wrong_url(
+            alias, "the URL does not name a region, which is required for every endpoint other than a local engine."
+        )
     return options
 
 

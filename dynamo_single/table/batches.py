@@ -284,8 +284,8 @@ def _warn(name: str, why: str) -> None:
 
 def _left_out(what: str, capacity: str) -> Throttled:
     return Throttled(
-        f"DynamoDB left {what} after {BATCH_ATTEMPTS} requests: it asks to slow down. Try again later, or raise the "
-        f"table's {capacity} capacity."
+        f"DynamoDB left {what} after {BATCH_ATTEMPTS} requests because of throttling. Try again later, or "
+        f"raise the table's {capacity} capacity."
     )
 
 

@@ -85,7 +85,7 @@ class Refusal(Struct, frozen=True):
     def _of_request(self) -> DynamoSingleError | None:
         if self.code == "ConditionalCheckFailedException":
             return ConditionFailed(
-                f"The condition on {self._item()} does not hold; nothing was written.",
+                f"The condition on {self._item()} does not hold. Nothing was written.",
                 code=self.code,
                 item=self.answer.get("Item"),
                 retried=bool(self.answer.get("ResponseMetadata", {}).get("RetryAttempts")),
@@ -114,16 +114,15 @@ class Refusal(Struct, frozen=True):
             )
         if self.code in _THROTTLING:
             return Throttled(
-                f"DynamoDB asks to slow down: {self.operation} on {table!r} was refused after "
-                f"{self.settings.max_attempts} attempts. Try again later, or give the table more capacity. "
-                f"({self.code}: {self.message})",
+                f"DynamoDB throttled {self.operation} on {table!r}, also after {self.settings.max_attempts} "
+                f"attempts. Try again later, or give the table more capacity. ({self.code}: {self.message})",
                 code=self.code,
             )
         if self.code in _ACCESS:
             return access_denied(self.settings, self.operation, f"{self.code}: {self.message}", code=self.code)
         if self.code in _CONFLICT:
             return Conflict(
-                f"Another transaction was writing {self._item()}; nothing was written. Try again. ({self.message})",
+                f"Another transaction was writing {self._item()}. Nothing was written. Try again. ({self.message})",
                 code=self.code,
             )
         if self.code == "InternalServerError" and not only_reads(self.operation):
@@ -135,7 +134,7 @@ class Refusal(Struct, frozen=True):
             )
         if self.code in _BUSY or self.code == "InternalServerError":
             return TableUnavailable(
-                f"The table {table!r} at {place} cannot do {self.operation} at present; try again in a moment. "
+                f"The table {table!r} at {place} cannot do {self.operation} at this time. Try again shortly. "
                 f"({self.code}: {self.message})",
                 code=self.code,
             )
@@ -157,30 +156,30 @@ class Refusal(Struct, frozen=True):
             item = self._item(action)
             return ItemTooLarge(
                 f"{item[0].upper()}{item[1:]} is larger than the {MAX_ITEM_SIZE // 1024} KB that DynamoDB stores in "
-                "one item; nothing was written. Split it into several items, or store the large part elsewhere."
+                "one item. Nothing was written. Split it into several items, or store the large part elsewhere."
             )
         if "does not have the specified index" in message:
             index = self.params.get("IndexName", "the requested one")
             return TableMismatch(
-                f"The table {table!r} at {self.settings.place} has no index {index!r}. "
-                f"`{self.settings.command('dynamo_setup --check')}` shows what differs, "
-                f"`{self.settings.command('dynamo_setup')}` adds the index.",
+                f"The table {table!r} at {self.settings.place} has no index {index!r}. Run "
+                f"`{self.settings.command('dynamo_setup --check')}` to list the differences, and "
+                f"`{self.settings.command('dynamo_setup')}` to add the index.",
                 code=self.code,
             )
         if "backfilling global secondary index" in message:
             return TableUnavailable(
-                f"An index of the table {table!r} is still being built; try again when "
-                f"`{self.settings.command('dynamo_status')}` says that it is active. ({message})",
+                f"An index of the table {table!r} is still being built. Try again when "
+                f"`{self.settings.command('dynamo_status')}` shows it as active. ({message})",
                 code=self.code,
             )
         if message.startswith(_MISMATCH):
             setting = f"DYNAMO_SINGLE[{self.settings.alias!r}]"
             wanted = " and ".join(repr(str(key)) for key in self.settings.shape.keys)
             return TableMismatch(
-                f"The table {table!r} at {self.settings.place} has other keys than {wanted}: "
-                f"{message}. DynamoDB does not change keys: set another table in {setting}, or correct "
-                f"{setting}['KEY'], or PARTITION_KEY and SORT_KEY there; "
-                f"`{self.settings.command('dynamo_setup --check')}` shows what differs.",
+                f"The table {table!r} at {self.settings.place} has other keys than {wanted}: {message}. "
+                f"DynamoDB cannot change the keys of a table. Set another table in {setting}, or correct "
+                f"{setting}['KEY'], or PARTITION_KEY and SORT_KEY there. Run "
+                f"`{self.settings.command('dynamo_setup --check')}` to list the differences.",
                 code=self.code,
             )
         return None
@@ -209,11 +208,11 @@ class Refusal(Struct, frozen=True):
             if reason
         )
         if told and all(reason["Code"] in _CONFLICT for reason in told):
-            return Conflict(f"Another transaction was in the way; nothing was written: {which}.", code=told[0]["Code"])
+            return Conflict(f"Another transaction was in the way. Nothing was written: {which}.", code=told[0]["Code"])
         if told and all(reason["Code"] in _THROTTLING for reason in told):
-            return Throttled(f"DynamoDB asks to slow down; nothing was written: {which}.", code=told[0]["Code"])
+            return Throttled(f"DynamoDB throttled the transaction: {which}. Nothing was written.", code=told[0]["Code"])
         return TransactionCancelled(
-            f"The transaction was cancelled and nothing was written: {which or self.message}.",
+            f"The transaction was cancelled. Nothing was written: {which or self.message}.",
             code=self.code,
             reasons=reasons if fits else (),
         )
@@ -240,8 +239,8 @@ def unreachable(settings: TableSettings, operation: str, cause: str) -> Endpoint
         else "Check the network and the region"
     )
     return EndpointUnreachable(
-        f"No server answers at {settings.place}, so {operation} was not sent. {advice}, or correct the endpoint in "
-        f"DYNAMO_SINGLE[{settings.alias!r}]. ({cause})"
+        f"No server responds at {settings.place}, so {operation} was not sent. {advice}, or correct the "
+        f"endpoint in DYNAMO_SINGLE[{settings.alias!r}]. ({cause})"
     )
 
 
@@ -255,7 +254,7 @@ def budget_spent(settings: TableSettings, operation: str, bound: str) -> Endpoin
 
 def no_response(settings: TableSettings, operation: str, cause: str) -> EndpointUnreachable:
     """Return the error of a request that was sent and got no response."""
-    return _unknown_outcome(operation, f"{settings.place} accepted {operation} and did not answer ({cause})")
+    return _unknown_outcome(operation, f"{settings.place} accepted {operation} and did not respond ({cause})")
 
 
 def invalid_response(settings: TableSettings, operation: str, sign: str) -> EndpointUnreachable:

@@ -136,10 +136,11 @@ def refuse_others(settings: TableSettings, operation: str, params: Parameters) -
         return
     started = "this process was started by a test run" if state.is_child else "pytest runs without the plugin"
     raise AccessOutsideTest(
-        f"Cannot send {operation} to the table {settings.table_name!r} at {settings.place}: {started}, and no test "
-        "table stands in for it. Nothing was sent. Run pytest with `-p dynamo_single.pytest_plugin`, use a test with a "
-        "database, or run an engine with dynamo_single.testing.local_engine(). To reach the table on purpose, set the "
-        f"environment variable {VARIABLE}={UNGUARDED}."
+        f"Cannot send {operation} to the table {settings.table_name!r} at {settings.place}: {started}, and "
+        "there is no test table in its place. Nothing was sent. Run pytest with `-p "
+        "dynamo_single.pytest_plugin`, use a test with a database, or run an engine with "
+        "dynamo_single.testing.local_engine(). To reach the table on purpose, set the environment variable "
+        f"{VARIABLE}={UNGUARDED}."
     )
 
 

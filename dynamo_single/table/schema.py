@@ -250,8 +250,8 @@ def refuse(settings: TableSettings, found: Sequence[Difference]) -> None:
     """Raise ``TableMismatch`` if one of the differences cannot be repaired."""
     if fatal := [each.sentence for each in found if each.repair == "impossible"]:
         raise TableMismatch(
-            f"The table {settings.table_name!r} at {settings.place} cannot be brought up to the settings, and nothing "
-            f"was changed. {' '.join(fatal)}"
+            f"The table {settings.table_name!r} at {settings.place} cannot be changed to match the settings. "
+            f"Nothing was changed. {' '.join(fatal)}"
         )
 
 
@@ -296,12 +296,19 @@ def _keys(definition: TableDefinition, described: Description) -> list[Differenc
     keys = (OWN if other == "pk" else BY_ID).keys
     is_other = present == [(kind, key.name, key.type) for kind, key in zip(("HASH", "RANGE"), keys, strict=False)]
     said = [
-        sentence(_("Its keys are %(present)s, needed are %(wanted)s."), present=_said(present), wanted=_said(wanted))
+        sentence(
+            _("Its keys are %(present)s, but the settings require %(wanted)s."),
+            present=_said(present),
+            wanted=_said(wanted),
+        )
     ]
     if is_other:
         setting = f"DYNAMO_SINGLE[{alias!r}]['KEY'] = {other!r}"
-        said.append(sentence(_("%(setting)s takes the table as it is."), setting=setting))
-    text = _("Keys cannot be changed: name another table in %(setting)s, and dynamo_setup creates it.")
+        said.append(sentence(_("%(setting)s accepts the table unchanged."), setting=setting))
+    text = _(
+        "DynamoDB cannot change the keys of a table. Name another table in %(setting)s, and run "
+        "dynamo_setup to create it."
+    )
     said.append(sentence(text, setting=f"DYNAMO_SINGLE[{alias!r}]"))
     return [Difference("keys", joined(said, " "), "impossible")]
 
@@ -314,7 +321,7 @@ def _billing(settings: TableSettings, described: Description) -> list[Difference
     # Tables that were made with provisioned capacity have no summary.
     present = described.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
     if present != settings.billing_mode:
-        text = _("The billing mode is %(present)s, wanted is %(wanted)s.")
+        text = _("The billing mode is %(present)s, but the settings require %(wanted)s.")
         return [Difference("billing mode", sentence(text, present=present, wanted=settings.billing_mode))]
     units = described.get("ProvisionedThroughput", {})
     capacity = units.get("ReadCapacityUnits"), units.get("WriteCapacityUnits")
@@ -322,8 +329,9 @@ def _billing(settings: TableSettings, described: Description) -> list[Difference
     if present == "PROVISIONED" and capacity != wanted:
         said = sentence(
             _(
-                "The capacity is %(read)s read and %(write)s write units, the settings say %(wanted_read)s and "
-                "%(wanted_write)s. It is left as it is: auto scaling may have set it."
+                "The capacity is %(read)s read and %(write)s write units, but the settings define "
+                "%(wanted_read)s and %(wanted_write)s. It was not changed, because auto scaling may have set "
+                "it."
             ),
             read=capacity[0],
             write=capacity[1],
@@ -348,7 +356,7 @@ def _indexes(definition: TableDefinition, described: Description) -> list[Differ
             found.append(Difference("index", said, "impossible" if index.is_local else "automatic", name))
         elif fault := _index_fault(definition, index, kind, *present[name], described["AttributeDefinitions"]):
             found.append(Difference("index", fault, "impossible", name))
-    text = _("The index %(name)s is not in the settings; it is left alone.")
+    text = _("The index %(name)s is not in the settings. It was not changed.")
     found += [
         Difference("extra index", sentence(text, name=repr(name)), "unneeded", name)
         for name in present
@@ -379,12 +387,12 @@ def _index_fault(
     needed = _typed(key_schema(keys), definition.types(keys))
     present = _typed(index["KeySchema"], types)
     if needed != present:
-        text = _("The index %(name)s has the keys %(present)s, needed are %(wanted)s.")
+        text = _("The index %(name)s has the keys %(present)s, but the settings require %(wanted)s.")
         fault = sentence(text, name=name, present=_said(present), wanted=_said(needed))
         return joined([fault, way_out], " ")
     projection = index.get("Projection", {})
     if _projected(projection) != _projected(_projection(wanted)):
-        text = _("The index %(name)s projects %(present)s, needed is %(wanted)s.")
+        text = _("The index %(name)s projects %(present)s, but %(wanted)s is required.")
         shown = _shown_projection(projection), _shown_projection(_projection(wanted))
         return joined([sentence(text, name=name, present=shown[0], wanted=shown[1]), way_out], " ")
     return None
@@ -412,7 +420,7 @@ def _ttl(ttl: Description, wanted: str) -> list[Difference]:
         return [Difference("time to live", sentence(text, name=repr(wanted)))]
     if status == "DISABLING" or attribute != wanted:
         text = _(
-            "Time to live is %(status)s on %(present)s, needed is %(wanted)s. Disable it on the table, wait until "
+            "Time to live is %(status)s on %(present)s, but %(wanted)s is required. Disable it on the table, wait until "
             "DynamoDB allows a change (up to an hour), and run dynamo_setup again."
         )
         said = sentence(text, status=status, present=repr(attribute), wanted=repr(wanted))

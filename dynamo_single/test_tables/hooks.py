@@ -94,8 +94,8 @@ def _wrap_clone(clone: Method) -> Method:
             return
         if multiprocessing.get_start_method() != "fork":
             raise ImproperlyConfigured(
-                "Parallel tests beside an SQL database need processes that are forked: a process that is started again "
-                "would use the test table of the others. Run them without --parallel, or with pytest-xdist."
+                "Parallel tests with an SQL database need forked processes: a spawned process would use the "
+                "test table of the others. Run them without --parallel, or with pytest-xdist."
             )
         asked = _arguments(clone, self, args, kwargs)
         tables.clone_tables(asked["suffix"], keep=asked["keepdb"])

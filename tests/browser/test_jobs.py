@@ -78,5 +78,5 @@ def test_a_job_that_is_opened_again_shows_how_far_it_is(screenshot: Callable[[st
 def test_a_job_that_is_opened_again_is_carried_on_to_its_end(reloaded: Page) -> None:
     """No company is left but in the trash."""
     reloaded.get_by_role("button", name="Carry on").click()
-    expect(reloaded.locator("#content")).to_contain_text("All of it is done.")
+    expect(reloaded.locator("#content")).to_contain_text("The job is done.")
     assert (Company.objects.count(), Company.deleted_objects.count()) == (0, 500)

@@ -128,7 +128,7 @@ def test_a_job_is_carried_out(signed_in: Page) -> None:
     press(page, "Enter")
     page.locator("#job-form [type=submit]").focus()
     page.keyboard.press("Space")
-    expect(page.locator("#content")).to_contain_text("All of it is done.")
+    expect(page.locator("#content")).to_contain_text("The job is done.")
     assert Company.objects.count() == 0
 
 

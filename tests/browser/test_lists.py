@@ -119,7 +119,7 @@ def test_pages_of_five_thousand_there_and_back(
     picture("large-list-searched")
     page.goto("/admin/directory/company/?public__exact=1")
     picture("large-list-refused")
-    expect(page.locator(".errornote")).to_contain_text("too many to look through at once")
+    expect(page.locator(".errornote")).to_contain_text("too many to search in one step")
 
 
 def test_looking_through_a_large_list(signed_in: Page, picture: Callable[[str], None]) -> None:
@@ -129,9 +129,9 @@ def test_looking_through_a_large_list(signed_in: Page, picture: Callable[[str], 
     )
     page = signed_in
     page.goto("/admin/directory/company/?q=HARBOUR")
-    follow(page, page.get_by_role("link", name="Look through all companies"))
-    expect(page.locator(".scan-progress")).to_contain_text("Everything was looked through.")
-    expect(page.locator(".scan-progress")).to_contain_text("5000 items looked through, of at most 100000: 10 companies")
+    follow(page, page.get_by_role("link", name="Search all companies"))
+    expect(page.locator(".scan-progress")).to_contain_text("All items were searched.")
+    expect(page.locator(".scan-progress")).to_contain_text("Searched 5000 of up to 100000 items and found 10 companies")
     assert rows(page) == [f"{number:04} the harbour" for number in range(7, 5000, 500)]
     expect(page.locator("#scan-stop")).to_be_hidden()
     picture("list-looked-through")
@@ -152,7 +152,7 @@ def looking(signed_in: Page, fifty: None) -> Iterator[tuple[Page, list[Route]]]:
     page = signed_in
     page.goto("/admin/directory/company/?q=harbour")
     page.route(re.compile(r"scan=.*"), lambda route: held.append(route) if is_step(route) else route.continue_())
-    follow(page, page.get_by_role("link", name="Look through all companies"))
+    follow(page, page.get_by_role("link", name="Search all companies"))
     expect(page.locator("#scan-stop")).to_be_visible()
     yield page, held
     page.unroute_all(behavior="ignoreErrors")
@@ -176,7 +176,7 @@ def test_a_look_through_a_list_is_stopped(looking: tuple[Page, list[Route]]) -> 
     page.locator("#scan-stop").click()
     let_through(page, held)
     expect(page.locator("#scan-stop")).to_be_hidden()
-    expect(page.locator(".scan-progress")).to_contain_text("40 items looked through")
+    expect(page.locator(".scan-progress")).to_contain_text("Searched 40 of")
     assert held == []
 
 
@@ -186,11 +186,11 @@ def test_what_was_stopped_is_gone_on_with(looking: tuple[Page, list[Route]]) -> 
     page.locator("#scan-stop").focus()
     page.keyboard.press("Enter")
     let_through(page, held)
-    link = page.get_by_role("link", name="Look further")
+    link = page.get_by_role("link", name="Continue the search")
     expect(link).to_be_focused()
     with page.expect_navigation():
         page.keyboard.press("Enter")
-    expect(page.locator(".scan-progress")).to_contain_text("Everything was looked through.")
+    expect(page.locator(".scan-progress")).to_contain_text("All items were searched.")
 
 
 def test_a_look_through_a_list_that_fails_says_why(looking: tuple[Page, list[Route]]) -> None:
@@ -208,4 +208,4 @@ def test_a_link_from_elsewhere_does_not_look_through_a_list(signed_in: Page) -> 
     page.goto("/admin/directory/company/?q=harbour&scan=")
     page.wait_for_load_state("networkidle")
     expect(page.locator("#scan-stop")).to_be_hidden()
-    expect(page.locator(".scan-progress")).to_contain_text("20 items looked through")
+    expect(page.locator(".scan-progress")).to_contain_text("Searched 20 of")

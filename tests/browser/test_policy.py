@@ -132,8 +132,8 @@ def test_looking_through_a_list_works(
     Company.objects.create(name="Bolt")
     page = signed_in
     page.goto("/admin/directory/company/?q=x&scan=")
-    page.get_by_role("link", name="Look further").click()
-    expect(page.locator(".scan-progress")).to_contain_text("Everything was looked through.")
+    page.get_by_role("link", name="Continue the search").click()
+    expect(page.locator(".scan-progress")).to_contain_text("All items were searched.")
     assert refused == []
 
 
@@ -146,7 +146,7 @@ def test_a_job_works(signed_in: Page, refused: list[str]) -> None:
     page.select_option("select[name=action]", "delete_selected")
     page.locator(".actions button[name=index]").click()
     page.locator("#job-form [type=submit]").click()
-    expect(page.locator("#content")).to_contain_text("All of it is done.")
+    expect(page.locator("#content")).to_contain_text("The job is done.")
     assert refused == []
 
 

@@ -119,7 +119,7 @@ def test_without_scripts_there_is_no_button(browser: Browser, office: Page) -> N
     page = context.new_page()
     page.goto(office.url)
     expect(page.locator(ANOTHER)).to_be_hidden()
-    expect(page.get_by_text("Save and continue editing for further rows.")).to_be_visible()
+    expect(page.get_by_text("Save and continue editing to add more rows.")).to_be_visible()
     fill(page, 0, "Monday")
     page.locator("input[name=_continue]").click()
     expect(page.locator("[name='hours.3_0']")).to_be_visible()

@@ -64,11 +64,10 @@ def table(counts: dict[str, dict[str, budget.Count]]) -> None:
     for folder, kinds in sorted(counts.items()):
         for kind, each in sorted(kinds.items()):
             numbers = each.found
-            share = 100 * numbers.passives / max(each.sentences, 1)
             density = 1000 * numbers.patterns / max(each.words, 1)
             print(
                 f"{folder:40}{kind:26}{each.words:8}{numbers.patterns:10}{density:9.1f}"
-                f"{numbers.average:9.1f}{share:7.0f} %"
+                f"{numbers.average:9.1f}{numbers.passives:7} %"
             )
 
 

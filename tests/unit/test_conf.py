@@ -113,8 +113,14 @@ def test_only_loopback_is_local(url: str, local: bool) -> None:
         ("dynamodb://orders?region=eu-west-1", "the URL names no table; what stands after // is the host."),
         ("dynamodb://127.0.0.1:8000/x", "DYNAMO_SINGLE['default']['TABLE_NAME'] must be 3 to 255 letters"),
         ("dynamodb://127.0.0.1:8000/a/b", "DYNAMO_SINGLE['default']['TABLE_NAME'] must be"),
-        ("dynamodb:///single-table", "the URL names no region, which only an engine on this machine does without. The"),
-        ("dynamodb://db:8000/single-table", "the URL names no region, which only an engine on this machine does"),
+        (
+            "dynamodb:///single-table",
+            "the URL does not name a region, which is required for every endpoint other than a local engine. The",
+        ),
+        (
+            "dynamodb://db:8000/single-table",
+            "the URL does not name a region, which is required for every endpoint other than",
+        ),
         ("dynamodb://a db:8000/single-table?region=us-east-1", "['ENDPOINT_URL'] must be None or an address"),
         ({"TABLE_NAME": "single-table"}, "DYNAMO_SINGLE['default']['REGION'] is missing"),
         (f"{LOCAL}?region=", "DYNAMO_SINGLE['default']['REGION'] must be an AWS region"),

@@ -74,7 +74,7 @@ def _job_action(function: Action, action: str) -> Action:
             if len(keys) <= MAX_JOB_OBJECTS:
                 job = batch_actions_run.create_job(request, modeladmin, action, keys)
         if job is None:
-            text = _("These are too many objects at once; nothing was changed. Choose fewer of them.")
+            text = _("You selected too many objects. Nothing was changed. Select fewer objects.")
             modeladmin.message_user(request, text, messages.ERROR)
             return None
         return HttpResponseRedirect(views.url_of(modeladmin.admin_site, job))

@@ -126,14 +126,16 @@ class Batch:
     def _may(self, obj: DynamoModel) -> bool:
         if is_allowed(self._request, self._admin, self._job.action, obj):
             return True
-        self._note(obj, _("You may not do this with it."))
+        self._note(obj, _("You do not have permission to do this."))
         return False
 
     def _may_go(self, alone: Any) -> bool:
         lacking, protecting = self._admin.get_deleted_objects(alone, self._request)[2:]
         if lacking:
             names = ", ".join(sorted(map(str, lacking)))
-            self._note(alone[0], _("You may not delete what goes along: %(names)s.") % {"names": names})
+            self._note(
+                alone[0], _("You do not have permission to delete these related objects: %(names)s.") % {"names": names}
+            )
         elif protecting:
             refusal = StillReferenced(f"{alone[0]} is referred to: {', '.join(map(str, protecting))}", set())
             self._note(alone[0], user_message(self._request, refusal))
@@ -150,7 +152,7 @@ class Batch:
         if isinstance(error, ValidationError):
             return " ".join(map(str, error.messages))
         if isinstance(error, PermissionDenied):
-            return str(error) or _("You may not do this with it.")
+            return str(error) or _("You do not have permission to do this.")
         kind = type(error).__name__
         return f"{kind}: {error}" if is_developer(self._request.user) else kind
 

@@ -128,9 +128,9 @@ def _of(request: HttpRequest, job_id: str) -> AdminJob:
     except DAMAGE_ERRORS:
         pass
     except (AdminJob.DoesNotExist, InvalidValue) as error:
-        raise Http404(_("There is no such job of yours; it may have expired.")) from error
+        raise Http404(_("This job does not exist or has expired.")) from error
     jobs.log_damaged(user_key, job_id)
-    raise Http404(_("This job is damaged and cannot be resumed. Choose the objects again that are left."))
+    raise Http404(_("This job is damaged and cannot be resumed. Select the remaining objects again."))
 
 
 def _admin_of(site: AdminSite, job: AdminJob) -> Any:
@@ -147,7 +147,7 @@ def _title(site: AdminSite, job: AdminJob) -> str:
     """Return the title of a job, or an empty string for an unknown action or model."""
     titles = {
         "delete": _("Delete %(count)d %(items)s"),
-        "purge": _("Delete %(count)d %(items)s for good"),
+        "purge": _("Delete %(count)d %(items)s permanently"),
         "restore": _("Restore %(count)d %(items)s"),
     }
     try:

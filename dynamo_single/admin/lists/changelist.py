@@ -147,7 +147,7 @@ class KeyChangeList(types.KeyChangeList):
             return ordering
         if is_exact(queryset.order_by(*ordering)) or not is_exact(queryset.order_by()):
             return ordering
-        self._leave_out(_("the order that it is set to"), key_advice.ordering(*ordering))
+        self._leave_out(_("its default order"), key_advice.ordering(*ordering))
         return []
 
     def _get_deterministic_ordering(self, ordering: Any) -> list[str]:
@@ -323,7 +323,7 @@ class KeyChangeList(types.KeyChangeList):
             self._leave_out(_("the dates"), self._example(self.date_hierarchy, "gte"), is_counted=True)
             self.date_hierarchy = None
         if self.add_facets and not self._is_held():
-            self._leave_out(_("the numbers beside the filters"), is_counted=True)
+            self._leave_out(_("the numbers next to the filters"), is_counted=True)
             self.add_facets = False
         shown = []
         for spec in self.filter_specs:

@@ -160,5 +160,5 @@ def missing_key(queryset: QuerySet[DynamoModel]) -> str:
     query = state.query()
     constraints = constraints_of(query.where, query.layout)
     proposal = propose_key(query, constraints) if constraints is not None else None
-    advice = f"\nA key that answers it, for {state.layout.label}.Keys:\n  {proposal}" if proposal else ""
-    return f"{state.label}: no key alone answers {query_text(query)}.{advice}"
+    advice = f"\nA key that supports it, for {state.layout.label}.Keys:\n  {proposal}" if proposal else ""
+    return f"{state.label}: no single key supports {query_text(query)}.{advice}"

@@ -45,12 +45,12 @@ def key_for(asked: Callable[[Rows], Rows], rows: Rows) -> str:
     words = query_text(query)
     if is_exact(queryset):
         key = objects.plan(state).key
-        return f"{words} is answered by {describe_key(key)}." if key is not None else f"{words} is answered by keys."
+        return f"{words} is served by {describe_key(key)}." if key is not None else f"{words} is served by keys."
     constraints = constraints_of(query.where, query.layout)
     proposal = propose_key(query, constraints) if constraints is not None else None
     if proposal is None:
-        return f"No key can answer {words}."
-    return f"A key that answers {words}, for {state.layout.label}.Keys:\n  {proposal}"
+        return f"No key can support {words}."
+    return f"A key that supports {words}, for {state.layout.label}.Keys:\n  {proposal}"
 
 
 def ordering(*names: object) -> Callable[[Rows], Rows]:

@@ -109,7 +109,7 @@ def supported_lookup(queryset: QuerySet[DynamoModel], name: str, text: str) -> l
 
 def result_text(used: Sequence[str], text: str) -> str:
     """Return the description of a search by keys, for the users of the list."""
-    return _("Found by its beginning, as typed: %(fields)s that begins with “%(text)s”.") % {
+    return _("Results where %(fields)s starts with “%(text)s” (case-sensitive).") % {
         "fields": ", ".join(used),
         "text": text,
     }

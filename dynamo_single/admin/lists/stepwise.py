@@ -76,7 +76,7 @@ def read_progress(request: HttpRequest, text: str) -> ScanProgress:
     try:
         return ScanProgress(*signing.loads(text, salt=_salt(request)))
     except (signing.BadSignature, ValueError) as error:
-        raise SuspiciousOperation("The place in a list is not one that this site gave.") from error
+        raise SuspiciousOperation("The position in the list did not come from this site.") from error
 
 
 def _salt(request: HttpRequest) -> str:
@@ -140,7 +140,7 @@ def progress_text(progress: ScanProgress, name: object, *, is_costed: bool) -> s
     """Describe the progress. Only users who see every row get the number of items read, and the cost."""
     if not is_costed:
         return _("%(found)d %(name)s found.") % {"found": progress.found, "name": name}
-    looked = _("%(read)d items looked through, of at most %(budget)d: %(found)d %(name)s found.")
+    looked = _("Searched %(read)d of up to %(budget)d items and found %(found)d %(name)s.")
     cost = _("%(requests)d requests, %(units)s units.")
     found = {"read": progress.read, "budget": progress.budget, "found": progress.found, "name": name}
     return f"{looked % found} {cost % {'requests': progress.requests, 'units': f'{progress.units:g}'}}"

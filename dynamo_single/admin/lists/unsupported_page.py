@@ -34,7 +34,7 @@ def use_list_template(response: HttpResponseBase) -> None:
 
 def too_many_rows(model_admin: DynamoModelAdmin) -> str:
     """Return the message that there are more rows than a list reads."""
-    return _("There are more than %(limit)d %(name)s, which are too many to look through at once.") % {
+    return _("There are more than %(limit)d %(name)s, which is too many to search in one step.") % {
         "limit": in_memory.limit_of(model_admin),
         "name": model_admin.opts.verbose_name_plural,
     }
@@ -87,7 +87,7 @@ def _reason(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exceptio
     if isinstance(error, KeyNotFilled):
         return _("The list of %(name)s is being rebuilt. Try again later.") % name
     if isinstance(error, NoAccessPattern) and not request.GET:
-        return _("There is no list of the %(name)s: each can only be opened by its own address.") % name
+        return _("%(name)s cannot be listed. Open each object by its URL.") % name
     if isinstance(error, NoAccessPattern):
-        return _("The %(name)s cannot be listed in this way.") % name
-    return _("Something in the address of this list is not understood: a filter, an order or a search.")
+        return _("%(name)s cannot be listed this way.") % name
+    return _("The URL contains an invalid filter, order or search.")

@@ -128,11 +128,11 @@ class _OrphanDeletion(PacedRequests):
         )
         for answer in self.pages(request):
             if answer["Count"]:
-                return "an object has moved, and not all that refers to it has followed: see its finding first."
+                return "an object has moved, and some references to it are not updated yet: see its finding first."
         return ""
 
 
-_CHANGED_TEXT: Final = "it was changed meanwhile."
+_CHANGED_TEXT: Final = "another process changed it."
 
 
 def _gone(finding: Finding) -> Iterable[ItemKey]:

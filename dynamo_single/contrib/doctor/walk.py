@@ -84,7 +84,9 @@ def verify(
     the items do not match the model's schema.
     """
     if atomic_block.current() is not None:
-        raise NotSupported("verify() reads what is stored, and this atomic() block has not written yet: call it after.")
+        raise NotSupported(
+            "verify() reads stored items, but this atomic() block has not written yet. Call it after the block."
+        )
     walk = _Walk(get_table(table) if isinstance(table, str) else table, Rate(rate))
     for each in registry.all_models() if model is None else (model,):
         if each._options.alias == walk.alias:
@@ -126,7 +128,7 @@ Outcome = Literal["done", "right", "left"]
 #: Errors that prevent the repair of one item, but not of others.
 REPAIR_ERRORS: Final = (InvalidValue, ItemTooLarge)
 #: The message of the commands for ``right``.
-CORRECT_TEXT: Final = "It is right: nobody wrote what it counts while it was counted again."
+CORRECT_TEXT: Final = "It is correct: no other process changed the counted objects during the recount."
 
 
 def repair(finding: Finding, table: Table | str = "default") -> bool:
@@ -247,7 +249,7 @@ def _run_inquiry(inquiry: Inquiry, table: Table, subject: Subject) -> list[Findi
         # Another check reports an item that cannot be read. Otherwise an item that depends on it cannot be read.
         if any(finding.kind == "unreadable item" for finding in items.findings(subject, {})):
             return []
-        said = sentence(_("What follows from it cannot be looked at: %(error)s"), error=str(error))
+        said = sentence(_("Its derived items cannot be checked: %(error)s"), error=str(error))
         return [Finding("unreadable item", subject.key, said)]
 
 

@@ -26,7 +26,9 @@ EMPTY: Final = (None, "")
 MAX_INPUTS: Final = 400
 #: The placeholder for the number of a row in the row that the script copies.
 ANOTHER: Final = "__row__"
-_LIST_TWICE: Final = _("The JSON has another list than the rows. Take it out there, or leave the rows empty.")
+_LIST_TWICE: Final = _(
+    "The JSON contains a different list than the rows. Remove it from the JSON, or leave the rows empty."
+)
 
 
 class SentRow(Struct, frozen=True):
@@ -206,8 +208,8 @@ class ListedFormField(forms.Field):
     """
 
     default_error_messages = {  # noqa: RUF012 - as Django declares it
-        "broken": _("The rows of this list did not arrive as they were sent. Open the page again."),
-        "position": _("Enter the place of the row as a whole number."),
+        "broken": _("The rows of this list arrived incomplete. Open the page again."),
+        "position": _("Enter the position of the row as an integer."),
         "twice": _LIST_TWICE,
     }
 

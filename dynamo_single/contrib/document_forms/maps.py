@@ -24,7 +24,9 @@ from dynamo_single.orm.schema.types import SentData, SentFiles
 
 #: The number of empty rows of a list. A list inside a row of another list has one.
 _EXTRA: Final = 3
-_PLACE_TWICE: Final = _("%(row)s: the JSON has another value of %(key)s. Take it out there, or leave this row empty.")
+_PLACE_TWICE: Final = _(
+    "%(row)s: the JSON contains another value of %(key)s. Remove it from the JSON, or leave this row empty."
+)
 
 
 class Place:
@@ -182,7 +184,7 @@ class ShapedWidget(forms.MultiWidget):
         # The row of a list has a label for the complete row.
         attrs = {key: each for key, each in (attrs or {}).items() if key != "aria-label"}
         context: dict[str, Any] = super().get_context(name, value, attrs)
-        labels = [*(place.label for place in self.places), _("Further keys, as JSON")]
+        labels = [*(place.label for place in self.places), _("Additional keys, as JSON")]
         for row, label in zip(context["widget"]["subwidgets"], labels, strict=True):
             row["label"], row["has_rows"] = label, "rows" in row
             row["attrs"].pop("required", None)

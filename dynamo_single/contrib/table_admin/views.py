@@ -91,7 +91,7 @@ def table_page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
     masks = masks_of(site)
     hidden_key = masked_text(asked.alias, asked.partition, masks) != asked.partition
     if hidden_key or asks_for_secret(asked.alias, asked.prefix, masks):
-        raise Wrong(_("Keys that have a secret in them cannot be asked for."))
+        raise Wrong(_("You cannot search for keys that contain a secret."))
     table = get_table(asked.alias)
     page = None
     with measure_requests() as costs:
@@ -277,4 +277,4 @@ def _check(text: str, limit: int) -> None:
     except UnicodeEncodeError:
         size = limit + 1
     if size > limit:
-        raise Wrong(_("No key is as long as this, or has such characters."))
+        raise Wrong(_("This is too long for a key, or contains characters that keys do not have."))

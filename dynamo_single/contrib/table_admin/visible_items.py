@@ -46,5 +46,5 @@ def alias_of(request: HttpRequest) -> str:
     """Return the alias in the address; raise ``Wrong`` for an alias that is not declared."""
     name = request.GET.get("alias", "default")
     if name not in aliases():
-        raise Wrong(_("There is no table of this alias."))
+        raise Wrong(_("There is no table with this alias."))
     return name

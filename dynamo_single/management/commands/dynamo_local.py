@@ -23,7 +23,7 @@ class Command(TableCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options for the port and the data."""
         super().add_arguments(parser)
-        parser.add_argument("--port", type=int, help="the port (default: that of the alias's endpoint)")
+        parser.add_argument("--port", type=int, help="the port (default: the port of the alias's endpoint)")
         kept = parser.add_mutually_exclusive_group()
         kept.add_argument("--db-path", type=Path, help=f"the file for the data (default: {DATA_FILE})")
         kept.add_argument("--memory", action="store_true", help="keep the data in memory only")
@@ -46,7 +46,9 @@ class Command(TableCommand):
     def _announce(self, table: Table, running: LocalEngine) -> None:
         kept = f"data in {running.db_path}" if running.db_path else "data in memory, lost at the end"
         self.stdout.write(
-            self.style.SUCCESS(f"{running.engine.name} answers at {running.endpoint_url}, {kept}. Ctrl-C stops it.")
+            self.style.SUCCESS(
+                f"{running.engine.name} runs at {running.endpoint_url}, {kept}. Press Ctrl-C to stop it."
+            )
         )
         if not running.engine.loopback_only:
             self.stdout.write(

@@ -29,8 +29,8 @@ class Command(TableCommand):
     """Rewrite index keys, claims, folded and other copies, derived items and counters that are not correct."""
 
     help = (
-        "Reads the whole table, and writes what follows from stored objects where it is missing or wrong: after a new "
-        "declaration, or an interrupted write. It can be interrupted and repeated at any time."
+        "Reads the whole table and writes missing or wrong derived items, such as index keys and copies. Run "
+        "it after a new declaration or an interrupted write. You can interrupt and repeat it at any time."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -27,9 +27,11 @@ class Command(TableCommand):
         super().add_arguments(parser)
         instead = parser.add_mutually_exclusive_group()
         instead.add_argument(
-            "--check", action="store_true", help="change nothing; print what differs, and exit with 1 if something does"
+            "--check",
+            action="store_true",
+            help="print the differences without changing the table, and exit with 1 if there are any",
         )
-        instead.add_argument("--dry-run", action="store_true", help="change nothing; print what would be done")
+        instead.add_argument("--dry-run", action="store_true", help="print the planned changes without making them")
 
     def shows(self, options: dict[str, Any]) -> bool:
         """Return whether this is a dry run, whose purpose is its output."""
@@ -54,8 +56,8 @@ class Command(TableCommand):
             self.stdout.write(self.style.WARNING(each.sentence))
         if wrong:
             way_out = "Run dynamo_setup." if all(each.repair == "automatic" for each in wrong) else ""
-            raise CommandError(f"The table {table.name!r} is not as the settings say. {way_out}".strip())
-        self.stdout.write(self.style.SUCCESS(f"The table {table.name!r} is as the settings say."))
+            raise CommandError(f"The table {table.name!r} does not match the settings. {way_out}".strip())
+        self.stdout.write(self.style.SUCCESS(f"The table {table.name!r} matches the settings."))
 
     def _compare(self, table: Table, options: dict[str, Any]) -> None:
         """Report the differences of a table with ``OWNS = False``, which is never changed; mark its companion."""
@@ -72,7 +74,7 @@ class Command(TableCommand):
         for each in steps:
             self.stdout.write(f"Would {_deed(table.settings, each)}.")
         if not steps:
-            self.stdout.write(self.style.SUCCESS(f"Nothing to do: {table.name!r} is as the settings say."))
+            self.stdout.write(self.style.SUCCESS(f"Nothing to do: {table.name!r} matches the settings."))
 
     def _apply(self, table: Table) -> None:
         observed = schema.observe(table)
@@ -87,7 +89,7 @@ class Command(TableCommand):
         self._note(schema.differences(table.settings, schema.observe(table)))
         if observed.table is None:
             shard_record.claim_table(table)
-        how = "is ready" if done else "was ready already; nothing was changed"
+        how = "is ready" if done else "was ready already. Nothing was changed"
         self.stdout.write(self.style.SUCCESS(f"The table {table.name!r} at {table.settings.place} {how}."))
 
     def _note(self, found: list[Difference]) -> None:

@@ -23,8 +23,8 @@ class Command(TableCommand):
     """Print the recorded numbers (one GetItem), or record a number (another GetItem and a PutItem)."""
 
     help = (
-        "Shows how many shards the partitions of sharded models have, and lets the number change at a time to come. "
-        "Items that are older stay where they are."
+        "Shows the number of shards of each sharded model, and schedules a new number for a future time. "
+        "Older items are not moved."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

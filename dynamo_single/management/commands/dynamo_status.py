@@ -58,8 +58,8 @@ class Command(TableCommand):
         if any(each.repair != "unneeded" for each in found):
             self.stdout.write(
                 self.style.WARNING(
-                    f"It is not as the settings say; `{table.settings.command('dynamo_setup --check')}` lists what "
-                    "differs."
+                    f"It does not match the settings; `{table.settings.command('dynamo_setup --check')}` "
+                    "lists the differences."
                 )
             )
         self._migrations(table)
@@ -101,7 +101,7 @@ class Command(TableCommand):
         try:
             return [name for alias in connections if is_responsible(alias) for name in unapplied_migrations(alias)]
         except (DatabaseError, ImproperlyConfigured) as error:
-            return [f"Which migrations are applied cannot be read: {error}"]
+            return [f"The applied migrations cannot be read: {error}"]
 
     def _count(self, table: Table) -> None:
         counts: Counter[str] = Counter()

@@ -24,8 +24,8 @@ class Command(TableCommand):
     """Find inconsistencies that an interrupted write, another program or a new declaration has left."""
 
     help = (
-        "Reads the whole table and tells which items do not fit together: unique claims, index keys, derived items. "
-        "Ends with status 1 if anything is left that is not as it should be."
+        "Reads the whole table and reports inconsistent items: unique claims, index keys, derived items. "
+        "Exits with status 1 if any inconsistency remains."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -82,13 +82,13 @@ class Command(TableCommand):
 
     def _repaired(self, table: Table, finding: Finding) -> tuple[Outcome, str]:
         try:
-            return repair_outcome(finding, table), "it was changed meanwhile."
+            return repair_outcome(finding, table), "another process changed it."
         except REPAIR_ERRORS as error:
             return "left", str(error)  # continue with the rest of the table
 
     def _tell(self, finding: Finding, outcome: Outcome | None, why: str) -> None:
         said = {"done": " Repaired.", "right": f" {CORRECT_TEXT}", "left": f" Not repaired: {why}"}
-        needs_somebody = "" if finding.is_repairable else " This has to be decided by somebody."
+        needs_somebody = "" if finding.is_repairable else " This finding requires a decision."
         self.stdout.write(f"{finding}{needs_somebody or said.get(outcome or '', '')}")
 
     def _progress(self, counts: Counter[str]) -> Callable[[int], None]:

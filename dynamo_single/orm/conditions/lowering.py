@@ -44,7 +44,7 @@ NULL: AttributeValue = {"NULL": True}
 
 
 #: A condition of a write has no such alternative.
-_IN_A_QUERYSET = f"Of a queryset, {FILTER_IN_PYTHON}."
+_IN_A_QUERYSET = f"For a queryset, {FILTER_IN_PYTHON}."
 _ORDERINGS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 
 
@@ -135,9 +135,9 @@ def _lower_compare(compare: Compare, layout: ModelLayout) -> Condition:
     lowering = _LOWERINGS.get(compare.operator)
     if lowering is None:
         raise NotSupported(
-            f"{layout.label}: DynamoDB has no answer for {condition_text(compare, layout)}; it has exact, in, "
-            f"{', '.join(_ORDERINGS)}, range, startswith, contains, isnull, has_key, attribute_type and size "
-            "comparisons."
+            f"{layout.label}: DynamoDB cannot evaluate {condition_text(compare, layout)}. It supports exact, "
+            f"in, {', '.join(_ORDERINGS)}, range, startswith, contains, isnull, has_key, attribute_type and "
+            "size comparisons."
         )
     return lowering(compare, info)
 
@@ -241,7 +241,7 @@ def operand(compare: Compare, info: AttributeInfo, value: object) -> AttributeVa
     """Give one of a comparison's values as it is stored; ``None`` is refused, for nothing equals it."""
     if value is None and not compare.path:
         raise InvalidValue(
-            f"{condition_text(compare, info)}: nothing equals None; ask with {compare.attribute}__isnull=True."
+            f"{condition_text(compare, info)}: no value equals None. Use {compare.attribute}__isnull=True instead."
         )
     return _in_document(compare, info, value) if compare.path else info.serialize(value)
 

@@ -119,7 +119,9 @@ def _refusal_error(
     subject: Subject, checked: tuple[Action, ...], action: Action, found: Item | None
 ) -> Exception | None:
     if any(action.key == each.key for each in checked):
-        return SourceChanged(f"{subject.name}: what it copies was changed by another writer; nothing was written.")
+        return SourceChanged(
+            f"{subject.name}: another process changed the object that it copies from. Nothing was written."
+        )
     return None
 
 
@@ -129,7 +131,7 @@ def _copied(subject: Subject, copy: CopiedAttribute, pk: object, item: Item | No
             return None
         raise MissingReference(
             f"{subject.model._meta.label}.{copy.name} is copied from {secrecy.named(copy.source_model, pk)}, "
-            "which is not stored; nothing was written. Create it first, or refer to another object.",
+            "which is not stored. Nothing was written. Create it first, or refer to another object.",
             key=key_of_pk(copy.source_model, pk),
         )
     decode.check_type(copy.source_model, cast("decode.Item", item))

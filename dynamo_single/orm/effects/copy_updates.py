@@ -287,10 +287,10 @@ class CopyUpdates(Effect):
             for group in holder_groups(self.model, obj.pk, item, copies):
                 await self._follow_group(group, item, deleted=deleted)
         except DynamoSingleError as error:
-            why = str(error).replace("; nothing was written", "")  # of a holder: the source is
+            why = str(error).replace(" Nothing was written.", "")  # of a holder: the source is
             raise CopiesDue(
-                f"{named(obj)} is saved, but not every copy of it has followed: {why} "
-                "Save it again, or run manage.py dynamo_rebuild."
+                f"{named(obj)} is saved, but some copies of it are not updated yet: {why} Save it again, or "
+                "run manage.py dynamo_rebuild."
             ) from error
 
     async def _follow_group(self, group: HolderGroup, item: Item, *, deleted: bool) -> None:
@@ -400,9 +400,9 @@ def _items(write: Write) -> Iterator[Item]:
 def _too_many(subject: Subject, bound: CopiedAttribute) -> TooManyHolders:
     label = bound.field.model._meta.label
     return TooManyHolders(
-        f"{subject.name}: more than {bound.max_holders} {label} objects hold a copy of {bound.attribute}, which "
-        f"max_holders of {label}.{bound.name} does not allow; nothing was written. Allow more, or say "
-        'beyond="job", and run manage.py dynamo_rebuild after such a change.',
+        f"{subject.name}: more than {bound.max_holders} {label} objects hold a copy of {bound.attribute}, "
+        f"which is the limit max_holders of {label}.{bound.name}. Nothing was written. Raise max_holders, or "
+        'set beyond="job" and run manage.py dynamo_rebuild after such a change.',
         limit=bound.max_holders or 0,
     )
 
@@ -433,7 +433,7 @@ def _holder_error(writes: Iterable[Write], action: Action, found: Item | None) -
 
 
 def _source_error(action: Action, found: Item | None) -> Exception:
-    return SourceChanged("A copied attribute was changed again meanwhile.")
+    return SourceChanged("Another process changed a copied attribute during the update.")
 
 
 class _HolderChanged(SourceChanged):
@@ -443,4 +443,6 @@ class _HolderChanged(SourceChanged):
 def _batch_error(source: ItemKey, writes: Sequence[Write], action: Action, found: Item | None) -> Exception:
     if action.key == source:
         return _source_error(action, found)
-    return _holder_error(writes, action, found) or _HolderChanged("An object that holds a copy was changed meanwhile.")
+    return _holder_error(writes, action, found) or _HolderChanged(
+        "Another process changed an object that holds a copy during the update."
+    )

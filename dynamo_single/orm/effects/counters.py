@@ -105,8 +105,8 @@ def _refusal_error(transition: Transition, action: Action, found: Item | None) -
     comes_to = action.key in new_parents(subject.model, transition.before, transition.after)
     if found and names.DELETED_AT in found and comes_to:
         return MissingReference(
-            f"{subject.name} refers to an object in the trash, {key}; nothing was "
-            "written. Restore that one first, or refer to another object.",
+            f"{subject.name} refers to an object in the trash, {key}. Nothing was written. Restore that "
+            "object first, or refer to another object.",
             key=action.key,
         )
     if action.key in transition.missing_parents and isinstance(action, Check):
@@ -114,13 +114,13 @@ def _refusal_error(transition: Transition, action: Action, found: Item | None) -
     if found or action.key not in counter_sums(subject.model, transition.before, transition.after):
         return None
     by = "refers to" if comes_to else "is counted by"
-    way = "Create that one first, or refer to another object."
+    way = "Create that object first, or refer to another object."
     if transition.pending is not None and only_loses_children(
         subject.model, transition.before, transition.after, action.key
     ):
-        way = "Write it outside the atomic() block, where an object that is gone has nothing to count."
+        way = "Write it outside the atomic() block: a deleted object has no counter to change."
     return MissingReference(
-        f"{subject.name} {by} an object that is not stored, {key}; nothing was written. {way}",
+        f"{subject.name} {by} an object that is not stored, {key}. Nothing was written. {way}",
         key=action.key,
     )
 
@@ -282,15 +282,15 @@ def counter_problem(counter: CounterAttribute) -> tuple[str, str] | None:
         return "the model has no such Children.", f'Declare {counter.children} = models.Children("...").'
     if model.derived_by:
         return (
-            f"{model._meta.label} objects follow from others, and are written whole whenever those change.",
-            "Count at the object that they follow from.",
+            f"{model._meta.label} objects are derived from others and are rewritten completely whenever those change.",
+            "Declare the counter on the model that they are derived from.",
         )
     child = children.model
     if child._options.alias != model._options.alias:
         return f"{child._meta.label} is in another table.", "One transaction has one table: use the same."
     if registry.layout_of(child).expires is not None:
         return (
-            f"{child._meta.label} objects expire, and nothing is written when DynamoDB deletes them.",
+            f"{child._meta.label} objects expire, and DynamoDB does not update counters when it deletes expired items.",
             f"Count them when it is needed: {counter.children}.count() is a Query.",
         )
     try:
@@ -301,7 +301,7 @@ def counter_problem(counter: CounterAttribute) -> tuple[str, str] | None:
         declared_conditions.read_declared(child, counter.condition)
     except DynamoSingleError as error:
         return (
-            f"the condition cannot be asked of {child._meta.label}. {error}",
+            f"the condition does not work for {child._meta.label}. {error}",
             "Compare its own attributes with values.",
         )
     return None

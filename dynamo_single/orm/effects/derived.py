@@ -74,8 +74,8 @@ def source_names(model: type[DynamoModel]) -> set[str]:
             )
         if isinstance(attributes[name], CounterAttribute | VersionAttribute):
             raise ConfigurationError(
-                f"{model._meta.label}.derived_from names {name!r}, which counts without reading or writing the object, "
-                "so that what is derived would not follow."
+                f"{model._meta.label}.derived_from names {name!r}, which changes without a read or write of "
+                "the object. Derived objects would not be updated."
             )
     found = {attributes[name].attr_name for name in model.derived_from}
     return {*found, names.EXPIRES_AT} if found and registry.layout_of(model).expires else found
@@ -135,7 +135,7 @@ def _refusal_error(transition: Transition, action: Action, found: Item | None) -
     fields = tuple(other._identity)
     values = tuple(getattr(other, name) for name in fields)
     return UniqueViolation(
-        f"Another {label} has {secrecy.worded(model, fields, values)}; nothing was written.",
+        f"Another {label} has {secrecy.worded(model, fields, values)}. Nothing was written.",
         label=label,
         field=", ".join(fields),
         value=values[0] if len(values) == 1 else values,
@@ -199,8 +199,9 @@ class Shards(Effect):
         at = values[self.sharding.at]
         if seconds(at) > clock.timestamp() + knowledge.AHEAD:
             raise InvalidValue(
-                f"{self.model._meta.label}: {self.sharding.at} is {at}, which lies ahead. It decides about the shard, "
-                f"and how many there will be is not known yet: give it the present, or a time that is past."
+                f"{self.model._meta.label}: {self.sharding.at} is {at}, which is in the future. It determines "
+                "the shard, and the number of shards at that time is not known yet. Set it to the current "
+                "time or to a time in the past."
             )
         own = {key_of(after)} if before is None else {key_of(after), key_of(before)}
         others = possible_keys(self.model, {**values, self.sharding.at: None})

@@ -132,7 +132,8 @@ async def count_earlier_children(obj: DynamoModel, pending: Block | None) -> Non
             counted = await recount(table, key_of(obj._stored), each, obj.pk)
             if counted is None:
                 raise StaleObject(
-                    f"{Subject(obj).name} is stored, and {each.name} is not counted yet: others write what it counts "
-                    "all the time. Load it again at a quieter time, or run manage.py dynamo_rebuild."
+                    f"{Subject(obj).name} is stored, but {each.name} is not counted yet: other processes keep "
+                    "changing the counted objects. Load it again at a quieter time, or run manage.py "
+                    "dynamo_rebuild."
                 )
             counters.set_known_count(obj, each.name, counted.number)

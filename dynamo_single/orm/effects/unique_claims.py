@@ -87,7 +87,7 @@ def unique_error(subject: Subject, item: Item, action: Action) -> UniqueViolatio
             values = rule.claimed(item)[key]
             constraint = f" ({rule.name})" if rule.name else ""
             return UniqueViolation(
-                f"Another {label} has {rule.worded(values)}{constraint}; nothing was written.",
+                f"Another {label} has {rule.worded(values)}{constraint}. Nothing was written.",
                 label=label,
                 field=", ".join(rule.fields),
                 value=values[0] if len(values) == 1 else values,

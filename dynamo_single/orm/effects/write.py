@@ -69,8 +69,8 @@ def was_retried(error: Exception) -> bool:
 
 def exists_error(subject: Subject, found: Item | None) -> AlreadyExists:
     """The error for a creation whose key is taken."""
-    trash = " It is in the trash: restore it or delete it for good." if names.DELETED_AT in (found or {}) else ""
-    return AlreadyExists(f"{subject.name} exists already; nothing was written.{trash} Load it to change it.")
+    trash = " It is in the trash: restore it or delete it permanently." if names.DELETED_AT in (found or {}) else ""
+    return AlreadyExists(f"{subject.name} already exists. Nothing was written.{trash} Load it to change it.")
 
 
 def unmet_error(subject: Subject, change: Change, item: Item) -> InvalidValue:
@@ -82,7 +82,7 @@ def unmet_error(subject: Subject, change: Change, item: Item) -> InvalidValue:
     place = "__".join(map(str, (names_of[needed.name], *needed.path)))
     if held is None:
         return InvalidValue(
-            f"{name} has no {place}, which {change.source_text} needs; nothing was written. Set it to a value first."
+            f"{name} has no {place}, which {change.source_text} needs. Nothing was written. Set it to a value first."
         )
     return InvalidValue(
         f"{name} holds {place} as {next(iter(held))}, and {change.source_text} needs "
@@ -99,8 +99,7 @@ def _comparison(need: Condition) -> Stored:
 def claim_error(subject: Subject) -> StaleObject:
     """The error for a claim that no longer belongs to the object."""
     return StaleObject(
-        f"{subject.name}: a unique value that it holds belongs to another object by now; nothing was written. "
-        "Reload it."
+        f"{subject.name}: another object now has one of its unique values. Nothing was written. Reload it."
     )
 
 
@@ -110,7 +109,7 @@ def condition_error(subject: Subject, condition: Condition, found: Item | None) 
         return stale_error(subject, found, None)
     demanded = condition_text(condition, registry.layout_of(subject.model))
     return ConditionNotMet(
-        f"{subject.name} is not as the write demands, {demanded}; nothing was written.",
+        f"{subject.name} does not meet the condition of the write, {demanded}. Nothing was written.",
         current=decode.instance(subject.model, {name: dict(value) for name, value in found.items()}),
     )
 
@@ -118,19 +117,19 @@ def condition_error(subject: Subject, condition: Condition, found: Item | None) 
 def stale_error(subject: Subject, found: Item | None, before: Item | None) -> StaleObject:
     """The error for an object that was changed or deleted since it was read as ``before``."""
     if not found:
-        return StaleObject(f"{subject.name} was deleted since it was read; nothing was written.")
+        return StaleObject(f"{subject.name} was deleted since it was read. Nothing was written.")
     before, model = before or {}, subject.model
     expected, version = (items_version.version_of(model, item) for item in (before, found))
     if (names.DELETED_AT in found) != (names.DELETED_AT in before):
         state = "moved to the trash" if names.DELETED_AT in found else "restored from the trash"
         return StaleObject(
-            f"{subject.name} was {state} since it was read; nothing was written. Reload it.",
+            f"{subject.name} was {state} since it was read. Nothing was written. Reload it.",
             expected=expected,
             found=version,
         )
     others = sorted(name for name in known_names(model) if found.get(name) != before.get(name))
     return StaleObject(
-        f"{subject.name} was changed by another writer since it was read ({', '.join(others)}); nothing was written. "
+        f"{subject.name} was changed by another process since it was read ({', '.join(others)}). Nothing was written. "
         "Reload it and make the change again.",
         expected=expected,
         found=version,

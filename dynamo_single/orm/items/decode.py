@@ -183,7 +183,7 @@ async def areload(obj: DynamoModel) -> Any:
         # Of an expired object, and a new one of its identity in another shard, it is the new one.
         item = next(iter(sorted(found.values(), key=has_expired)), None)
     if item is None:
-        raise model.DoesNotExist(f"{named(obj)} is not stored (any more).")
+        raise model.DoesNotExist(f"{named(obj)} is not stored, or no longer exists.")
     return instance(model, item)
 
 

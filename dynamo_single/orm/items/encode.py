@@ -169,7 +169,9 @@ def _index_key(
         if values.get(name) is None or values[name] == "":
             if required:
                 given = registry.attributes_of(model)[name].origin or name
-                another, it = ("a value", "it") if given == name else ("a text of which something is left", name)
+                another, it = (
+                    ("a value", "it") if given == name else ("a string that is not empty after normalization", name)
+                )
                 raise EmptyKeyPart(
                     f"{model._meta.label}: {name} is empty, and the key {index_key.key.name} on {index_key.index} "
                     f"needs it. Give {given} {another}, or declare {it} blank=True to leave objects without one out of "
@@ -222,8 +224,8 @@ def check_trash_key(model: type[DynamoModel], values: Mapping[str, object]) -> N
             each.key.sort.render({**values, registry.DELETED_AT: clock.EPOCH}, limit=SORT_KEY_LIMIT)
         except InvalidValue as error:
             raise type(error)(
-                f"{model._meta.label}: in the trash, {error} So it could never be deleted softly, nor could what it "
-                f"goes along with: make {', '.join(model._identity)} shorter."
+                f"{model._meta.label}: in the trash, {error} This object could therefore never be moved to "
+                f"the trash, alone or with its parent. Make {', '.join(model._identity)} shorter."
             ) from error
 
 

@@ -282,7 +282,7 @@ class ItemForm(Struct, frozen=True, eq=False):
                     "object again to write over another's change."
                 )
             raise NotSupported(
-                f"{self.label}.{name} is set when an object is made, and never changes; nothing was written."
+                f"{self.label}.{name} is set when an object is created and cannot change. Nothing was written."
             )
 
     def refuse_immutable(self, names: Collection[str], changed: Values, held: Values, before: Item) -> None:
@@ -319,9 +319,9 @@ class ItemForm(Struct, frozen=True, eq=False):
             given = "none" if key is None else masking.key_text(alias, key)
             stored = masking.key_text(alias, key_of(before))
             raise OutdatedKey(
-                f"{named(obj)} is stored under {stored}, and the model's primary key gives {given} "
-                "by now: the template was changed after the item was written. Nothing was written. The object's move() "
-                "stores it under its present key; give move() the attributes that are missing."
+                f"{named(obj)} is stored under {stored}, but the model's primary key is now {given}: the "
+                "template was changed after the item was written. Nothing was written. Call the object's "
+                "move() to store it under the new key, and pass the missing attributes to move()."
             )
 
     def store_files(self, obj: DynamoModel, only: Collection[str] | None) -> None:
@@ -405,8 +405,9 @@ class ItemForm(Struct, frozen=True, eq=False):
         size = encodings.item_size(item) if encodings else item_size(item)
         if size > MAX_ITEM_SIZE:
             raise ItemTooLarge(
-                f"{named(obj)} would have {size} bytes; DynamoDB stores {MAX_ITEM_SIZE} an item. "
-                "Keep large contents elsewhere and store where they are, or divide them among several items."
+                f"{named(obj)} would have {size} bytes; DynamoDB stores at most {MAX_ITEM_SIZE} an item. "
+                "Nothing was written. Store large contents elsewhere and keep a reference, or divide them "
+                "among several items."
             )
         return size
 

@@ -324,7 +324,9 @@ def _attributes(model: type[DynamoModel], fields: Sequence[str], where: str) -> 
         except FieldDoesNotExist as error:
             first, _, rest = name.partition("__")
             inside = rest and first in attributes and attributes[first].document
-            way_out = f' Name an attribute for what lies there: models.ExtractedAttribute("{name}").' if inside else ""
+            way_out = (
+                f' Declare an attribute for the nested value: models.ExtractedAttribute("{name}").' if inside else ""
+            )
             raise ConfigurationError(
                 f"{model._meta.label}: {where} names {name!r}, which is no attribute. It has {', '.join(attributes)}."
                 f"{way_out}"
@@ -347,10 +349,10 @@ def _condition(model: type[DynamoModel], constraint: UniqueConstraint) -> Condit
 
 #: What Django's ``UniqueConstraint`` can ask for besides, and what there is instead.
 _UNSUPPORTED = {
-    "expressions": "keep the result in an attribute of its own (CanonicalAttribute folds a text) and name that",
-    "deferrable": "leave it out: a transaction takes and frees claims at one moment",
+    "expressions": "store the result in a separate attribute and name that (CanonicalAttribute folds a string)",
+    "deferrable": "remove it: one transaction takes and releases claims together",
     "include": "leave it out: a claim holds its owner's key only",
-    "opclasses": "leave it out: texts are compared in Unicode NFC, canonical=True ones without regard to case",
+    "opclasses": "remove it: strings are compared in Unicode NFC, and canonical=True strings without regard to case",
 }
 
 
@@ -367,6 +369,6 @@ def check_constraint(owner: str, constraint: object) -> None:
             raise ConfigurationError(f"{where} has {option}, which claims cannot follow: {instead}.")
     if constraint.nulls_distinct is False:
         raise ConfigurationError(
-            f"{where} has nulls_distinct=False, and an item without a value has nothing to claim: give the attribute a "
-            "default that stands for none, or leave the option out."
+            f"{where} has nulls_distinct=False, but an item without a value has no value to claim. Give the "
+            "attribute a default that represents no value, or remove the option."
         )

@@ -93,7 +93,7 @@ class AsyncMethods:
     async def _hard_deleted(
         self: Any, terms: CallerConditions, pending: Block | None, origin: object = None
     ) -> tuple[int, dict[str, int]]:
-        """Delete for good; the signals name ``origin``, which is the object itself unless it is given."""
+        """Delete permanently; the signals name ``origin``, which is the object itself unless it is given."""
         return await purging.delete(self, terms, pending, origin)
 
     async def _deleted(

@@ -174,8 +174,7 @@ class Record(TimestampedModel, AuthoredModel, SoftDeleteModel):
         if "Data" in namespace:
             if "data" in namespace:
                 raise ConfigurationError(
-                    f"{name} has both class Data and data: give the one that you wrote by hand schema=Data, or leave "
-                    "it out."
+                    f"{name} has both class Data and data. Set schema=Data on data, or remove data."
                 )
             namespace["data"] = MapAttribute(default=dict, schema=namespace["Data"])
         declared = namespace.get("Keys", cls.Keys)

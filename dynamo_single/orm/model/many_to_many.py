@@ -75,7 +75,8 @@ class ManyToMany(_Base):
     ) -> None:
         if symmetrical:
             raise ConfigurationError(
-                "symmetrical=True would take two edges for each pair: add both, or ask both sides by related_name."
+                "symmetrical=True would require two edges for each pair. Add both edges, or query the other "
+                "direction by related_name."
             )
         super().__init__(
             to,

@@ -88,8 +88,8 @@ SQL_ONLY = {
         "document by an ExtractedAttribute"
     ),
     "order_with_respect_to": "keep the place in an attribute, and name it in a sort key",
-    "db_table_comment": "the one table belongs to all models",
-    "db_tablespace": "the one table belongs to all models",
+    "db_table_comment": "all models share one table",
+    "db_tablespace": "all models share one table",
     "required_db_features": "leave it out",
     "required_db_vendor": "leave it out",
     "select_on_save": "leave it out: save() never reads first",

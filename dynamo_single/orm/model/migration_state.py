@@ -47,10 +47,11 @@ class RefusingManager:
         if name.startswith("__"):
             raise AttributeError(name)
         raise NotSupported(
-            f"{self._label} is stored in DynamoDB, and a migration knows no objects of it: {name}() was asked for. "
-            "In a migration of your own, change its items by the operation dynamo_single.migrations.ChangeItems, which "
-            "runs once for the table; RunPython runs for every database. One of another app that has nothing to change "
-            "there is passed over by manage.py migrate --fake."
+            f"{self._label} is stored in DynamoDB, so its historical model has no objects: a migration called "
+            f"{name}(). In your own migration, change items with the operation "
+            "dynamo_single.migrations.ChangeItems, which runs once for the table; RunPython runs for every "
+            "database. If a migration of another app has no items to change there, skip it with manage.py "
+            "migrate --fake."
         )
 
 

@@ -120,8 +120,8 @@ class PynamoDBHooks(_Base):
     def update(self, *args: object, **kwargs: object) -> Any:
         """PynamoDB's ``update(actions)`` is refused: it would leave keys behind that depend on what it changes."""
         raise NotSupported(
-            f"{type(self).__name__}.update(actions) is PynamoDB's and knows nothing of the keys that depend on an "
-            "attribute. Set the attributes and call save(), or use the queryset's update()."
+            f"{type(self).__name__}.update(actions) is a PynamoDB method and does not maintain keys that depend "
+            "on an attribute. Assign the attributes and call save(), or use the queryset's update()."
         )
 
     @classmethod
@@ -150,8 +150,8 @@ class PynamoDBHooks(_Base):
         if counted := [children.field for _, children in checked_references(model)]:
             named = ", ".join(f"{field.model._meta.label}.{field.name}" for field in counted)
             raise NotSupported(
-                f"PynamoDB's writers put items over others, and the items of {registry.layout_of(model).label} count "
-                f"those who refer to them by references that are checked: {named}. Use save() and delete()."
+                f"PynamoDB's writers overwrite items, but {registry.layout_of(model).label} items count the "
+                f"objects that refer to them by checked references: {named}. Use save() and delete()."
             )
         follows = all_effects.linked_attributes(model)
         if follows:
@@ -286,9 +286,9 @@ class PynamoDBHooks(_Base):
     def _get_connection(cls) -> PynamodbTable:
         if atomic_block.current() is not None:
             raise NotSupported(
-                f"PynamoDB's own calls, as of {cls.__name__} here, know nothing of atomic() blocks: they would read "
-                "what was before, and write at once. Use the querysets, save() and delete(), or call it outside the "
-                "block."
+                f"PynamoDB's own calls, here on {cls.__name__}, ignore atomic() blocks: they would read the "
+                "state before the block, and write immediately. Use the querysets, save() and delete(), or "
+                "call it outside the block."
             )
         model: Any = cls  # this is a part of it
         table = get_table(cls._options.alias)

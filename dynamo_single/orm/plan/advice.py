@@ -21,7 +21,7 @@ _OLD_ITEMS = (
     "Items that are stored already are in it after: manage.py makemigrations and migrate in an app with migrations, "
     "manage.py dynamo_rebuild {label} in any other"
 )
-_FILLING = "Carry out what is open: manage.py migrate."
+_FILLING = "Apply the open migrations: manage.py migrate."
 _RANGES = ("lt", "lte", "gt", "gte", "range", "startswith")
 
 
@@ -29,9 +29,12 @@ def no_access_pattern(
     query: Query, constraints: Constraints, rejected: Sequence[Rejection], *, in_any_order: str | None = None
 ) -> NoAccessPattern:
     """Make the error for a query that none of the model's keys answers; ``in_any_order`` would but for the order."""
-    lines = [f"{query.layout.label}: no key answers {query_text(query)}."]
+    lines = [f"{query.layout.label}: no key supports {query_text(query)}."]
     lines += [f"  {describe_key(rejection.key)}: {rejection.reason}." for rejection in rejected]
-    lines += ["What can be done:", *(f"  - {way}" for way in _ways_out(query, constraints, in_any_order))]
+    lines += [
+        "To fix this, do one of the following:",
+        *(f"  - {way}" for way in _ways_out(query, constraints, in_any_order)),
+    ]
     return NoAccessPattern("\n".join(lines))
 
 
@@ -48,20 +51,19 @@ def key_not_filled(query: Query, filled: Plan) -> KeyNotFilled:
     if not keys:
         claimed = dict.fromkeys(part.lookup.name for part in (filled, *filled.parts) if part.lookup is not None)
         return KeyNotFilled(
-            f"{query.layout.label}: {query_text(query)} is answered by the claims on {', '.join(claimed)}, and not "
-            f"every value is known to be claimed yet, so that objects would not be found. {_FILLING}"
+            f"{query.layout.label}: {query_text(query)} needs the claims on {', '.join(claimed)}, which may "
+            f"be incomplete. The result could omit objects. {_FILLING}"
         )
     return KeyNotFilled(
-        f"{query.layout.label}: {query_text(query)} is answered by {keys}, and not every item is known to have that "
-        f"key yet, so that objects would be left out. {_FILLING}"
+        f"{query.layout.label}: {query_text(query)} needs {keys}, which some items may not have yet. The "
+        f"result could omit objects. {_FILLING}"
     )
 
 
 def attribute_not_filled(query: Query, name: str) -> KeyNotFilled:
     """Make the error for a query that asks for what not every item has yet."""
     return KeyNotFilled(
-        f"{query.layout.label}: {query_text(query)} asks for {name}, and not every item is known to have it yet. "
-        f"{_FILLING}"
+        f"{query.layout.label}: {query_text(query)} needs {name}, which some items may not have yet. {_FILLING}"
     )
 
 
@@ -83,7 +85,7 @@ def describe_key(key: AccessKey) -> str:
 
 
 def _ways_out(query: Query, constraints: Constraints, in_any_order: str | None) -> Iterable[str]:
-    yield "ask by one of the keys above"
+    yield "filter by one of the keys above"
     model = query.layout.label.rpartition(".")[2]
     proposal = propose_key(query, constraints)
     if proposal:
@@ -102,9 +104,10 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: str | None) 
     if query.using_index is not None:
         yield f"leave using_index({query.using_index!r}) out, so that every key counts"
     if in_any_order is not None:
-        yield f"leave the order out (.order_by() without names), so that {in_any_order} answers it"
+        yield f"remove the order (.order_by() without names), so that {in_any_order} supports it"
         yield (
-            f"say .allow_in_memory(limit=1000): {in_any_order} answers it, and up to 1000 matches are sorted in memory"
+            f"call .allow_in_memory(limit=1000): {in_any_order} supports it, and up to 1000 matches are "
+            "sorted in memory"
         )
     elif query.using_index is not None:
         return
@@ -114,7 +117,7 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: str | None) 
         yield "compare exactly: the filter of the scan that allow_scan() allows cannot compare canonical forms"
     else:
         without = " and leave order_by() out" if query.ordering else ""
-        yield f"say .allow_scan(){without}: it reads, and pays for, every item of the table"
+        yield f"call .allow_scan(){without} to read, and pay for, every item of the table"
 
 
 def propose_key(query: Query, constraints: Constraints) -> str | None:

@@ -202,7 +202,7 @@ def _check_condition(given: IndexCondition, condition: Condition, query: Query, 
     """A query that does not ask for the condition of an index can be after items that are not in it."""
     asked = (term for term in constraints.terms if not _is_identity(term))
     if not implies(join(lower(term, query.layout) for term in asked), condition):
-        raise UnsuitableKey(f"it need not hold all that is asked for: ask for {lowering.filter_text(given)} too")
+        raise UnsuitableKey(f"it may omit matching items; filter by {lowering.filter_text(given)} too")
 
 
 def _is_identity(term: Condition) -> bool:
@@ -299,7 +299,7 @@ def _by_range(
     if len(partitions) * len(shards) > MAX_PARTITIONS:
         count = f"{len(partitions)} partitions of {len(shards)} shards"
         raise UnsuitableKey(
-            f"{count} would have to be read; the limit is {MAX_PARTITIONS} shards: ask for "
+            f"{count} would have to be read, and the limit is {MAX_PARTITIONS} shards; query "
             f"{MAX_PARTITIONS // len(shards)} partitions at a time"
         )
     single = all(map(constraints.fixed, query.layout.identity))

@@ -120,7 +120,7 @@ def sorts_like(key: AccessKey, query: Query, constraints: Constraints) -> tuple[
 def check_sortable(query: Query, constraints: Constraints) -> None:
     """Raise ``UnsuitableKey`` for a query whose results cannot be sorted in memory."""
     if query.in_pages:
-        raise UnsuitableKey("a page begins where the one before it ended, so that nothing is sorted in memory")
+        raise UnsuitableKey("a page starts at the end of the previous page, so results cannot be sorted in memory")
     for order in _wanted(query.ordering, constraints):
         info = query.layout.attributes[order.attribute]
         if info.type not in _SORTABLE or not (info.kind or info.type == "B"):
@@ -197,7 +197,9 @@ def _direction(
         if order.descending != wanted[0].descending:
             raise UnsuitableKey(f"it is read in one direction, so it cannot order by {ordering_text(wanted)}")
         if not _has_missing_where_wanted(order, parts[position], constraints):
-            raise UnsuitableKey(f"it has what lacks {order.attribute} at the other end, not as {ordering_text(wanted)}")
+            raise UnsuitableKey(
+                f"it sorts items without {order.attribute} at the other end than {ordering_text(wanted)} requires"
+            )
         if not parts[position].ordered:
             raise UnsuitableKey(f"{order.attribute} is not written in the order of its values")
         seen.add(order.attribute)

@@ -110,7 +110,7 @@ def plan(query: Query, *, now: object = None) -> Plan:
     layout = query.layout
     _check_names(query)
     if layout.expires is not None and now is None:
-        raise ValueError(f"{layout.label} has items that expire, so that planning needs the present time.")
+        raise ValueError(f"{layout.label} has items that expire, so planning needs the current time.")
     constraints = _gather(query)
     if constraints is None:
         return _nothing(query)
@@ -133,7 +133,7 @@ def plan(query: Query, *, now: object = None) -> Plan:
             *unexpired_condition(layout, now),
             type_condition(layout),
         )
-        reason = "no key answers it, and a scan was allowed: every item of the table is read"
+        reason = "no key supports it, and a scan is allowed: every item of the table is read"
         return Plan("scan", query, filter=join(wanted), reason=reason, rejected=tuple(rejected))
     if (query.missing_keys or query.missing_rules) and (filled := _as_if_filled(query, now)) is not None:
         raise advice.key_not_filled(query, filled)
@@ -244,9 +244,9 @@ def _has_order(part: Plan, merged_by: Sequence[Order]) -> bool:
 def _union(query: Query, parts: list[Plan], rejected: list[Rejection], whole: Plan | None, now: object) -> Plan:
     if not parts:
         return _nothing(query)
-    reason = f"{len(parts)} questions, each by its own key, read less than one that filters"
+    reason = f"{len(parts)} queries, each by its own key, read fewer items than one that filters"
     if whole is None:
-        reason = f"no key answers all of it, and {len(parts)} questions together do"
+        reason = f"no key supports all of it, but {len(parts)} queries together do"
     unexpired = unexpired_condition(query.layout, now)
     given: list[Condition] = []
     distinct: list[Plan] = []

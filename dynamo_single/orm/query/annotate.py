@@ -182,7 +182,7 @@ def _dates(
     label = queryset.model._meta.label
     if queryset.query.is_sliced:
         raise TypeError(
-            "Cannot use dates() or datetimes() once a slice has been taken: say .allow_in_memory(limit=...) instead."
+            "Cannot use dates() or datetimes() once a slice has been taken. Call .allow_in_memory(limit=...) instead."
         )
     if queryset._computation is not None:
         raise NotSupported(

@@ -44,7 +44,7 @@ def announce_related(state: QueryState, plan: Plan, together: Collection[str]) -
         yield "then", f"prefetch_related({shown}): {cost}"
     if others:
         shown = ", ".join(others)
-        yield "then", f"prefetch_related({shown}): depends on the objects; explain(execute=True) tells its requests"
+        yield "then", f"prefetch_related({shown}): depends on the objects; explain(execute=True) lists its requests"
 
 
 def deletion_lines(model: type[DynamoModel], plan: Plan) -> Iterator[tuple[str, str]]:
@@ -56,8 +56,8 @@ def deletion_lines(model: type[DynamoModel], plan: Plan) -> Iterator[tuple[str, 
             target, on_delete = field.related_model._meta.label, field.remote_field.on_delete.__name__
             yield (
                 "deletion",
-                f"that of a {target} asks the same, twice, for {field.name}'s on_delete={on_delete}: an index may not "
-                "show yet what was written just before",
+                f"the deletion of a {target} sends the same query twice for {field.name}'s "
+                f"on_delete={on_delete}: an index may not contain the latest writes",
             )
 
 

@@ -166,10 +166,9 @@ class StatefulQuerySet(models.QuerySet[M]):
     def _merge_sanity_check(self, other: Any) -> None:
         if self._asked != other._asked or self._asked.computation is not None:
             raise NotSupported(
-                "Querysets of different kinds (live and deleted, values and objects, with and without "
-                "allow_in_memory(), "
-                "or one that has a queryset after __in) cannot be combined. Call the same methods on both, or combine "
-                "them in Python: [*queryset, *other]."
+                "Cannot combine querysets of different kinds (live and deleted, values and objects, with and "
+                "without allow_in_memory(), or one with a queryset after __in). Call the same methods on "
+                "both, or combine them in Python: [*queryset, *other]."
             )
         check_nesting((self.query.where, other.query.where))
 

@@ -95,8 +95,8 @@ async def subquery_values(name: str, queryset: Any) -> list[Any]:
     found = [_single_value(row) for row in await source._read()]
     if len(found) > limit:
         raise TooManyMatches(
-            f"The queryset of {queryset.model._meta.label} in {name} gives more than {limit} values. Ask for fewer, or "
-            f"allow more: .allow_in_memory(limit=...) on that queryset.",
+            f"The queryset of {queryset.model._meta.label} in {name} returns more than {limit} values. Narrow "
+            "it, or raise the limit with .allow_in_memory(limit=...) on that queryset.",
             limit=limit,
         )
     return list(dict.fromkeys(found))

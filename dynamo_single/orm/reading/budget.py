@@ -153,8 +153,8 @@ class Allowance:
             allowed = f"MAX_READS in DYNAMO_SINGLE_COSTS{where} allows"
         whole = f" It reads the whole of {label}." if explain.reads_whole_model(self._plan) else ""
         return TooManyReads(
-            f"{label}: more than {most} items were read for nothing, and {allowed} {most}.{whole} Add a key that "
-            "answers the query, ask for fewer objects, or allow more for this queryset: .allow_reads(n). explain() "
-            "says how it is read.",
+            f"{label}: more than {most} items were read and discarded, and {allowed} {most}.{whole} Add a key "
+            "that supports the query, request fewer objects, or raise the limit for this queryset with "
+            ".allow_reads(n). explain() shows how it is read.",
             limit=most,
         )

@@ -96,8 +96,8 @@ def _refuse_hidden(plan: Plan, binding: ModelBinding, request: Request) -> None:
     unclaimed = [lookup.name for lookup in lookups if lookup.fingerprint in missing.unclaimed]
     for what, name in (*(("key", name) for name in hidden), *(("unique rule", name) for name in unclaimed)):
         raise KeyNotFilled(
-            f"{plan.layout.label}: a migration is changing the {what} {name}, which this query reads by. What was read "
-            "before is not all. Run the query again once manage.py migrate is through."
+            f"{plan.layout.label}: a migration is changing the {what} {name}, which this query uses. The "
+            "results read so far are incomplete. Run the query again after manage.py migrate has finished."
         )
 
 

@@ -72,8 +72,8 @@ def decode(text: str, plan: Plan) -> Cursor:
         raise InvalidCursor(f"This cursor is for objects of {label}, not of {ours[0]}. {BEGIN_AGAIN}")
     if query != ours[2]:
         raise InvalidCursor(
-            f"This cursor of {label} is for another query: the same conditions, with the same values, the same order "
-            f"and the same kind of objects have to be asked for. {BEGIN_AGAIN}"
+            f"This cursor of {label} belongs to a different query. Use it with the same filters, values, "
+            f"order and manager. {BEGIN_AGAIN}"
         )
     if keys != ours[1]:
         raise InvalidCursor(f"The keys that {label} is read by have changed since this cursor was made. {BEGIN_AGAIN}")
@@ -81,7 +81,7 @@ def decode(text: str, plan: Plan) -> Cursor:
     if plan.is_sharded:
         lasting = _lasting(plan)
         if stream != _END and stream not in lasting:
-            raise InvalidCursor(f"This cursor of {label} is of shards that are not recorded any more. {BEGIN_AGAIN}")
+            raise InvalidCursor(f"This cursor of {label} belongs to shards that are no longer recorded. {BEGIN_AGAIN}")
         stream = len(lasting) if stream == _END else lasting.index(stream)
         done = int(finished[0], 16)
         streams = frozenset(number for number, each in enumerate(lasting) if done >> each & 1)

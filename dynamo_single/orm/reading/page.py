@@ -161,8 +161,8 @@ def _check_limit(plan: Plan, count: int, max_requests: int | None) -> None:
         return
     if plan.kind == "union":
         raise NotSupported(
-            "max_requests is not supported where several keys answer a query in an order: what is found by one key "
-            "waits for what the others find. Leave the order out, or max_requests."
+            "max_requests is not supported if several keys serve an ordered query: the results of one key "
+            "cannot be returned before those of the others are known. Remove the order or max_requests."
         )
     if max_requests < count:
         raise InvalidValue(

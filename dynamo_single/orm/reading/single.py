@@ -163,8 +163,8 @@ def owner_of(claim: StoredItem) -> ItemKey:
         return claim[names.CLAIM_OWNER_PARTITION]["S"], claim[names.CLAIM_OWNER_SORT]["S"]
     except KeyError as error:
         raise UnexpectedItem(
-            "A claim on a unique value is damaged: it does not name the object that holds it. manage.py dynamo_verify "
-            "reports which one it is, and dynamo_rebuild repairs it."
+            "A claim on a unique value is damaged: it does not name the object that holds it. Run manage.py "
+            "dynamo_verify to find the claim, and dynamo_rebuild to repair it."
         ) from error
 
 

@@ -414,6 +414,6 @@ def _reads(conditions: Sequence[KeyCondition], partition: str, sort: str) -> boo
 def _refusal(entry: Entry, key: ItemKey | None = None) -> PendingWrite:
     along = "" if key is None or entry.is_of(key) else f", and with it the item {masking.key_text(None, key)}"
     return PendingWrite(
-        f"{entry.name} is written in this atomic() block{along}, and not sent before its end: a read would give what "
-        "was before. Read first and write then, or read after the block."
+        f"{entry.name} is written in this atomic() block{along}, but the write is sent only at its end, so a "
+        "read would return the previous state. Read before you write, or read after the block."
     )

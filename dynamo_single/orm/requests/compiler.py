@@ -132,8 +132,9 @@ def compile_transaction(actions: Sequence[Action], table_name: str, token: str) 
         raise NotSupported("A transaction has at least one action.")
     if len(actions) > MAX_ACTIONS:
         raise NotSupported(
-            f"A transaction of {len(actions)} actions cannot be sent: DynamoDB takes {MAX_ACTIONS}, and unique "
-            "attributes and children count too. Split it where a part may stand alone."
+            f"Cannot send a transaction of {len(actions)} actions: DynamoDB accepts at most {MAX_ACTIONS}, "
+            "including those for unique attributes and children. Nothing was written. Split it into parts "
+            "that can be written separately."
         )
     seen: set[ItemKey] = set()
     for action in actions:
@@ -259,8 +260,9 @@ def _put(action: Put) -> dict[str, object]:
     size = action.size
     if size > MAX_ITEM_SIZE:
         raise ItemTooLarge(
-            f"The item {masking.key_text(None, action.key)} has {size} bytes; DynamoDB stores {MAX_ITEM_SIZE}. "
-            "Keep large contents elsewhere and store where they are, or divide them among several items."
+            f"The item {masking.key_text(None, action.key)} has {size} bytes; DynamoDB stores at most "
+            f"{MAX_ITEM_SIZE}. Nothing was written. Store large contents elsewhere and keep a reference, or "
+            "divide them among several items."
         )
     is_new = action.condition is ITEM_MISSING
     conditional = _of_a_new_item() if is_new else _conditional(action.condition, ExpressionBuilder())
@@ -336,7 +338,7 @@ def _whole_update(action: Update) -> dict[str, object]:
     text = " ".join(f"{keyword} {', '.join(parts)}" for keyword, parts in clauses.items() if parts)
     if not text:
         # DynamoDB would make an empty item, or refuse the whole transaction.
-        raise NotSupported(f"The update of {masking.key_text(None, action.key)} changes nothing; leave it out.")
+        raise NotSupported(f"The update of {masking.key_text(None, action.key)} does not change the item; remove it.")
     parts = sum(map(len, clauses.values()))
     if len(text) > MAX_EXPRESSION or parts > MAX_OPERATORS:
         raise ExpressionTooLong(

@@ -104,7 +104,7 @@ def _shards(plan: Plan) -> str:
         found = ", ".join(secrecy.masked_key(alias, each.partition, "")[0] for each in plan.conditions[:_SHOWN])
         rest = f" and {len(plan.conditions) - _SHOWN} more" if len(plan.conditions) > _SHOWN else ""
         return f"{found}{rest}, read side by side and merged by the sort key; {there}"
-    return f"each object is looked for where it can be; {there}"
+    return f"each object is looked up in the shards that can contain it; {there}"
 
 
 def _union(plan: Plan) -> Iterable[tuple[str, str]]:
@@ -114,7 +114,7 @@ def _union(plan: Plan) -> Iterable[tuple[str, str]]:
         yield f"part {number}", query_text(part.query)
         yield from _lines(part)
     merged = "merged" if plan.merged_by else "one part after the other"
-    order = f"{ordering_text(plan.query.ordering) or 'none asked for'}: {merged}"
+    order = f"{ordering_text(plan.query.ordering) or 'none requested'}: {merged}"
     yield "order", order if plan.in_memory is None else str(plan.in_memory)
 
 
@@ -178,7 +178,7 @@ def _order(plan: Plan) -> str:
     if plan.single:
         return "at most one item"
     if not plan.query.ordering:
-        return "none asked for" if plan.forward else "none asked for, read backwards"
+        return "none requested" if plan.forward else "none requested, read backwards"
     if plan.kind == "batch_get":
         return f"{ordering_text(plan.query.ordering)}, put in order by key"
     direction = "as the sort key" if plan.forward else "as the sort key, read backwards"

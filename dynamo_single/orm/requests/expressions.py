@@ -76,9 +76,9 @@ def compile_condition(condition: Condition, layout: ModelLayout | None, builder:
         # Without a layout it is the condition of a write, which has no queryset to say this of.
         memory = " before writing" if layout is None else ", or call allow_in_memory(), which compares in Python"
         raise ExpressionTooLong(
-            f"{shown if len(shown) <= 200 else shown[:200] + '...'}: as an expression this has {size} bytes and "
-            f"{operators} operators; DynamoDB takes {MAX_EXPRESSION} bytes and {MAX_OPERATORS} operators ({LIMITS}). "
-            f"Ask several times with fewer values each{memory}."
+            f"{shown if len(shown) <= 200 else shown[:200] + '...'}: as an expression this has {size} bytes "
+            f"and {operators} operators; DynamoDB accepts {MAX_EXPRESSION} bytes and {MAX_OPERATORS} "
+            f"operators ({LIMITS}). Send several queries with fewer values each{memory}."
         )
     return text
 

@@ -85,9 +85,9 @@ class CachedLists:
         if known is None:
             self.is_exceeded = True
             raise TooManyMatches(
-                f"{reach.layout.label}: there are more than {self.limit} objects to read, and no more are held in "
-                "memory. The result would be incomplete, so none is returned. Filter further, or allow more with "
-                ".allow_in_memory(limit=...).",
+                f"{reach.layout.label}: there are more than {self.limit} objects to read, which is the limit "
+                "for lists in memory. The result would be incomplete, so none is returned. Filter further, "
+                "or raise the limit with .allow_in_memory(limit=...).",
                 limit=self.limit,
             )
         return known

@@ -46,7 +46,8 @@ def place_of(model: type[DynamoModel], name: str) -> tuple[str, Steps] | None:
     place = steps_into(attribute.attr_type, steps)
     if "" in place or (attribute.attr_type == "L" and isinstance(place[0], str)):
         raise UnknownField(
-            f"{model._meta.label} has no place {name!r}: places in lists are numbers from 0 up, and no name is empty."
+            f"{model._meta.label} has no path {name!r}: elements of lists are numbered from 0, and names "
+            "cannot be empty."
         )
     return first, place
 

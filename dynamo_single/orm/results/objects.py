@@ -164,8 +164,8 @@ def limit_of(state: QueryState, plan: Plan, what: str, *, sliced: bool) -> int |
         return None
     slicing = ", or slice: queryset[:100]" if sliced else ""
     raise NotSupported(
-        f"{state.label}: {what}: DynamoDB does not compute that, so every match would have to be read, and nothing "
-        f"says how many there are. Say how many at most: .allow_in_memory(limit={DEFAULT_LIMIT}){slicing}."
+        f"{state.label}: {what}: DynamoDB does not compute that, so every match would have to be read, and "
+        f"their number has no limit. Set a limit: .allow_in_memory(limit={DEFAULT_LIMIT}){slicing}."
     )
 
 

@@ -132,8 +132,8 @@ def cursor_for(state: QueryState, obj: object, *, before: bool) -> str:
     position = positions.find_position(plan, item)
     if position is None:
         raise InvalidValue(
-            f"cursor_for({shown(obj)}): as it was read, it is none of this queryset's objects. Ask the queryset that "
-            "gave it, or read it again."
+            f"cursor_for({shown(obj)}): in the state in which it was read, it is not one of this queryset's "
+            "objects. Call cursor_for() on the queryset that returned it, or read it again."
         )
     return cursors.encode(Cursor(position, backward=before), plan)
 
@@ -155,8 +155,9 @@ def _plan(state: QueryState, asked: str) -> Plan:
         )
     if plan.kind == "union" and not plan.merged_by and any(part.is_sharded for part in plan.parts):
         raise NotSupported(
-            f"{asked} is not supported if a query without an order is read from a sharded key in several ways: no "
-            f'position tells where the next page begins. Add an order: order_by("{_order_of_shards(plan)}").'
+            f"{asked} is not supported if a query without an order is read from a sharded key in several "
+            "ways: no position marks the start of the next page. Add an order: "
+            f'order_by("{_order_of_shards(plan)}").'
         )
     return plan
 

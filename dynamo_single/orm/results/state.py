@@ -217,8 +217,7 @@ class QueryState(Struct, frozen=True):
         computation, asked = self.computation, self.asked
         if computation is not None:
             raise NotSupported(
-                f"This is not supported for what is {computation} in memory, after reading. Call it on the "
-                "queryset of the objects."
+                f"This is not supported on results {computation} in memory. Call it on the queryset of the objects."
             )
         lookups = unique_rules.lookups_of(self.model)
         if _assumed.get():

@@ -131,8 +131,8 @@ def attribute_class(path: str) -> type[Attribute]:
     found = getattr(declared, path, None) if "." not in path else _imported(path)
     if not (isinstance(found, type) and issubclass(found, Attribute)):
         raise ConfigurationError(
-            f"A migration names the attribute class {path!r}, and there is none. Keep the class where it was, also if "
-            "no model uses it any more, or write its new path into the migrations."
+            f"A migration names the attribute class {path!r}, which does not exist. Keep the class at its "
+            "path even if no model uses it, or update its path in the migrations."
         )
     return found
 

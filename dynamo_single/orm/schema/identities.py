@@ -96,8 +96,8 @@ def _check_text(label: str, attributes: Attributes, copy: ComputedAttribute) -> 
     if not isinstance(source, UnicodeAttribute) or source.computed:
         texts = (name for name, each in attributes.items() if isinstance(each, UnicodeAttribute) and not each.computed)
         raise ConfigurationError(
-            f"{label}: {copy.name} is made of {copy.source!r}, which is not a text attribute of the model. "
-            f"Its texts are {', '.join(texts)}."
+            f"{label}: {copy.name} is computed from {copy.source!r}, which is not a string attribute of the "
+            f"model. Its string attributes are {', '.join(texts)}."
         )
 
 

@@ -227,18 +227,19 @@ class _LayoutBuilder:
         if shards is None:
             if sharded:
                 raise ConfigurationError(
-                    f"{self.label}: the key {sharded[0]} is sharded, and class Keys does not say by what. Declare "
-                    f"shards = models.Shards({self.model._identity[0]!r}, at=...) with the time when objects were made."
+                    f"{self.label}: the key {sharded[0]} is sharded, but class Keys does not declare the "
+                    f"shards. Declare shards = models.Shards({self.model._identity[0]!r}, at=...) with the "
+                    "time when objects were created."
                 )
             return None
         if not sharded:
             raise ConfigurationError(
-                f"{self.label}.Keys declares shards, and none of its keys is sharded=True. Say so of one, or leave the "
-                "shards out."
+                f"{self.label}.Keys declares shards, but no key has sharded=True. Set sharded=True on a key, "
+                "or remove the shards."
             )
         given = [options.primary.sharded, *(key.sharded for key in options.index_keys.values())]
         if any(each not in (False, True) for each in given):
-            raise ConfigurationError(f"{self.label}: say sharded=True of a key; class Keys declares by what.")
+            raise ConfigurationError(f"{self.label}: set sharded=True on a key; class Keys declares the shards.")
         if shards.attribute not in self.model._identity:
             raise ConfigurationError(
                 f"{self.label}: shards by {shards.attribute!r}, which the primary key does not name. An object is "
@@ -290,9 +291,10 @@ class _LayoutBuilder:
             )
         if attribute.key_kind is None:
             raise ConfigurationError(
-                f"{self.label}: the key {source!r} names {part.name!r}, a {type(attribute).__name__}. A key is one "
-                "text, number or moment: DynamoDB cannot index a value inside a map, a list or a set. Keep the value "
-                f"in an attribute of its own as well, and name that{_extracting(part.name, attribute)}."
+                f"{self.label}: the key {source!r} uses {part.name!r}, a {type(attribute).__name__}. Keys "
+                "contain only strings, numbers and datetimes: DynamoDB cannot index a value inside a map, a "
+                "list or a set. Store the value in a separate attribute as well, and use "
+                f"that{_extracting(part.name, attribute)}."
             )
         return codec_for(attribute.key_kind, part.spec)
 

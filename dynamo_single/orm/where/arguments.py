@@ -123,8 +123,8 @@ def check_conditions(model: type[DynamoModel], conditions: Iterable[object]) -> 
             isinstance(condition, tuple | list) and len(condition) == 2
         ):
             raise InvalidValue(
-                f"{shown(condition)} is no condition on {model._meta.label}: name what it is a value of, as in "
-                "filter(name=...) and get(pk=...), or give a Q."
+                f"{shown(condition)} is not a condition on {model._meta.label}. Name the attribute, as in "
+                "filter(name=...) and get(pk=...), or pass a Q."
             )
 
 
@@ -161,6 +161,6 @@ def _check_members(model: Any, path: str, members: Collection[object]) -> None:
         alone = " | ".join(f"Q({path}=F({member.name!r}))" for member in written)
         rest = f" | Q({path}__in=[...])" if len(written) < len(members) else ""
         raise NotSupported(
-            f"{model._meta.label}: {path}__in=[F({written[0].name!r})] is not supported: Django compares a reference "
-            f"with the primary keys in a list, but with one attribute at a time. Ask by {alone}{rest}."
+            f"{model._meta.label}: {path}__in=[F({written[0].name!r})] is not supported: Django compares a "
+            f"reference with the primary keys in a list, but with one attribute at a time. Use {alone}{rest}."
         )

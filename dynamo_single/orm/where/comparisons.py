@@ -285,8 +285,8 @@ def _check(subject: Subject, operator: str) -> None:
         )
     if subject.sized and (attribute.attr_type not in SIZED_TYPES or attribute.key_kind not in (None, "text")):
         raise NotSupported(
-            f"{subject.name} is not supported: {name} is a {type(attribute).__name__}. Texts, binary, sets, lists and "
-            "maps have a size."
+            f"{subject.name} is not supported: {name} is a {type(attribute).__name__}. Strings, binary "
+            "values, sets, lists and maps have a size."
         )
     if operator in KEY_LOOKUPS.values() and attribute.attr_type != "M":
         raise NotSupported(

@@ -183,9 +183,9 @@ def _refusal(field: DynamoField, part: str) -> NotSupported:
     name = field.name
     days = f"{name}__date__range" if field.attribute.rounds else f"{name}__range"
     ways_out = {
-        "week": f"ask for its days with {days}=(monday, sunday)",
-        "iso_year": f"ask for its days with {days}=(first, last)",
-        "quarter": f"ask for its months with {name}__year=... and {name}__month__in=(1, 2, 3)",
+        "week": f"filter by its days with {days}=(monday, sunday)",
+        "iso_year": f"filter by its days with {days}=(first, last)",
+        "quarter": f"filter by its months with {name}__year=... and {name}__month__in=(1, 2, 3)",
     }
     way_out = ways_out.get(part, f"keep the {part} in an attribute of its own, or {FILTER_IN_PYTHON}")
     return NotSupported(
@@ -256,9 +256,10 @@ def _holds(part: DatePart, day: datetime.date) -> bool:
 def _needs_years(part: DatePart) -> NotSupported:
     name = part.field.name
     return NotSupported(
-        f"{name}__{part.part} is not supported by itself: DynamoDB compares stored values, it does not compute. Say "
-        f"the years as well, {MAX_YEARS} at most: {name}__year=2024 or {name}__year__range=(2020, 2024). Otherwise "
-        f"keep the {part.part} in an attribute of its own, or {FILTER_IN_PYTHON}."
+        f"{name}__{part.part} is not supported by itself: DynamoDB compares stored values and does not "
+        f"compute. Filter by at most {MAX_YEARS} years as well: {name}__year=2024 or "
+        f"{name}__year__range=(2020, 2024). Otherwise store the {part.part} in a separate attribute, or "
+        f"{FILTER_IN_PYTHON}."
     )
 
 

@@ -85,8 +85,8 @@ def read_declared(model: type[DynamoModel], condition: object, layout: ModelLayo
     for attribute in registry.attributes_of(model).values():
         if isinstance(attribute, CounterAttribute | VersionAttribute) and attribute.attr_name in names_in(found):
             raise NotSupported(
-                f"It asks for {attribute.name!r}, which counts without reading or writing the object, so that what "
-                "follows from the condition would not follow."
+                f"It compares {attribute.name!r}, which changes without a read or write of the object. Values "
+                "that depend on the condition would not be updated."
             )
     return found
 
@@ -178,14 +178,14 @@ def read_index_condition(model: type[DynamoModel], name: str, given: object) -> 
         raise ConfigurationError(f"{where}: {error}") from error
     if condition == EVERYTHING or isinstance(condition, Nothing):
         which = "every object meets it" if condition == EVERYTHING else "no object can meet it"
-        raise ConfigurationError(f"{where}: {which}. Leave it out, or ask for something.")
+        raise ConfigurationError(f"{where}: {which}. Remove it, or compare an attribute.")
     attributes = registry.attributes_of(model)
     python = {layout.attributes[each].stored: each for each in attributes}
     for stored in names_in(condition):
         attribute = attributes.get(python.get(stored, ""))
         if attribute is None or python[stored] in (registry.DELETED_AT, registry.DELETED_WITH):
             raise ConfigurationError(
-                f"{where} asks for {python.get(stored, stored)!r}. It can ask for the model's own attributes; what is "
-                "in the trash has a key of its own."
+                f"{where} compares {python.get(stored, stored)!r}. A condition can compare the model's own "
+                "attributes; objects in the trash have a separate key."
             )
     return lowering.index_condition(with_names(condition, python))

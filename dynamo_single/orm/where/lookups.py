@@ -104,8 +104,8 @@ def referrer_advice(reference: ModelField, path: str) -> str:
     if path in ("isnull", reference.model._meta.pk.name):
         return (
             f"DynamoDB has no joins. Query {other} first: {without} returns the objects without one, "
-            f"filter(pk__in={other}.objects.{values}) those with one, and filter(pk__in={other}.objects.filter(pk=...)."
-            f"{values}) that of a known one"
+            f"filter(pk__in={other}.objects.{values}) the objects with one, and "
+            f"filter(pk__in={other}.objects.filter(pk=...).{values}) the object of a known one"
         )
     asked = f"filter(pk__in={other}.objects.filter({f'{path}=...' if path else '...'}).{values})"
     known = "" if path else f"; {without} returns the objects without one"
@@ -164,9 +164,9 @@ def exclusion_advice(reference: ModelField) -> str:
     """How to find objects by what does not refer to them."""
     other, values = reference.model._meta.object_name, f"values_list({reference.attname!r}, flat=True)"
     return (
-        f"DynamoDB has no joins. Query {other} first: exclude(pk__in={other}.objects.{values}) returns the objects "
-        f"without one, filter(pk__in={other}.objects.{values}) those with one, and "
-        f"exclude(pk__in={other}.objects.filter(...).{values}) those without one of some kind"
+        f"DynamoDB has no joins. Query {other} first: exclude(pk__in={other}.objects.{values}) returns the "
+        f"objects without one, filter(pk__in={other}.objects.{values}) the objects with one, and "
+        f"exclude(pk__in={other}.objects.filter(...).{values}) the objects without a matching one"
     )
 
 
@@ -263,7 +263,9 @@ def operator_of(node: object) -> str:
         if kind in OPERATORS and name == kind.lookup_name:
             return OPERATORS[kind]
     if name in ADVICE:
-        raise NotSupported(f"The lookup {name!r} has no exact answer in DynamoDB: {ADVICE[name]}{FILTER_IN_PYTHON}.")
+        raise NotSupported(
+            f"DynamoDB has no exact equivalent of the lookup {name!r}: {ADVICE[name]}{FILTER_IN_PYTHON}."
+        )
     if isinstance(node, related_lookups.RelatedLookupMixin) or name is None:
         raise NotSupported(
             f"DynamoDB cannot evaluate a condition of the type {type(node).__name__}. {capitalized(FILTER_IN_PYTHON)}."
@@ -348,7 +350,7 @@ def _computed(model: type[DynamoModel], side: object) -> NotSupported:
     """The error for a condition on what would have to be computed from the stored value."""
     if isinstance(side, Exists) and (reference := excluded_reference(model, side.query)) is not None:
         label = model._meta.label
-        return NotSupported(f"{label} cannot be filtered by what refers to it: {exclusion_advice(reference)}.")
+        return NotSupported(f"{label} cannot be filtered by objects that refer to it: {exclusion_advice(reference)}.")
     source = getattr(side, "lhs", None)
     if not isinstance(side, Transform) or not isinstance(source, Col):
         return NotSupported(
@@ -437,10 +439,9 @@ def membership_values(name: str, value: Any) -> tuple[object, ...]:
     found = tuple(member for member in value if member is not None)
     if len(found) > MAX_MEMBERS:
         raise NotSupported(
-            f"{name}__in has {len(found)} values, and one query takes {MAX_MEMBERS}. Ask for them in turns: "
-            f"for start in range(0, len(values), {MAX_MEMBERS}): "
-            f"queryset.filter({name}__in=values[start : start + {MAX_MEMBERS}]). If prefetch_related() reads them, use "
-            "iterator(chunk_size=...) or a slice."
+            f"{name}__in has {len(found)} values; one query accepts {MAX_MEMBERS}. Send several queries: for "
+            f"start in range(0, len(values), {MAX_MEMBERS}): queryset.filter({name}__in=values[start : start "
+            f"+ {MAX_MEMBERS}]). If prefetch_related() reads them, use iterator(chunk_size=...) or a slice."
         )
     return found
 

@@ -61,9 +61,7 @@ def _read_node(model: type[DynamoModel], node: WhereNode, around: Around, *, in_
     elif node.connector == OR:
         condition = Or(children) if children else And()
     else:
-        raise NotSupported(
-            "XOR between conditions is not supported. Of two conditions it is (one | other) & ~(one & other)."
-        )
+        raise NotSupported("XOR between conditions is not supported. Write it as (one | other) & ~(one & other).")
     return Not(condition) if node.negated else condition
 
 
@@ -112,9 +110,8 @@ def read_ordering(model: type[DynamoModel], names: Any) -> tuple[Order, ...]:
         else:
             raise NotSupported(
                 f"Ordering by {shown(name)} is not supported: DynamoDB orders by the sort key only. Either "
-                f"{SORT_IN_PYTHON}. "
-                "Or keep the value in a separate attribute and order by that, such as "
-                "models.CanonicalAttribute(source=...) for a text without case."
+                f"{SORT_IN_PYTHON}. Or store the value in a separate attribute and order by that, such as "
+                "models.CanonicalAttribute(source=...) for a string without regard to case."
             )
         orders.extend(Order(attribute, descending, missing_first) for attribute in _ordered_attributes(model, text))
     return tuple(dict.fromkeys(orders))

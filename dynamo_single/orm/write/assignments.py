@@ -250,7 +250,8 @@ def _combined_constant(target: Target, value: object, left: object, right: objec
     if isinstance(right, datetime.timedelta) and isinstance(left, datetime.datetime):
         return left + sign * right
     raise NotSupported(
-        f"{target.label} cannot be set to {target.shown(value)}: only numbers and moments are added to. {_ALTERNATIVE}."
+        f"{target.label} cannot be set to {target.shown(value)}: only numbers and datetimes support addition. "
+        f"{_ALTERNATIVE}."
     )
 
 
@@ -323,7 +324,7 @@ def _constant(target: Target, linear: _Linear) -> Any:
             )
     if isinstance(attribute, TimestampAttribute) and of_time:
         if len(linear.terms) > 1 or linear.terms[0][1] < 0 or not isinstance(constant, datetime.timedelta):
-            raise NotSupported(f"{target.label} is a moment: only a timedelta is added to it. {_ALTERNATIVE}.")
+            raise NotSupported(f"{target.label} is a datetime, so only a timedelta can be added to it. {_ALTERNATIVE}.")
         if attribute.attr_type != "N":
             raise NotSupported(f"{target.label} has a string, and DynamoDB adds to numbers only. {_ALTERNATIVE}.")
         return {"N": str(constant // attribute.unit)}

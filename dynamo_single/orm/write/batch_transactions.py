@@ -398,9 +398,9 @@ class BulkWrite(Struct):
 
     def _cancelled(self) -> str:
         return (
-            f"{self.verb}() was cancelled: it has written {len(self.written)} {self.model._meta.label} objects, which "
-            f"stay, and of up to {flow.MAX_THREADS} more units of its work nobody knows whether they are written. "
-            "As after a process that was killed, call it again for the rest."
+            f"{self.verb}() was cancelled after it had written {len(self.written)} {self.model._meta.label} "
+            f"objects, which are kept. The outcome of up to {flow.MAX_THREADS} more units of its work is "
+            "unknown. Call it again for the rest, as after a killed process."
         )
 
     def _errors(self) -> list[DynamoSingleError]:

@@ -335,11 +335,12 @@ def read_arguments(
     if ignore_conflicts and update_conflicts:
         raise ValueError("ignore_conflicts and update_conflicts are mutually exclusive.")
     if not update_conflicts and (update_fields is not None or unique_fields is not None):
-        raise ValueError("update_fields and unique_fields say what update_conflicts=True does: give it too.")
+        raise ValueError("update_fields and unique_fields require update_conflicts=True; set it too.")
     if unique_fields is not None and {*unique_fields} not in ({"pk"}, {model._meta.pk.name}, {*model._identity}):
         raise NotSupported(
-            f"bulk_create(unique_fields={sorted(unique_fields)}): {model._meta.label} objects are told apart by their "
-            f"primary key, {', '.join(model._identity)}. Leave unique_fields out, or read the objects and save them."
+            f"bulk_create(unique_fields={sorted(unique_fields)}): {model._meta.label} objects are identified "
+            f"by their primary key, {', '.join(model._identity)}. Remove unique_fields, or read the objects "
+            "and save them."
         )
     if update_conflicts and together is not None:
         raise NotSupported(
@@ -434,9 +435,10 @@ async def _check_objects(model: type[DynamoModel], objects: Sequence[DynamoModel
             violation = _unique_error(taker, claim)
             value = secrecy.shown(model, violation.value, *violation.fields)
             raise NotSupported(
-                f"bulk_update() cannot give {violation.field} {value} of the {Subject(holder).name} to the one with pk "
-                f"{Subject(taker.obj).shown_pk}: each is written by itself. Save the one that gives it up first, or "
-                "both in one atomic() block. Nothing was written."
+                f"bulk_update() cannot give {violation.field} {value} of the {Subject(holder).name} to the "
+                f"object with pk {Subject(taker.obj).shown_pk}, because it writes each object separately. "
+                "Nothing was written. Save the object that releases the value first, or save both in one "
+                "atomic() block."
             )
 
 
@@ -454,11 +456,11 @@ def _duplicate_error(verb: str, one: _NewObject, other: _NewObject, key: ItemKey
     """The error for two objects that need one key: their primary key, or the claim of a unique value."""
     label, pk, other_pk = one.obj._meta.label, Subject(one.obj).shown_pk, Subject(other.obj).shown_pk
     if key == key_of(other.item):
-        return AlreadyExists(f"{verb}() got two {label} objects with pk {pk}; nothing was written.")
+        return AlreadyExists(f"{verb}() got two {label} objects with pk {pk}. Nothing was written.")
     found = _unique_error(other, key)
     value = secrecy.shown(type(one.obj), found.value, *found.fields)
     return UniqueViolation(
-        f"{verb}() got two {label} objects with {found.field} {value}: pk {pk} and {other_pk}; nothing was written.",
+        f"{verb}() got two {label} objects with {found.field} {value}: pk {pk} and {other_pk}. Nothing was written.",
         label=label,
         field=found.field,
         value=found.value,

@@ -122,7 +122,7 @@ async def new_item(
     _set_identity(obj)
     form, effects = form_of(binding), effects_of(binding)
     if form.asks(object_values(obj)):
-        assignments.refuse_changes(obj, "A new object has none: give it a value.")
+        assignments.refuse_changes(obj, "A new object has no value for it: set one.")
     values = obj.__dict__
     if not raw:
         if may_block(model):

@@ -141,8 +141,8 @@ async def _delete_late_children(
         finally:
             done += work.done
     raise StaleObject(
-        f"{Subject(obj).name} is deleted, and objects that go along with it are still being created. dynamo_verify "
-        "reports those that are left."
+        f"{Subject(obj).name} is deleted, but other processes are still creating objects that belong to it. "
+        "Run manage.py dynamo_verify to list those objects."
     )
 
 

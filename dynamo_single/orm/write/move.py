@@ -165,7 +165,7 @@ async def _move_tree(obj: DynamoModel, wanted: _ObjectState, as_it_was: _ObjectS
             raise NotSupported(
                 f"{Subject(obj).name} cannot move with all that refers to it in an atomic() block: that is more than "
                 f"the {MAX_ACTIONS} actions of a transaction, or something refers to several of them. Call move_tree() "
-                "outside of one; nothing was written."
+                "outside of one. Nothing was written."
             )
         await Cascade([move.marked({}), *below]).send(pending)
         return
@@ -215,5 +215,6 @@ async def _refuse_orphans(obj: DynamoModel) -> None:
             if found:
                 raise NotSupported(
                     f"{named(obj)} cannot move: {model._meta.label} objects refer to it by "
-                    f"{field.name}, and would refer to nothing. move_tree() takes them along; nothing was written."
+                    f"{field.name}, and their references would become invalid. "
+                    "Nothing was written. Call move_tree(), which moves them too."
                 )

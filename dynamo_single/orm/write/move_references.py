@@ -250,8 +250,8 @@ class TreeMove:
                 await self._finish()
                 return
         raise StaleObject(
-            f"{Subject(self.obj).name} has moved, and objects that refer to {self.way.shown} are still being created. "
-            "Let whoever creates them know; move_tree() goes on then."
+            f"{Subject(self.obj).name} has moved, but another process is still creating objects that refer to "
+            f"{self.way.shown}. Stop it, then call move_tree() again to continue."
         )
 
     async def _moved_before(self, way: IdentityChange) -> AsyncGenerator[IdentityChange, None]:
@@ -283,7 +283,9 @@ class TreeMove:
                 await self._check()
                 if attempt == ATTEMPTS - 1:
                     # Also for a stale copy: the object itself has moved, so that the move must not be retried.
-                    raise StaleObject(f"{error} {Subject(self.obj).name} has moved; move_tree() goes on.") from error
+                    raise StaleObject(
+                        f"{error} {Subject(self.obj).name} has moved. Call move_tree() again to continue."
+                    ) from error
             else:
                 known = {(each.model, each.old) for each in ways}
                 more = [
@@ -305,8 +307,8 @@ class TreeMove:
         if action.key == self.key:
             return StaleObject(f"{name} was moved, deleted or completed by another writer while others followed it.")
         return StaleObject(
-            f"{name} has moved, and there is another object under its old identity {old}: nobody can tell whose the "
-            "objects are that refer to it. Move or delete that one, and call move_tree() again."
+            f"{name} has moved, but another object exists under its old identity {old}, so the owner of the "
+            "objects that refer to it is unknown. Move or delete that object, and call move_tree() again."
         )
 
     async def _check(self) -> None:
@@ -357,5 +359,5 @@ def refuse_sql_references(obj: DynamoModel) -> None:
             raise NotSupported(
                 f"{named(obj)} cannot move: rows of {related.related_model._meta.label} refer to it by "
                 f"{related.field.name}, and would refer to nothing. Create another {label}, and let them refer to "
-                "that; nothing was written."
+                "that. Nothing was written."
             )

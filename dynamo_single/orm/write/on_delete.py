@@ -63,10 +63,10 @@ async def refuse_protected(objects: Sequence[DynamoModel], operation: Operation)
     async with aclosing(_protecting(objects, operation)) as groups:
         async for children, found in groups:
             raise StillReferenced(
-                f"{Subject(objects[0]).name} cannot be deleted: {children.model._meta.label} objects refer to "
-                f"{'it' if len(objects) == 1 else 'it, or to what goes along,'} by {children.field.name}, such as the "
-                f"one with pk {Subject(found[0]).shown_pk}. Delete these first, or let them refer to another one; "
-                "nothing was written.",
+                f"Cannot delete {Subject(objects[0]).name}: {children.model._meta.label} objects refer to "
+                f"{'it' if len(objects) == 1 else 'it, or to objects deleted with it,'} by "
+                f"{children.field.name}, such as the one with pk {Subject(found[0]).shown_pk}. Nothing was "
+                "written. Delete these objects or change their references first.",
                 set(found),
             )
 
@@ -76,9 +76,10 @@ async def report_protected(objects: Sequence[DynamoModel], operation: Operation)
     async with aclosing(_protecting(objects, operation)) as groups:
         async for children, found in groups:
             raise StaleObject(
-                f"{Subject(objects[0]).name} is deleted, and meanwhile {Subject(found[0]).name} came to refer to "
-                f"{'it' if len(objects) == 1 else 'it, or to what went along,'} by {children.field.name}, which "
-                "protects. A reference with checked=True keeps that from happening; dynamo_verify reports what is left."
+                f"{Subject(objects[0]).name} is deleted, but during the deletion {Subject(found[0]).name} "
+                f"began to refer to {'it' if len(objects) == 1 else 'it, or to objects deleted with it,'} by "
+                f"{children.field.name}, which protects. A reference with checked=True prevents this; "
+                "manage.py dynamo_verify reports the rest."
             )
 
 
@@ -105,10 +106,11 @@ def check_counts(
                 return False
             text = f"{Subject(obj).name} cannot be deleted: {number} {children.model._meta.label} objects refer to it"
             if children.field.remote_field.on_delete is PROTECT:
-                raise StillReferenced(f"{text} by {children.field.name}; nothing was written.", set())
+                raise StillReferenced(f"{text} by {children.field.name}. Nothing was written.", set())
             raise StaleObject(
-                f"{text} by {children.field.name}, and its key shows {shown} of them yet; nothing was written. Call it "
-                "again. If it stays so, dynamo_verify tells what was counted wrongly."
+                f"{text} by {children.field.name}, but its key shows only {shown} of them so far. Nothing was "
+                "written. Call it again. If the error persists, run manage.py dynamo_verify to find the "
+                "wrong count."
             )
     return True
 
@@ -175,7 +177,7 @@ def _reset_value(obj: DynamoModel, field: Any, deleted: Collection[tuple[object,
     if _identity(field.related_model, default) in deleted:
         raise StillReferenced(
             f"{secrecy.named(field.related_model, default)} cannot be deleted: it is the default of "
-            f"{field.model._meta.label}.{field.name}, by which {Subject(obj).name} refers to it; nothing was written.",
+            f"{field.model._meta.label}.{field.name}, by which {Subject(obj).name} refers to it. Nothing was written.",
             {obj},
         )
     return default

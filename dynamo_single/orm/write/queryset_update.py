@@ -121,8 +121,8 @@ async def delete(matches: QuerysetWrite, *, reads: bool = False) -> tuple[int, d
     """
     if matches.query.visibility == "deleted":
         raise NotSupported(
-            f"delete() moves {matches.model._meta.label} to the trash, and these objects are in it: hard_delete() "
-            "deletes them for good, restore() takes them out of it."
+            f"delete() moves {matches.model._meta.label} to the trash, but these objects are already there. "
+            "Call hard_delete() to delete them permanently, or restore() to restore them."
         )
     return await _delete_each(matches, "delete", for_good=False, reads=reads)
 
@@ -292,7 +292,7 @@ def _target(model: Any, name: str) -> Target:
     if field.attribute.computed:
         raise NotSupported(f"{label}.{name} is computed from {field.attribute.origin}: update that.")
     if field.attribute.settled:
-        raise NotSupported(f"{label}.{name} is set when an object is made, and never changes.")
+        raise NotSupported(f"{label}.{name} is set when an object is created and cannot change.")
     return target_of(model, name)
 
 

@@ -325,7 +325,7 @@ async def _stored_item(obj: DynamoModel, named: Collection[str]) -> Item:
             await acomplete(obj, named)
     except type(obj).DoesNotExist as error:
         raise StaleObject(
-            f"{Subject(obj).name} is not stored, so there is nothing to update; nothing was written."
+            f"{Subject(obj).name} does not exist in the table, so it cannot be updated. Nothing was written."
         ) from error
     item: Item = obj._stored
     return item
@@ -358,8 +358,8 @@ def refuse_outdated(obj: DynamoModel, binding: ModelBinding) -> None:
     """Raise ``SourceChanged``, after which a write is composed again, if a binding is of another time."""
     if not binding.is_current:
         raise SourceChanged(
-            f"{Subject(obj).name}: a migration has changed meanwhile under which names and keys it is stored; "
-            "nothing was written. Try again."
+            f"A migration changed the stored names or keys of {Subject(obj).name} during this write. Nothing "
+            "was written. Try again."
         )
 
 

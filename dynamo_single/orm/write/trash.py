@@ -226,9 +226,9 @@ async def restore(obj: DynamoModel, terms: CallerConditions, pending: Block | No
     except UniqueViolation as error:
         if done:  # taken between two transactions
             error.args = (
-                f"{str(error).removesuffix('; nothing was written.')}. {len(done)} objects that belong to "
-                f"{Subject(obj).name} were restored before that: delete() puts them back, restore() goes on from "
-                "there.",
+                f"{str(error).removesuffix(' Nothing was written.')} {len(done)} objects that belong to "
+                f"{Subject(obj).name} were restored before that: delete() moves them back, and restore() "
+                "continues.",
             )
         raise
     finally:
@@ -449,7 +449,7 @@ def _parent_error(
 ) -> ParentInTrash | MissingReference:
     if not found:
         return MissingReference(
-            f"{Subject(obj).name} cannot be restored: {parent}, which counts it, is not stored; nothing was written.",
+            f"{Subject(obj).name} cannot be restored: {parent}, which counts it, is not stored. Nothing was written.",
             key=action.key,
         )
     return ParentInTrash(

@@ -208,6 +208,6 @@ def test_a_command_without_an_engine_says_so_in_one_line(
         ManagementUtility(["manage.py", *command]).execute()
     assert ended.value.code == 1
     said = capsys.readouterr().err
-    assert said.startswith("EndpointUnreachable: No server answers at http://127.0.0.1:")
+    assert said.startswith("EndpointUnreachable: No server responds at http://127.0.0.1:")
     assert "manage.py dynamo_local" in said
     assert said.count("\n") == 1

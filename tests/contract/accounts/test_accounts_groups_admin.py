@@ -20,7 +20,7 @@ USERS = "accounts/user/"
 VIEW = "directory.view_company"
 #: The group, and who holds its name.
 READ = ("GetItem", "GetItem")
-LABEL = "Directory | company | Can delete company for good"
+LABEL = "Directory | company | Can delete company permanently"
 
 
 def user_data(user: User, **values: Any) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def test_forms_offer_what_can_be_of_use() -> None:
     choices = permissions.permission_choices()
     labels = [label for _permission, label in choices]
     assert labels == sorted(labels, key=str.casefold)
-    assert ("directory.hard_delete_company", "Directory | company | Can delete company for good") in choices
+    assert ("directory.hard_delete_company", "Directory | company | Can delete company permanently") in choices
     assert ("accounts.add_group", "Accounts | group | Can add group") in choices
     assert not [label for label in labels if label.startswith("Authentication and Authorization")]
 

@@ -129,10 +129,10 @@ def test_deleting_moves_to_the_trash_and_restoring_brings_back(pages: Pages, acm
 def test_the_question_names_the_children_that_go_along(pages: Pages, acme: Company) -> None:
     """Before a deletion and before one for good; afterwards parent and children are where the page said."""
     mike = Person.objects.create(company=acme, name="Mike")
-    for question in ("to the trash?", "for good?"):
+    for question in ("to the trash?", "This cannot be undone."):
         page = pages.get(f"{COMPANY}{acme.pk}/delete/")
         assert question in text_of(page)
-        assert "This goes along with it:" in text_of(page)
+        assert "These related objects are included:" in text_of(page)
         assert f'<a href="/admin/directory/person/{mike.pk}/change/">Mike</a>' in page.content.decode()
         pages.post(f"{COMPANY}{acme.pk}/delete/", {"post": "yes"})
         assert not Person.objects.filter(company=acme.pk).exists()
@@ -160,7 +160,7 @@ def test_what_is_in_the_trash_can_only_be_looked_at(pages: Pages, acme: Company)
 
     response = pages.post(f"{COMPANY}{acme.pk}/change/", {"name": "Other", **NO_INLINES})
     assert response.headers["Location"] == f"/admin/{COMPANY}{acme.pk}/change/"
-    assert "moved to the trash in the meantime; nothing was saved" in text_of(pages.get(""))
+    assert "moved to the trash in the meantime. Nothing was saved" in text_of(pages.get(""))
     assert Company.deleted_objects.get(pk=acme.pk).name == "Acme"
 
 
@@ -168,7 +168,7 @@ def test_deleting_from_the_trash_is_for_good(pages: Pages, acme: Company) -> Non
     """The second deletion says that it is the last one, and sends one DeleteItem."""
     acme.delete()
     page = text_of(pages.get(f"{COMPANY}{acme.pk}/delete/"))
-    assert "delete the company “Acme” for good? It cannot be restored" in page
+    assert "permanently delete the company “Acme”? This cannot be undone." in page
     children = ["Query"]
     sends = ["GetItem", *children, *children, "DeleteItem", *children, "PutItem"]
     pages.post(f"{COMPANY}{acme.pk}/delete/", {"post": "yes"}, sends=sends)
@@ -205,7 +205,7 @@ def test_actions_move_to_the_trash_restore_and_delete_for_good(pages: Pages) -> 
     for company in Company.objects.all():
         company.delete()
     data = {"action": "delete_selected", "_selected_action": pks}
-    assert "for good? They cannot be restored" in text_of(pages.post(f"{COMPANY}?trash=yes", data))
+    assert "This cannot be undone." in text_of(pages.post(f"{COMPANY}?trash=yes", data))
     writes = [*children, "DeleteItem", *children, *children, "DeleteItem", *children, "PutItem", "PutItem"]
     sends = ["BatchGetItem", *children, *children, *writes]
     pages.post(f"{COMPANY}?trash=yes", {**data, "post": "yes"}, sends=sends)

@@ -122,6 +122,6 @@ def test_a_file_that_no_item_holds_is_the_fields_error(catalog: Pages) -> None:
     """It is not even read."""
     answer = catalog.post(ADD, {"blob": SimpleUploadedFile("a.bin", b"x" * 409_601)})
     assert answer.context_data["adminform"].form.errors == {
-        "blob": ["The file has 409601 bytes; an item of DynamoDB has 409600 at most."]
+        "blob": ["The file has 409601 bytes; a DynamoDB item can have at most 409600."]
     }
     assert not Sample.objects.all().exists()

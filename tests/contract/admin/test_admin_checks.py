@@ -33,7 +33,7 @@ def found(model: Any, **options: Any) -> list[str]:
     """What the warning about such an admin is about."""
     messages = warnings_of(model, **options)
     assert [each.id for each in messages] in ([], ["dynamo_single.W904"])
-    told = [re.sub(r" \((?!').*\)\.$|\.$", "", each.msg.partition("would say so: ")[2]) for each in messages]
+    told = [re.sub(r" \((?!').*\)\.$|\.$", "", each.msg.partition("would show an error: ")[2]) for each in messages]
     return re.split(r", (?=search_fields|list_filter|ordering)", told[0]) if told else []
 
 
@@ -85,15 +85,15 @@ def test_an_admin_has_one_warning_with_one_hint() -> None:
     options = {"ordering": ("stock",), "search_fields": ("public",), "list_filter": ("stock", "name")}
     (warning,) = warnings_of(Company, list_max_in_memory=0, **options)
     assert warning.msg == (
-        "No key answers what the admin of directory.Company asks for, and its pages would say so: "
+        "No key supports these options of the admin of directory.Company, so its pages would show an error: "
         "ordering = ('stock',), search_fields: 'public', list_filter: 'stock', list_filter: 'name'."
     )
-    assert str(warning.hint).count("SimpleListFilter") == str(warning.hint).count("Search by texts") == 1
+    assert str(warning.hint).count("SimpleListFilter") == str(warning.hint).count("Search by strings") == 1
 
 
 def test_a_warning_about_one_thing_says_why() -> None:
     (warning,) = warnings_of(Company, ordering=("stock",), list_max_in_memory=0)
-    assert warning.msg.endswith("ordering = ('stock',) (directory.Company: no key answers all().order_by(stock)).")
+    assert warning.msg.endswith("ordering = ('stock',) (directory.Company: no key supports all().order_by(stock)).")
 
 
 def test_a_link_from_no_column_is_an_error_as_in_django() -> None:

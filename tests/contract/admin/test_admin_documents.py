@@ -133,14 +133,14 @@ def test_who_may_only_look_reads_it_indented(catalog: Pages, staff: Any) -> None
         ("things", "{}x", "Enter valid JSON: see line 1, column 3."),
         ("things", '{"a": 1}', "Enter a list of JSON, such as [1, 2]."),
         ("data", '{"a": 1, "a": 2}', 'The key "a" occurs twice in one object.'),
-        ("data", '{"a": [NaN]}', "NaN is no number of JSON."),
+        ("data", '{"a": [NaN]}', "NaN is not a valid JSON number."),
         (
             "data",
             '{"a": [{"$dynamodb": 1}]}',
-            "a[0]: a map with the one key $dynamodb holds a value in DynamoDB's JSON.",
+            "a[0]: a map whose only key is $dynamodb represents a value in DynamoDB's JSON.",
         ),
         ("numbers", "1\nx", 'Line 2: "x" is no number.'),
-        ("words", 'a\n"b\\"', 'Line 2: "b\\" is no text in quotation marks; write what is in it as in JSON.'),
+        ("words", 'a\n"b\\"', 'Line 2: "b\\" is not a string in quotation marks. Write its content as in JSON.'),
     ],
 )
 def test_an_error_says_where(catalog: Pages, name: str, text: str, error: str) -> None:
@@ -170,8 +170,8 @@ def test_attributes_that_the_model_does_not_know_are_shown_and_kept(catalog: Pag
     }
     table.call("PutItem", {"TableName": table.name, "Item": before})
     page = catalog.get(CHANGE, sends=["GetItem"])
-    assert "Further stored attributes" in text_of(page)
-    further = text_of(page).partition("Further stored attributes")[2].partition("Save")[0]
+    assert "Additional stored attributes" in text_of(page)
+    further = text_of(page).partition("Additional stored attributes")[2].partition("Save")[0]
     assert [
         text for text in ("legacyNote", "<b>old</b>", "legacyMap", "1.5", "legacyPassword") if text not in further
     ] == []
@@ -184,7 +184,7 @@ def test_an_object_without_such_attributes_has_no_such_part(catalog: Pages) -> N
     """Nor has the page that adds one."""
     Sample.objects.create(sample_id="one", text="x")
     for page in (CHANGE, "catalog/sample/add/"):
-        assert "Further stored attributes" not in text_of(catalog.get(page))
+        assert "Additional stored attributes" not in text_of(catalog.get(page))
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_what_the_app_keeps_beside_the_attributes_is_none_of_them(catalog: Pages
     table, before = get_table(), {**item(), **kept}
     table.call("PutItem", {"TableName": table.name, "Item": before})
     page = catalog.get(CHANGE)
-    assert "Further stored attributes" not in text_of(page)
+    assert "Additional stored attributes" not in text_of(page)
     catalog.post(CHANGE, {**form_of_text(page), "text": "changed"})
     assert item() == {**before, "text": {"S": "changed"}}
 

@@ -257,7 +257,7 @@ def test_a_large_list_is_not_counted_and_has_no_dates(large: Pages) -> None:
     response = large.get(COMPANY)
     assert shown(response) == ["Bolt", "Zeta Works", "acme of zetaland"]
     said = text_of(response)
-    assert "There are more than 2 companies, so this page does without the dates, the filter by ticker." in said
+    assert "There are more than 2 companies, so this page is shown without the dates, the filter by ticker." in said
     assert re.findall(r'class="sortable column-(\w+)', response.content.decode()) == ["name"]
 
 
@@ -276,7 +276,7 @@ def test_dates_that_no_list_of_all_rows_answers_are_said(registered: Registering
         Order.objects.create(customer="c", number=number, placed_at=datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC))
     pages = registered(Order, date_hierarchy="placed_at", list_display=("number", "placed_at"))
     page = pages.get("catalog/order/?placed_at__year=2020", sends=["Query"])
-    assert "There is no list of all orders, so this page does without the dates." in text_of(page)
+    assert "There is no list of all orders, so this page is shown without the dates." in text_of(page)
     assert page.context["cl"].result_count == 3
 
 
@@ -292,7 +292,7 @@ def test_a_large_list_in_the_order_of_its_admin(large: Pages, monkeypatch: pytes
     monkeypatch.setattr(CompanyAdmin, "ordering", ("stock",))
     response = large.get(COMPANY)
     assert shown(response) == ["Bolt", "Zeta Works", "acme of zetaland"]
-    assert "the order that it is set to" in text_of(response)
+    assert "its default order" in text_of(response)
 
 
 def missing_keys(response: Any) -> dict[str, str]:
@@ -309,14 +309,14 @@ def test_a_large_list_names_the_keys_that_would_answer_the_rest(large: Pages, mo
     all_rows = "It is worked out of all rows, which no key does: raise list_max_in_memory (2), or leave it out."
     date = "filter(founded__gte=datetime.date(2020, 5, 1))"
     assert found == {
-        "the order that it is set to": f"A key that answers all().order_by(stock), {by.format('stock', 'stock:last')}",
-        "the dates": f"{all_rows} A key that answers {date}, {by.format('founded', 'founded')}",
-        "the numbers beside the filters": all_rows,
-        "the filter by ticker": f"{all_rows} A key that answers filter(stock='ZW'), {by.format('stock', 'stock')}",
-        "the search in ticker": f"A key that answers filter(stock__startswith='Zeta'), {by.format('stock', 'stock')}",
-        "the order by ticker": f"A key that answers all().order_by(stock), {by.format('stock', 'stock:last')}",
-        "the order by founded": f"A key that answers all().order_by(founded), {by.format('founded', 'founded:last')}",
-        "the order by publicly traded": f"A key that answers all().order_by(public), {by.format('public', 'public')}",
+        "its default order": f"A key that supports all().order_by(stock), {by.format('stock', 'stock:last')}",
+        "the dates": f"{all_rows} A key that supports {date}, {by.format('founded', 'founded')}",
+        "the numbers next to the filters": all_rows,
+        "the filter by ticker": f"{all_rows} A key that supports filter(stock='ZW'), {by.format('stock', 'stock')}",
+        "the search in ticker": f"A key that supports filter(stock__startswith='Zeta'), {by.format('stock', 'stock')}",
+        "the order by ticker": f"A key that supports all().order_by(stock), {by.format('stock', 'stock:last')}",
+        "the order by founded": f"A key that supports all().order_by(founded), {by.format('founded', 'founded:last')}",
+        "the order by publicly traded": f"A key that supports all().order_by(public), {by.format('public', 'public')}",
     }
 
 
@@ -325,7 +325,7 @@ def test_a_key_that_is_there_already_is_named(large: Pages, monkeypatch: pytest.
     monkeypatch.setattr(CompanyAdmin, "list_filter", ("name",))
     said = missing_keys(large.get(COMPANY))["the filter by name"]
     assert said.startswith("It is worked out of all rows, which no key does:")
-    assert said.endswith("filter(name='Bolt') is answered by by_name (gs1) 'COMPANY' / '{name}#{company_id}'.")
+    assert said.endswith("filter(name='Bolt') is served by by_name (gs1) 'COMPANY' / '{name}#{company_id}'.")
 
 
 @pytest.mark.parametrize("values", [{"words": {"a"}}, {}])
@@ -334,7 +334,7 @@ def test_what_no_key_can_answer_is_not_promised_one(large: Pages, values: Any) -
     for number in range(3):
         Sample.objects.create(sample_id=str(number), text=f"t{number}", **values)
     said = missing_keys(large.get(SAMPLE))["the filter by words"]
-    assert "A key that answers" not in said
+    assert "A key that supports" not in said
 
 
 def test_an_example_of_a_reference_is_its_key(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,13 +344,13 @@ def test_an_example_of_a_reference_is_its_key(large: Pages, monkeypatch: pytest.
         Sample.objects.create(sample_id=str(number), text=f"t{number}", parent_id="gone")
     with assert_requests([*SIGNED_IN, "Query", "Query"]):
         page = large.get(SAMPLE)
-    assert "A key that answers filter(parent_id='gone')" in missing_keys(page)["the filter by parent"]
+    assert "A key that supports filter(parent_id='gone')" in missing_keys(page)["the filter by parent"]
 
 
 def test_keys_are_named_to_developers_alone(large: Pages, staff: Any) -> None:
     """As on the page in the place of a list that cannot be shown."""
     page = staff("directory.view_company").get(COMPANY)
-    assert "this page does without the dates" in text_of(page)
+    assert "this page is shown without the dates" in text_of(page)
     assert not missing_keys(page)
 
 
@@ -363,7 +363,7 @@ def test_a_search_of_a_large_list_finds_what_keys_find(large: Pages) -> None:
     """What begins with the text, in the case that it is written in; the page says so."""
     response = large.get(f"{COMPANY}?q=Zeta")
     assert shown(response) == ["Zeta Works"]
-    assert "Found by its beginning, as typed: name that begins with “Zeta”." in text_of(response)
+    assert "Results where name starts with “Zeta” (case-sensitive)." in text_of(response)
 
 
 def test_a_search_beside_a_filter_says_by_what_it_found(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,16 +374,16 @@ def test_a_search_beside_a_filter_says_by_what_it_found(large: Pages, monkeypatc
         Person.objects.create(company=acme, name=f"Mike {number}")
     of_acme = large.get(f"{PERSON}?company__company_id__exact={acme.pk}&q=person")
     assert len(shown(of_acme)) == 3
-    assert "Found by its beginning, as typed: person id that begins with “person”." in text_of(of_acme)
-    assert "as typed: name that begins with “Mike”." in text_of(large.get(f"{PERSON}?q=Mike"))
+    assert "Results where person id starts with “person” (case-sensitive)." in text_of(of_acme)
+    assert "where name starts with “Mike” (case-sensitive)." in text_of(large.get(f"{PERSON}?q=Mike"))
 
 
 @pytest.mark.parametrize(
     ("question", "advice"),
     [
-        ("o=2", "no key alone answers"),
-        ("stock=ZW", "no key alone answers"),
-        ("public__exact=1", "no key alone answers"),
+        ("o=2", "no single key supports"),
+        ("stock=ZW", "no single key supports"),
+        ("public__exact=1", "no single key supports"),
         ("stock__icontains=z", "Keep a folded copy"),
     ],
 )
@@ -392,7 +392,7 @@ def test_what_no_key_answers_of_a_large_list_is_said(large: Pages, question: str
     response = large.get(f"{COMPANY}?{question}")
     assert response.status_code == 400
     said = text_of(response)
-    assert "There are more than 2 companies, which are too many to look through at once." in said
+    assert "There are more than 2 companies, which is too many to search in one step." in said
     assert advice in said
 
 
@@ -564,4 +564,4 @@ def test_a_large_list_is_searched_by_the_primary_key(large: Pages, monkeypatch: 
     bolt = Company.objects.get(name="Bolt")
     page = large.get(f"{COMPANY}?q={bolt.pk}")
     assert shown(page) == ["Bolt"]
-    assert "as typed: company id that begins with" in text_of(page)
+    assert "where company id starts with" in text_of(page)

@@ -132,7 +132,7 @@ def test_an_object_says_until_when_it_can_be_restored(drafts: Pages) -> None:
     """In words, with the year."""
     with frozen_time(datetime(2026, 5, 2, tzinfo=UTC)):
         page = text_of(drafts.get("catalog/draft/d/change/"))
-    assert "The trash keeps it until May 31, 2026, 12:30 p.m.; after that it cannot be restored." in page
+    assert "It will be deleted permanently on May 31, 2026, 12:30 p.m.." in page
 
 
 def test_an_object_in_the_trash_shows_its_children_there(pages: Pages, anna: Person) -> None:

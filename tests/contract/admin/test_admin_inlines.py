@@ -81,7 +81,7 @@ def test_a_row_that_somebody_deleted_is_named_and_the_rest_can_be_saved(pages: P
     sent = {**form_of(pages.get(CHANGE)), "person_set-1-name": "Bertha", "person_set-2-name": "Clara"}
     Person.objects.get(company="acme", person_id="berta").delete()
     answer = pages.post(CHANGE, sent)
-    assert "Somebody has deleted Bertha in the meantime. Save again to save the rest." in text_of(answer)
+    assert "Bertha was deleted by someone else. Save again to save your other changes." in text_of(answer)
     again = form_of(answer)
     assert [again[f"person_set-{number}-name"] for number in (0, 1)] == ["Anna", "Clara"]
     assert "directory/person/acme~~carla/change/" in answer.content.decode()

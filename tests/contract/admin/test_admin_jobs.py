@@ -83,7 +83,7 @@ def test_a_job_is_carried_on_batch_by_batch(pages: Pages, companies: list[Any]) 
     assert Company.deleted_objects.count() == 5
     assert Person.objects.count() == 0
     assert {entry.object_id for entry in LogEntry.objects.filter(user_id=pages.user.pk)} == {f"c{n}" for n in range(5)}
-    assert "All of it is done" in text_of(pages.get(path))
+    assert "The job is done" in text_of(pages.get(path))
 
 
 def test_batch_sends_one_read_and_two_writes(pages: Pages, companies: list[Any]) -> None:
@@ -213,7 +213,7 @@ def test_more_objects_than_a_job_takes_are_refused(
     answer = pages.client.post(
         f"/admin/{LIST}", {"action": "delete_selected", "_selected_action": [f"c{n}" for n in range(5)]}, follow=True
     )
-    assert "too many objects at once" in text_of(answer)
+    assert "You selected too many objects" in text_of(answer)
     assert Company.objects.count() == 5
 
 
@@ -230,7 +230,7 @@ def test_an_object_that_the_user_may_not_delete_holds_up_nothing_else(
     monkeypatch.setattr(jobs, "is_allowed", allowed)
     carried_out(pages, path)
     assert [company.pk for company in Company.objects.all()] == ["c1"]
-    assert "You may not do this with it." in text_of(pages.get(path))
+    assert "You do not have permission to do this." in text_of(pages.get(path))
 
 
 def test_all_of_a_list_is_read_as_far_as_a_job_goes(
@@ -269,7 +269,7 @@ def test_a_job_that_was_left_is_found_again(pages: Pages, companies: list[Any]) 
     page = pages.get(JOBS, sends=["Query"])
     assert [address for _, _, address in page.context["jobs"]] == [f"/admin/{second}", f"/admin/{first}"]
     shown = text_of(page)
-    assert "Delete 3 companies Not begun" in shown
+    assert "Delete 3 companies Not started" in shown
     assert "Delete 5 companies 2 done, 3 left" in shown
 
 
@@ -288,10 +288,10 @@ def test_the_list_has_what_is_done_and_what_was_refused(pages: Pages) -> None:
 def test_nobody_sees_the_jobs_of_others(pages: Pages, staff: Any, companies: list[Any]) -> None:
     """Nor those of a day ago."""
     job_of(pages)
-    assert "You have begun no jobs" in text_of(staff(*DELETE).get(JOBS))
+    assert "You have not started any jobs" in text_of(staff(*DELETE).get(JOBS))
     with moved_time(timedelta(days=2)):
         pages.client.force_login(pages.user)
-        assert "You have begun no jobs" in text_of(pages.get(JOBS))
+        assert "You have not started any jobs" in text_of(pages.get(JOBS))
 
 
 def test_the_list_is_for_those_who_may_have_jobs(staff: Any) -> None:

@@ -14,7 +14,7 @@ from tests.contract.admin.test_admin_merging import form_of
 from tests.contract.conftest import Pages, Registering, text_of
 
 CHANGE = "directory/company/acme/change/"
-SAID = "There are more people than can be shown and saved in this form. They stay as they are when it is saved."
+SAID = "There are more people than can be shown and saved in this form. Saving the form does not change them."
 
 
 class PeopleInline(DynamoTabularInline):

@@ -66,7 +66,7 @@ def test_a_page_that_is_not_there_leads_back(paged: Pages, page: str) -> None:
     [
         ("founded=soon", "founded takes a date, not str 'soon'"),
         ("nosuch=1", "Cannot resolve keyword 'nosuch' into field."),
-        ("name__regex=a", "The lookup 'regex' has no exact answer in DynamoDB"),
+        ("name__regex=a", "DynamoDB has no exact equivalent of the lookup 'regex'"),
         ("public__icontains=a", "public has the type BooleanAttribute, which contains no text"),
     ],
 )
@@ -74,14 +74,14 @@ def test_a_wrong_question_is_explained(pages: Pages, question: str, answer: str)
     """A value or a lookup that nothing compares by sends nothing; developers read what is wrong with it."""
     response = pages.get(f"{COMPANY}?{question}", sends=[])
     assert response.status_code == 400
-    assert "Something in the address of this list is not understood" in text_of(response)
+    assert "The URL contains an invalid filter, order or search" in text_of(response)
     assert answer in text_of(response)
 
 
 def test_only_developers_read_of_keys(staff: Any) -> None:
     """Who may only look at companies is told in words that need no knowledge of keys."""
     response = staff("directory.view_company").get(f"{COMPANY}?nosuch=1")
-    assert "Something in the address of this list is not understood" in text_of(response)
+    assert "The URL contains an invalid filter, order or search" in text_of(response)
     assert "keyword" not in text_of(response)
 
 
@@ -103,7 +103,7 @@ def test_the_trash_is_a_filter(pages: Pages) -> None:
     live, deleted = pages.get(COMPANY, sends=["Query"]), pages.get(f"{COMPANY}?trash=yes", sends=["Query"])
     assert (shown(live), shown(deleted)) == (["Acme"], ["Bolt"])
     assert f"Delete selected companies {RUN}" in text_of(live)
-    assert f"Restore selected companies Delete selected companies for good {RUN}" in text_of(deleted)
+    assert f"Restore selected companies Delete selected companies permanently {RUN}" in text_of(deleted)
 
 
 def test_a_model_without_a_listing_is_explained(pages: Pages) -> None:
@@ -113,7 +113,7 @@ def test_a_model_without_a_listing_is_explained(pages: Pages) -> None:
     with assert_requests([]):
         response: Any = DynamoModelAdmin(Coupon, AdminSite()).changelist_view(request)
     assert response.status_code == 400
-    assert "no key answers" in response.context_data["message"]
+    assert "no key supports" in response.context_data["message"]
 
 
 def test_list_editable_saves_rows(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:

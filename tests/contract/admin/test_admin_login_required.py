@@ -78,7 +78,7 @@ def test_an_engine_that_does_not_answer_is_the_admins_page(pages: Any, page: str
     with intercept(no_engine):
         answer = pages.client.get(page)
     assert answer.status_code == 503
-    assert "The database did not answer" in answer.content.decode()
+    assert "The database did not respond" in answer.content.decode()
 
 
 @pytest.mark.usefixtures("_ours")

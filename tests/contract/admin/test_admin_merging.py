@@ -45,7 +45,9 @@ def test_a_field_that_both_have_changed_shows_both_values(pages: Pages, acme: An
     sent = {**form_of(pages.get(CHANGE)), "name": "Mine"}
     Company.objects.filter(pk="acme").update(name="Theirs")
     answer = pages.post(CHANGE, sent)
-    assert 'Somebody has changed this to "Theirs" since the form was shown. Your value is kept here.' in text_of(answer)
+    assert 'Someone else has changed this to "Theirs" since you opened the form. Your value is kept here.' in text_of(
+        answer
+    )
     assert form_of(answer)["name"] == "Mine"
     assert Company.objects.get(pk="acme").name == "Theirs"
 
@@ -64,7 +66,7 @@ def test_a_field_that_only_they_have_changed_is_taken_over(pages: Pages, acme: A
     sent = {**form_of(pages.get(CHANGE)), "name": "Mine"}
     Company.objects.filter(pk="acme").update(stock="NEW")
     answer = pages.post(CHANGE, sent)
-    assert 'Somebody has changed this to "NEW" since the form was shown.' in text_of(answer)
+    assert 'Someone else has changed this to "NEW" since you opened the form.' in text_of(answer)
     assert pages.post(CHANGE, form_of(answer)).status_code == 302
     stored = Company.objects.get(pk="acme")
     assert (stored.name, stored.stock) == ("Mine", "NEW")
@@ -122,7 +124,7 @@ def test_a_row_of_an_inline_is_merged(pages: Pages, acme: Any) -> None:
     sent = {**form_of(pages.get(CHANGE)), "person_set-0-name": "Mine"}
     Person.objects.filter(company_id="acme", person_id="anna").update(name="Theirs")
     answer = pages.post(CHANGE, sent)
-    assert 'Somebody has changed this to "Theirs"' in text_of(answer)
+    assert 'Someone else has changed this to "Theirs"' in text_of(answer)
     assert pages.post(CHANGE, form_of(answer)).status_code == 302
     assert Person.objects.get(company_id="acme", person_id="anna").name == "Mine"
 

@@ -54,7 +54,7 @@ def test_an_sql_database_and_our_models_share_a_site(run: Any, in_dynamodb: bool
         "add_company: Can add company",
         "change_company: Can change company",
         "delete_company: Can delete company",
-        "hard_delete_company: Can delete company for good",
+        "hard_delete_company: Can delete company permanently",
         "restore_company: Can restore company",
         "view_company: Can view company",
     ]

@@ -297,7 +297,7 @@ def test_restoring_asks_for_each_object(pages: Pages, world: World, monkeypatch:
     keys = [world.binned.pk, world.binned_too.pk]
     pages.post(f"{COMPANY}?trash=yes", {"action": "restore_selected", "_selected_action": keys})
     assert [is_live(world.binned), is_live(world.binned_too)] == [False, True]
-    assert "You may not restore the company “A binned”." in text_of(pages.get(""))
+    assert "You do not have permission to restore the company “A binned”." in text_of(pages.get(""))
 
 
 def test_what_is_not_in_the_trash_is_not_restored(pages: Pages, world: World) -> None:

@@ -55,7 +55,7 @@ def test_a_change_by_another_writer_is_the_forms_error(pages: Pages, acme: Compa
     with just_before("TransactWriteItems", rename):
         response = pages.post(f"{COMPANY}{acme.pk}/change/", data)
     assert response.status_code == 200
-    assert "was changed by another writer since it was read" in text_of(response)
+    assert "was changed by another process since it was read" in text_of(response)
     assert 'value="Mine"' in response.content.decode()
     assert Company.objects.get(pk=acme.pk).name == "Other"
     assert pages.post(f"{COMPANY}{acme.pk}/change/", data).status_code == 302
@@ -121,7 +121,7 @@ def test_a_child_of_what_is_in_the_trash_is_refused_in_such_words(staff: Any) ->
     pages = staff("directory.view_person", "directory.restore_person")
     pages.post(f"{PERSON}{mike.pk}/restore/")
     said = text_of(pages.get(f"{PERSON}{mike.pk}/change/"))
-    assert "It belongs to an object that is in the trash. Restore that, and it comes back too." in said
+    assert "It belongs to an object in the trash. Restore that object instead; this also restores its children." in said
     assert "directory.Company" not in said
 
 
@@ -136,7 +136,7 @@ def test_a_change_by_another_writer_comes_in_such_words(staff: Any) -> None:
 
     with just_before("TransactWriteItems", rename):
         said = text_of(pages.post(f"{COMPANY}acme/change/", {"name": "Mine", **NO_INLINES}))
-    assert "Somebody else has changed this in the meantime. Open it again to see how it is now." in said
+    assert "This object was changed by someone else. Reload the page to see the current version." in said
     assert "directory.Company" not in said
 
 
@@ -146,7 +146,7 @@ def test_restoring_what_lost_its_unique_value_is_refused(pages: Pages, acme: Com
     mike.delete()
     Person.objects.create(company=acme, name="Nora", email="mike@example.com")
     pages.post(f"{PERSON}{mike.pk}/restore/", sends=["GetItem", "TransactWriteItems"])
-    assert "Another directory.Person has email 'mike@example.com'; nothing was written." in text_of(pages.get(""))
+    assert "Another directory.Person has email 'mike@example.com'. Nothing was written." in text_of(pages.get(""))
     assert [person.name for person in Person.deleted_objects.all()] == ["Mike"]
 
 
@@ -177,7 +177,7 @@ def test_an_engine_that_stops_answering_while_a_page_is_rendered(pages: Pages) -
     with intercept(no_queries):
         response = pages.get("")
     assert response.status_code == 503
-    assert "The database did not answer" in text_of(response)
+    assert "The database did not respond" in text_of(response)
 
 
 def test_what_is_refused_while_a_list_is_rendered_is_explained(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:

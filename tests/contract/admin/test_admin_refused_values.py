@@ -27,26 +27,26 @@ CASES: dict[str, tuple[Any, dict[str, str], str, set[str]]] = {
     "digits": (Sample, {"number": "1" * 39}, "This number has 39 digits; 38 can be stored. Round it.", set()),
     "range": (Sample, {"number": "1e126"}, "This number is too large, or too close to zero, to be stored.", set()),
     "infinity": (Sample, {"data": '{"a": 1e400}'}, "data.a: This number is too large", {"data.a:"}),
-    "nesting": (Sample, {"things": DEEP}, "This is nested deeper than 32 levels.", set()),
-    "name": (Sample, {"data": '{"": 1}'}, "A map has an empty key. Give it a name.", set()),
-    "text": (Sample, {"data": r'{"a": ["b", "\ud800"]}'}, "data.a[1]: Character 1 of this text", {"data.a[1]:"}),
+    "nesting": (Sample, {"things": DEEP}, "This has more than 32 levels of nesting.", set()),
+    "name": (Sample, {"data": '{"": 1}'}, "A map has an empty key. Enter a name for it.", set()),
+    "text": (Sample, {"data": r'{"a": ["b", "\ud800"]}'}, "data.a[1]: Character 1 of this string", {"data.a[1]:"}),
     "key": (Order, {"customer": "x" * 2100, "number": "1"}, "A key of it would have 2109 bytes", {"customer"}),
     "kind": (
         Bundle,
         {"data": '{"title": 5, "receiver": {"name": "A"}}'},
-        "data__title: This has to be text (str).",
+        "data__title: This must be text (str).",
         {"data__title:"},
     ),
     "map": (
         Bundle,
         {"data": '{"title": "T", "receiver": 5}'},
-        "data__receiver: This has to be a map.",
+        "data__receiver: This must be a map.",
         {"data__receiver:"},
     ),
     "missing": (
         Bundle,
         {"data": '{"title": "T"}'},
-        "data__receiver__name: This has to have a value.",
+        "data__receiver__name: This field must have a value.",
         {"data__receiver__name:"},
     ),
 }
@@ -134,4 +134,4 @@ def test_an_attribute_of_a_projects_own_has_words_too() -> None:
     """Made of what it says that it expects."""
     attribute = models.UnicodeAttribute()
     attribute.name, attribute.expects = "colour", "a colour"
-    assert attribute.refuse(5).in_words() == "This has to be a colour."
+    assert attribute.refuse(5).in_words() == "This must be a colour."

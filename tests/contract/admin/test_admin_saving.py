@@ -21,7 +21,7 @@ from tests.contract.conftest import NO_INLINES, Pages, text_of
 other_writer = pytest.mark.filterwarnings("ignore::dynamo_single.exceptions.NotRolledBackWarning")
 
 CHANGE = "directory/company/acme/change/"
-IN_PARTS = "This was more than can be saved at once, so its parts were saved one after the other."
+IN_PARTS = "The changes were too large for one transaction and were saved in several steps."
 CompanyAdmin = type(admin.site.get_model_admin(Company))
 
 
@@ -122,7 +122,7 @@ def test_what_does_not_fit_is_not_stored_twice_with_its_files(pages: Pages, acme
     """A file is in its storage by then."""
     data = {"name": "Apex", **new_people(99), "logo": SimpleUploadedFile("logo.txt", b"x")}
     answer = pages.post(CHANGE, data)
-    assert "This is more than can be saved at once, and nothing was saved." in text_of(answer)
+    assert "This is more than can be saved in one step. Nothing was saved." in text_of(answer)
     assert (stored(), logged()) == (("Acme", ["Anna", "Berta"]), 0)
 
 
@@ -161,8 +161,8 @@ def test_a_refused_row_of_what_is_saved_in_parts_does_not_lose_the_parent(pages:
     assert response.headers["Location"] == f"/admin/{CHANGE}"
     text = text_of(pages.get(""))
     assert (
-        "The company “Acme Ltd” was saved, but not everything below it: Person with this E-mail address already exists."
-        in text
+        "The company “Acme Ltd” was saved, but some related objects were not: "
+        "Person with this E-mail address already exists." in text
     )
     assert stored() == ("Acme Ltd", ["Anna", "Berta", "Nora"])
 

@@ -62,7 +62,7 @@ def large(catalog: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
 
 def offered(response: Any) -> str:
     """Where the first step is."""
-    (found,) = re.findall(r'<a href="([^"]*)">Look through all', response.content.decode())
+    (found,) = re.findall(r'<a href="([^"]*)">Search all', response.content.decode())
     return found.replace("&amp;", "&")
 
 
@@ -73,7 +73,7 @@ def test_a_search_that_keys_do_not_answer_is_offered(large: Pages) -> None:
     first = large.get(COMPANY + offered(refused), sends=["Query"])
     assert shown(first) == ["0 the Zeta", "2 Acme"]
     said = text_of(first)
-    assert "4 items looked through, of at most 100000: 2 companies found. 1 requests, 0.5 units." in said
+    assert "Searched 4 of up to 100000 items and found 2 companies. 1 requests, 0.5 units." in said
 
 
 def test_steps_go_on_to_the_end(large: Pages) -> None:
@@ -85,9 +85,9 @@ def test_steps_go_on_to_the_end(large: Pages) -> None:
         address = COMPANY + link(response, "next")
     last = large.get(address, sends=["Query"])
     assert [*found, *shown(last)] == ["0 the Zeta", "3 the Zeta", "6 the Zeta", "9 the Zeta"]
-    assert "10 items looked through" in text_of(last)
-    assert "4 companies found" in text_of(last)
-    assert "Everything was looked through." in text_of(last)
+    assert "Searched 10 of" in text_of(last)
+    assert "found 4 companies" in text_of(last)
+    assert "All items were searched." in text_of(last)
     assert 'rel="next"' not in last.content.decode()
 
 
@@ -96,14 +96,14 @@ def test_the_budget_ends_it(large: Pages, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(CompanyAdmin, "list_scan_budget", 6)
     first = large.get(f"{COMPANY}?q=zeta&scan=")
     second = large.get(COMPANY + link(first, "next"))
-    assert "The budget is used up." in text_of(second)
+    assert "The limit is reached." in text_of(second)
     assert 'rel="next"' not in second.content.decode()
 
 
 def test_without_a_budget_nothing_is_offered_or_read(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who types the address gets nothing either."""
     monkeypatch.setattr(CompanyAdmin, "list_scan_budget", 0)
-    assert "Look through all" not in text_of(large.get(f"{COMPANY}?public__exact=1"))
+    assert "Search all" not in text_of(large.get(f"{COMPANY}?public__exact=1"))
     assert large.get(f"{COMPANY}?public__exact=1&scan=").status_code == 400
 
 
@@ -124,14 +124,14 @@ def test_a_filter_that_a_key_answers_narrows_what_is_read(large: Pages) -> None:
         f"{PERSON}?company__company_id__exact={company.pk}&q=the&scan=", sends=["Query", "Query", "GetItem"]
     )
     assert len(shown(found)) == 3
-    assert "3 items looked through" in text_of(found)
+    assert "Searched 3 of" in text_of(found)
 
 
 def test_a_model_that_no_key_lists_is_found_in_the_table(large: Pages) -> None:
     """Its page offers that, and the items of all models count."""
     Firm.objects.create(firm_id="f1", name="Acme", stock="A")
     refused = large.get("catalog/firm/")
-    assert "There is no list of the firms" in text_of(refused)
+    assert "firms cannot be listed" in text_of(refused)
     address, found = "catalog/firm/" + offered(refused), []
     for _step in range(20):
         response = large.get(address)

@@ -45,7 +45,7 @@ def test_the_second_of_two_tabs_is_refused(ledger: Pages) -> None:
     for _ in range(2):
         response = ledger.post(CHANGE, second)
         assert response.status_code == 200
-        assert "Somebody has changed this ledgered since the form was shown" in text_of(response)
+        assert "This ledgered was changed by someone else" in text_of(response)
         assert 'value="second"' in response.content.decode()
     assert Ledgered.objects.get(pk=1).title == "first"
     (seen,) = SEEN.findall(ledger.get(CHANGE).content.decode())

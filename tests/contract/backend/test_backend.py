@@ -150,9 +150,9 @@ def test_a_query_of_an_sql_model_is_refused(action: str, ask: Callable[[], objec
         ask()
     assert type(refused.value) is NotSupported
     assert str(refused.value) == (
-        f"Cannot {action} elsewhere.Row: it is a model for an SQL database, and this project has none "
+        f"Cannot {action} elsewhere.Row: it is a model for an SQL database, and this project has no such database "
         "(DATABASES['default'] is dynamo_single.backend). Keep this data in a model of dynamo_single.models, or add an "
-        "SQL database to DATABASES and send elsewhere.Row to it with DATABASE_ROUTERS."
+        "SQL database to DATABASES and route elsewhere.Row to it with DATABASE_ROUTERS."
     )
 
 
@@ -179,7 +179,7 @@ def test_a_model_in_dynamodb_is_not_told_to_find_an_sql_database() -> None:
 
 def test_a_condition_without_a_model_is_not_taken_for_a_yes() -> None:
     """A constraint's condition raises an error that Django does not swallow."""
-    with pytest.raises(ConfigurationError, match="Cannot evaluate a condition that belongs to no model"):
+    with pytest.raises(ConfigurationError, match="Cannot evaluate a condition without a model"):
         models.Q(name="a").check({"name": "a"})
 
 

@@ -266,7 +266,7 @@ def test_permissions_beside_sql_are_rows_once() -> None:
         ("add_company", "Can add company"),
         ("change_company", "Can change company"),
         ("delete_company", "Can delete company"),
-        ("hard_delete_company", "Can delete company for good"),
+        ("hard_delete_company", "Can delete company permanently"),
         ("restore_company", "Can restore company"),
         ("view_company", "Can view company"),
     ]

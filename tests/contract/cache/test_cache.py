@@ -232,7 +232,7 @@ def test_what_dynamodb_leaves_out_is_asked_for_again(
     assert cache.get("b") != 0 or operation == "BatchGetItem"
     refused.clear()
     limit = -1
-    with testing.intercept(leave_out), pytest.raises(exceptions.Throttled, match="asks to slow down"):
+    with testing.intercept(leave_out), pytest.raises(exceptions.Throttled, match="because of throttling"):
         use(cache)
 
 

@@ -121,7 +121,7 @@ def test_damaged_generations_clear_the_cache(cache: Any, table: Table, caplog: A
             assert_usable(cache, what)
             store(table, cleared)
             assert cache.get("a") is None
-    assert "says which entries of the cache 'default' count is damaged" in caplog.text
+    assert "which records the valid entries of the cache 'default', is damaged" in caplog.text
 
 
 def test_damaged_entry_is_named_in_the_log(cache: Any, table: Table, caplog: Any) -> None:

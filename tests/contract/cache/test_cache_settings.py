@@ -38,7 +38,7 @@ Sent = list[SentRequest]
         ({"OPTIONS": {"CULL_FREQUENCY": 2}}, "there is no limit on their number"),
         ({"OPTIONS": {"large_values": "split"}}, "whose options are LARGE_VALUES, NAME, SIGN"),
         ({"OPTIONS": {"LARGE_VALUES": True}}, "OPTIONS['LARGE_VALUES'] must be 'refuse' or 'split', not True."),
-        ({"OPTIONS": {"NAME": ""}}, "OPTIONS['NAME'] must be a text that is not empty, not ''."),
+        ({"OPTIONS": {"NAME": ""}}, "OPTIONS['NAME'] must be a string that is not empty, not ''."),
         ({"OPTIONS": {"NAME": 1}}, "not 1."),
         ({"OPTIONS": {"SIGN": "yes"}}, "OPTIONS['SIGN'] must be True or False, not 'yes'."),
     ],

@@ -130,7 +130,7 @@ def test_the_demo_runs_and_keeps_its_data(tmp_path: Path, ports: tuple[int, int]
     assert all(map(is_free, ports))
     with demo(tmp_path / "demo.sqlite", *ports, forked=True) as second:
         second.wait_until_ready()
-        assert "was ready already; nothing was changed" in second.printed()
+        assert "was ready already. Nothing was changed" in second.printed()
         assert "Loading the demo data" not in second.printed()
         assert "28 companies" in second.log_in("admin")
         second.interrupt()

@@ -128,7 +128,7 @@ def test_a_command_that_knows_nothing_of_these_models_is_an_error(monkeypatch: p
     monkeypatch.setattr(migrations, "get_commands", lambda: before)
     found = [(message.id, message.msg) for message in migrations.check_commands()]
     assert [each for each, _ in found] == ["dynamo_single.E032"] * 2
-    assert found[0][1].startswith("makemigrations is the command of 'django.core'")
+    assert found[0][1].startswith("The command makemigrations comes from 'django.core'")
     assert found[0][1].endswith("it would write them down as models of SQL.")
 
 

@@ -141,7 +141,10 @@ def test_a_counter_that_only_seemed_wrong_is_said_to_be_right(john: ChatUser) ->
     """One channel came and went between the requests of the check: what it looks at was the same each time."""
     with intercept(Visitor(3)):
         said = rebuild()
-    assert "channel_count is 1, and there are 2 channels. It is right: nobody wrote what it counts" in said
+    assert (
+        "channel_count is 1, and there are 2 channels. It is correct: no other process changed the counted objects"
+        in said
+    )
     assert said.endswith(", 0 written again.\n")
     assert ChatServer.objects.get(pk="s").channel_count == 1
     assert_consistent()
@@ -152,7 +155,7 @@ def test_what_only_seemed_wrong_is_no_finding_of_a_repair(john: ChatUser) -> Non
     out = io.StringIO()
     with intercept(Visitor(3)):
         call_command("dynamo_verify", "--repair", stdout=out)
-    assert "It is right: nobody wrote what it counts while it was counted again." in out.getvalue()
+    assert "It is correct: no other process changed the counted objects during the recount." in out.getvalue()
     assert out.getvalue().endswith(", 0 findings, 0 repaired.\n")
 
 
@@ -314,7 +317,7 @@ def test_a_parent_that_is_loaded_after_its_children_counts_who_stays(table: Tabl
 
 def test_a_parent_that_is_loaded_while_its_children_never_stand_still_is_an_error(table: Table) -> None:
     """It is stored, and a rebuild counts it."""
-    with pytest.raises(StaleObject, match=r"pk 's' is stored, and channelCount is not counted yet.*dynamo_rebuild"):
+    with pytest.raises(StaleObject, match=r"pk 's' is stored, but channelCount is not counted yet.*dynamo_rebuild"):
         load(Visitor(100))
     rebuild()
     assert ChatServer.objects.get(pk="s").channel_count == 1

@@ -119,7 +119,7 @@ def test_a_deletion_waits_for_an_index_that_is_late(guild: Any, fans: list[Any],
     def late(operation: str, params: Any) -> Any:
         return {"Items": [], "Count": 0, "ScannedCount": 0} if operation == "Query" and "IndexName" in params else None
 
-    with intercept(late), pytest.raises(StaleObject, match="nothing was written"):
+    with intercept(late), pytest.raises(StaleObject, match="Nothing was written"):
         fans[0].delete()
     assert edges(table) == ["ga"]
     assert fans[0].delete()[0] == 2

@@ -19,9 +19,10 @@ from tests.catalog.library import Ledgered
 pytestmark = pytest.mark.usefixtures("table")
 
 Form: Any = modelform_factory(Ledgered, form=VersionedModelForm, fields=["number", "title"])
-CHANGED = {"__all__": ["Somebody has changed this ledgered since the form was shown, and nothing was saved. Open it "
-                       "again to see what it is now."]}  # fmt: skip
-UNKNOWN = "This form does not say which version of the ledgered it was shown for"
+CHANGED = {"__all__": ["This ledgered was changed by someone else after you opened the form. Nothing "
+                       "was saved. Open it "
+                       "again to see the current version."]}  # fmt: skip
+UNKNOWN = "This form does not contain the version of the ledgered that it was opened for"
 
 
 def tab(obj: Any, **typed: Any) -> dict[str, Any]:

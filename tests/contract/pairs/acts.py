@@ -131,7 +131,7 @@ def scanned(manager: Any) -> Iterable[Any]:
 
 
 def purge(model: Any, missed: list[str]) -> None:
-    """Delete for good what a deletion has left."""
+    """Delete permanently what a deletion has left."""
     for pk in missed:
         obj = every(model).consistent().get(pk=pk)
         delete = getattr(obj, "hard_delete", obj.delete)

@@ -204,8 +204,8 @@ def test_without_permission_it_is_refused_with_both_ways_out() -> None:
         of_a().aggregate(t=Sum("total", filter=Q(status="open")), n=Count("status", distinct=True))
     assert str(raised.value) == (
         "catalog.Order: aggregate(t=Sum(total, where status='open'), n=Count(status, distinct)): DynamoDB does not "
-        "compute that, so every match would have to be read, and nothing says how many there are. Say how many at "
-        "most: .allow_in_memory(limit=1000), or slice: queryset[:100]."
+        "compute that, so every match would have to be read, and their number has no limit. Set a "
+        "limit: .allow_in_memory(limit=1000), or slice: queryset[:100]."
     )
     with assert_requests([]), pytest.raises(NotSupported, match="allow_in_memory"):
         of_a()[1:].aggregate(Sum("total"))

@@ -119,9 +119,10 @@ def test_the_error_names_the_ways_out(table: Table) -> None:
         list(public())
     assert raised.value.limit == 5
     assert str(raised.value) == (
-        "directory.Company: more than 5 items were read for nothing, and MAX_READS in DYNAMO_SINGLE_COSTS allows 5. It "
-        "reads the whole of directory.Company. Add a key that answers the query, ask for fewer objects, or allow more "
-        "for this queryset: .allow_reads(n). explain() says how it is read."
+        "directory.Company: more than 5 items were read and discarded, and MAX_READS in "
+        "DYNAMO_SINGLE_COSTS allows 5. It "
+        "reads the whole of directory.Company. Add a key that supports the query, request fewer objects, or raise "
+        "the limit for this queryset with .allow_reads(n). explain() shows how it is read."
     )
 
 

@@ -127,7 +127,7 @@ def test_more_values_than_one_query_is_spread_over_are_refused(
 ) -> None:
     """Ten thousand keys are a hundred requests; one more is an error that says how to ask for them in turns."""
     keys = [f"c1~~p{number}" for number in range(10_001)]
-    refused = rf"{named} has 10001 values, and one query takes 10000\. .*__in=values\[start : start \+ 10000\]"
+    refused = rf"{named} has 10001 values; one query accepts 10000\. .*__in=values\[start : start \+ 10000\]"
     with assert_requests(0), pytest.raises(NotSupported, match=refused):
         ask(keys)
 
@@ -143,7 +143,7 @@ def test_ten_thousand_composite_keys_are_asked_for(table: Table) -> None:
 def test_lists_that_are_joined_are_bounded_together(table: Table) -> None:
     """Two lists of keys that ``|`` joins are one list."""
     first, second = ([f"c{which}~~p{number}" for number in range(6000)] for which in (1, 2))
-    with assert_requests(0), pytest.raises(NotSupported, match="Ask several times with fewer values each"):
+    with assert_requests(0), pytest.raises(NotSupported, match="Send several queries with fewer values each"):
         list(Person.objects.filter(Q(pk__in=first) | Q(pk__in=second)))
 
 

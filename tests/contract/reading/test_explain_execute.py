@@ -53,7 +53,7 @@ def test_what_is_read_along_is_told() -> None:
         text = Person.objects.select_related("company").prefetch_related("company__offices").explain()
     assert text.splitlines()[-2:] == [
         "  then      select_related('company'): one request for each 100 objects of each reference",
-        "  then      prefetch_related('company__offices'): depends on the objects; explain(execute=True) tells its "
+        "  then      prefetch_related('company__offices'): depends on the objects; explain(execute=True) lists its "
         "requests",
     ]
     assert executed(Person.objects.select_related("company"))[1:] == [

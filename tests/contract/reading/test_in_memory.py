@@ -149,7 +149,7 @@ def test_without_permission_the_order_is_refused_with_the_way_out() -> None:
     """``NoAccessPattern`` names ``allow_in_memory()``, and nothing is sent."""
     with assert_requests([]), pytest.raises(NoAccessPattern) as raised:
         list(Order.objects.filter(customer="a").order_by("total"))
-    assert "say .allow_in_memory(limit=1000): primary answers it, and up to 1000 matches are sorted" in str(
+    assert "call .allow_in_memory(limit=1000): primary supports it, and up to 1000 matches are sorted" in str(
         raised.value
     )
     with assert_requests([]), pytest.raises(NoAccessPattern, match=r"allow_in_memory\(limit=1000\)"):
@@ -158,7 +158,7 @@ def test_without_permission_the_order_is_refused_with_the_way_out() -> None:
 
 def test_a_question_that_no_key_answers_is_refused_all_the_same() -> None:
     """The permission is one to sort; it is no permission to scan."""
-    with assert_requests([]), pytest.raises(NoAccessPattern, match="no key answers"):
+    with assert_requests([]), pytest.raises(NoAccessPattern, match="no key supports"):
         list(Order.objects.filter(status="open").allow_in_memory().order_by("total"))
 
 

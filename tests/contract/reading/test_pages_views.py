@@ -186,7 +186,7 @@ def test_a_paginator_in_a_function() -> None:
 @pytest.mark.parametrize("name", ["count", "num_pages", "page_range"])
 def test_what_takes_a_count_is_refused(name: str) -> None:
     """Nothing of a paginator counts behind the view's back."""
-    with assert_requests(0), pytest.raises(NotSupported, match=f"{name} is not supported with pages by cursor"):
+    with assert_requests(0), pytest.raises(NotSupported, match=f"{name} is not supported with cursor pagination"):
         getattr(CursorPaginator(Company.objects.all(), 3), name)
 
 
@@ -200,7 +200,7 @@ def test_methods_that_take_a_count_are_refused() -> None:
         paginator.get_elided_page_range,
         lambda: paginator.validate_number(1),
     ):
-        with pytest.raises(NotSupported, match="is not supported with pages by cursor"):
+        with pytest.raises(NotSupported, match="is not supported with cursor pagination"):
             method()
 
 

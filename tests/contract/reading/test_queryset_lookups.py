@@ -95,12 +95,12 @@ def test_equal_json_is_found_however_it_was_written() -> None:
         ({"json__has_keys": ["a"]}, "json__has_keys is not supported"),
         ({"things__has_any_keys": ["a"]}, "only a map has keys"),
         ({"decimal__size": 1}, "decimal__size is not supported: decimal is a DecimalAttribute"),
-        ({"day__size": 1}, "Texts, binary, sets, lists and maps have a size"),
+        ({"day__size": 1}, "Strings, binary values, sets, lists and maps have a size"),
         ({"token__size__gt": 1}, "token__size is not supported"),
         ({"words__size__isnull": True}, "a size is compared by exact, in, lt, lte, gt, gte, range"),
         ({"words__size__startswith": 1}, "a size is compared by exact"),
-        ({"data__contained_by": {}}, "The lookup 'contained_by' has no exact answer in DynamoDB"),
-        ({"text__regex": "a"}, "The lookup 'regex' has no exact answer in DynamoDB: filter in Python"),
+        ({"data__contained_by": {}}, "DynamoDB has no exact equivalent of the lookup 'contained_by'"),
+        ({"text__regex": "a"}, "DynamoDB has no exact equivalent of the lookup 'regex': filter in Python"),
         ({"text__endswith": "a"}, "keep the text reversed"),
         ({"data__name__iexact": "a"}, "data__name__iexact is not supported: DynamoDB compares bytes"),
         ({"decimal__iexact": "1"}, "decimal is no text, and only text has case"),
@@ -304,7 +304,7 @@ def test_a_filter_that_dynamodb_would_refuse_is_refused_before(query: Callable[[
         with assert_requests(0), pytest.raises(NotSupported) as raised:
             ask(query())
         assert said in str(raised.value)
-        assert "DynamoDB takes 4096 bytes and 300 operators" in str(raised.value)
+        assert "DynamoDB accepts 4096 bytes and 300 operators" in str(raised.value)
         assert "fewer values" in str(raised.value)
 
 

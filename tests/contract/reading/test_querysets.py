@@ -244,17 +244,17 @@ def test_the_refusal_names_every_key_and_the_ways_out() -> None:
     with pytest.raises(NoAccessPattern) as raised:
         Order.objects.filter(status="open").first()
     assert str(raised.value) == (
-        "catalog.Order: no key answers filter(status='open').\n"
+        "catalog.Order: no key supports filter(status='open').\n"
         "  primary 'CUSTOMER#{customer}' / 'ORDER#{number}': customer is not given.\n"
         "  by_time (gs1) 'ORDER' / '{placed_at}#{customer}#{number}': items without placed_at are not in it, "
         "and the query does not leave them out; placed_at__isnull=False does.\n"
         "  by_coupon (gs2) 'COUPON#{coupon}' / '{customer}#{number}': coupon is not given.\n"
-        "What can be done:\n"
-        "  - ask by one of the keys above\n"
+        "To fix this, do one of the following:\n"
+        "  - filter by one of the keys above\n"
         '  - add a key to Order.Keys: by_status = models.IndexKey("gs3", "ORDER", "{status}#{customer}#{number}")\n'
         "    Items that are stored already are in it after: manage.py makemigrations and migrate in an app "
         "with migrations, manage.py dynamo_rebuild catalog.Order in any other\n"
-        "  - say .allow_scan(): it reads, and pays for, every item of the table"
+        "  - call .allow_scan() to read, and pay for, every item of the table"
     )
 
 
@@ -311,8 +311,8 @@ def test_an_order_that_no_key_has_is_better_left_out() -> None:
     with pytest.raises(NoAccessPattern) as raised:
         Person.objects.filter(company="c1").order_by("role").first()
     said = str(raised.value)
-    assert "leave the order out (.order_by() without names), so that primary answers it" in said
-    assert "say .allow_in_memory(limit=1000): primary answers it, and up to 1000 matches are sorted in memory" in said
+    assert "remove the order (.order_by() without names), so that primary supports it" in said
+    assert "call .allow_in_memory(limit=1000): primary supports it, and up to 1000 matches are sorted in memory" in said
     assert "allow_scan" not in said
 
 

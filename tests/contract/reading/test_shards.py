@@ -277,7 +277,10 @@ def test_explain_says_which_shards_are_read(table: Table, clock: Any) -> None:
     shard_record.grow(table, LAYOUT, 8, shard_record.earliest_start())
     old = Visit.objects.filter(at__lt=BEGINNING).order_by("at").explain()
     assert "visit!0, visit!1, read side by side and merged by the sort key; there are 2 shards, 8 shards from" in old
-    assert "each object is looked for where it can be; there are 2 shards" in Visit.objects.filter(pk="a").explain()
+    assert (
+        "each object is looked up in the shards that can contain it; there are 2 shards"
+        in Visit.objects.filter(pk="a").explain()
+    )
 
 
 def test_max_requests_counts_the_shards(table: Table, clock: Any) -> None:

@@ -79,7 +79,7 @@ class History:
         self.touched.add(visit_id)
 
     def delete(self, visit_id: str) -> None:
-        """Delete for good."""
+        """Delete permanently."""
         found = Visit.all_objects.filter(pk=visit_id).first()
         assert (found is not None) == (visit_id in self.live or visit_id in self.trashed)
         if found is not None:

@@ -31,7 +31,10 @@ NOT_NAMED: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("ask", NOT_NAMED.values(), ids=NOT_NAMED)
 def test_a_value_without_a_name_is_no_condition(ask: Callable[[], Any]) -> None:
     """Django fails at it by "too many values to unpack"."""
-    way_out = r"is no condition on directory\.Company: name what .* filter\(name=\.\.\.\) and get\(pk=\.\.\.\), or give"
+    way_out = (
+        r"is not a condition on directory\.Company\. Name the attribute, .* filter\(name=\.\.\.\) and "
+        r"get\(pk=\.\.\.\), or pass"
+    )
     with assert_requests(0), pytest.raises(InvalidValue, match=way_out):
         ask()
 
@@ -103,7 +106,9 @@ def test_a_request_in_an_event_loop_names_its_ways_out() -> None:
 def test_a_condition_that_is_not_met_reads_as_it_was_written() -> None:
     """Not as DynamoDB stores its value."""
     company = Company.objects.create(company_id="c1", name="Acme")
-    with pytest.raises(ConditionNotMet, match="is not as the write demands, name = 'Beta'; nothing was written"):
+    with pytest.raises(
+        ConditionNotMet, match=r"does not meet the condition of the write, name = 'Beta'. Nothing was written"
+    ):
         company.save(force_update=True, condition=Q(name="Beta"))
 
 

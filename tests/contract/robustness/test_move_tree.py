@@ -353,7 +353,7 @@ def test_an_object_that_comes_under_the_old_key_meanwhile_is_reported(table: Tab
     with pytest.raises(Crash), crash(2):
         Club.objects.get(pk="c").move_tree(club_id="d")
     other = Club.objects.create(club_id="c", name="other")
-    with pytest.raises(StaleObject, match="there is another object under its old identity 'c'"):
+    with pytest.raises(StaleObject, match="another object exists under its old identity 'c'"):
         Club.objects.get(pk="d").move_tree()
     other.hard_delete()
     club_d = Club.objects.get(pk="d")

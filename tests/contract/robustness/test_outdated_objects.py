@@ -152,7 +152,7 @@ def test_an_expired_object_that_was_prolonged_meanwhile_is_not_deleted(table: Ta
     other = Coupon.from_item({name: dict(value) for name, value in (coupon._stored or {}).items()})
     other.expires_at = timezone.now() + timedelta(hours=1)
     other.save()
-    with pytest.raises(StaleObject, match=r"was changed by another writer since it was read \(expiresAt\)"):
+    with pytest.raises(StaleObject, match=r"was changed by another process since it was read \(expiresAt\)"):
         coupon.delete()
     assert_consistent()
 
@@ -165,7 +165,7 @@ def test_a_lost_claim_is_told_as_such(table: Table) -> None:
     holder = {":p": {"S": "MEMBER#m2"}}
     changed = {"Key": key, "UpdateExpression": "SET ownerPk = :p", "ExpressionAttributeValues": holder}
     table.call("UpdateItem", {"TableName": table.name, **changed})
-    with pytest.raises(StaleObject, match="a unique value that it holds belongs to another object by now"):
+    with pytest.raises(StaleObject, match="another object now has one of its unique values"):
         member.hard_delete()
 
 

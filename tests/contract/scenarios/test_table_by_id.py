@@ -103,7 +103,7 @@ def test_a_record_is_all_that_may_live_there(goods: Any, place: str) -> None:
         shop = {"shop_id": models.IdAttribute()}
         model = declare("Store", ("STORE#{shop_id}", "#METADATA"), options={"table": place}, **shop)
         ((_, text),) = refused(model)
-        assert "'STORE#{shop_id}' / '#METADATA' is not that of a record" in text
+        assert "'STORE#{shop_id}' / '#METADATA' does not belong to a record" in text
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_table_with_a_key_of_two_parts_is_named_with_the_setting(goods: Any, k
         schema.apply(get_table(alias))
     with pytest.raises(TableMismatch, match=r"other keys than 'id'.*DYNAMO_SINGLE\['products'\]\['KEY'\]"):
         goods.objects.create(data={})
-    with pytest.raises(CommandError, match=r"DYNAMO_SINGLE\['products'\]\['KEY'\] = 'pk' takes the table as it is"):
+    with pytest.raises(CommandError, match=r"DYNAMO_SINGLE\['products'\]\['KEY'\] = 'pk' accepts the table unchanged"):
         run("dynamo_setup", "--alias", "products")
 
 
@@ -238,7 +238,7 @@ def test_setup_makes_the_table_and_status_describes_it(goods: Any, kept: Table) 
     described = kept.send(Request("DescribeTable"))["Table"]
     assert described["KeySchema"] == [{"AttributeName": "id", "KeyType": "HASH"}]
     assert {index["IndexName"] for index in described["GlobalSecondaryIndexes"]} == {"gs1", "gs2"}
-    assert "is as the settings say" in run("dynamo_setup", "--alias", "products", "--check")
+    assert "matches the settings" in run("dynamo_setup", "--alias", "products", "--check")
     goods.objects.create(data={}, isbn="1")
     said = run("dynamo_status", "--alias", "products", "--count")
     assert "Keys           id\n" in said

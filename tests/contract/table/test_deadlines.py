@@ -115,7 +115,7 @@ def test_quick_requests_cost_no_budget(transport: Transport, monkeypatch: pytest
 def test_threads_share_a_budget() -> None:
     """Of what one of them waited for, the others have the less."""
     with scripted(SILENT) as server, reaching(server, Transport("direct")), deadlines.budget(1, "THE_BOUND"):
-        with ThreadPoolExecutor(1) as threads, pytest.raises(EndpointUnreachable, match="did not answer"):
+        with ThreadPoolExecutor(1) as threads, pytest.raises(EndpointUnreachable, match="did not respond"):
             threads.submit(copy_context().run, get_table().send, GET).result()
         with pytest.raises(EndpointUnreachable, match="was not sent"):
             get_table().send(GET)

@@ -48,9 +48,9 @@ def test_setup_makes_the_table_and_a_second_time_changes_nothing(table: Table) -
     assert "does not exist" in said
     assert "is ready." in said
     table.send(Request("PutItem", {"Item": {"pk": {"S": "a"}, "sk": {"S": "b"}}}))
-    assert "nothing was changed" in run("dynamo_setup")
+    assert "Nothing was changed" in run("dynamo_setup")
     assert {item["pk"]["S"] for item in table.send(Request("Scan"))["Items"]} == {"a", "MIGRATIONS"}
-    assert "is as the settings say" in run("dynamo_setup", "--check")
+    assert "matches the settings" in run("dynamo_setup", "--check")
 
 
 def test_a_second_setup_only_describes(table: Table, sent: list[SentRequest]) -> None:
@@ -73,7 +73,7 @@ def test_an_index_that_is_not_in_the_settings_stays(table: Table) -> None:
     """Extra indexes are noted, are no failure of the check, and are never deleted."""
     with override_settings(DYNAMO_SINGLE=url(table, indexes="gs1")):
         assert "Note: The index 'gs2' is not in the settings" in run("dynamo_setup")
-        assert "is as the settings say" in run("dynamo_setup", "--check")
+        assert "matches the settings" in run("dynamo_setup", "--check")
         assert "Index gs2" in run("dynamo_status")
 
 
@@ -82,7 +82,7 @@ def test_check_prints_each_difference_and_changes_nothing(table: Table, sent: li
     out = io.StringIO()
     with (
         override_settings(DYNAMO_SINGLE=url(table, indexes="gs1,gs2,gs3,gs4")),
-        pytest.raises(CommandError, match=r"is not as the settings say. Run dynamo_setup.") as caught,
+        pytest.raises(CommandError, match=r"does not match the settings. Run dynamo_setup.") as caught,
     ):
         call_command("dynamo_setup", "--check", stdout=out)
     assert caught.value.returncode == 1
@@ -116,7 +116,7 @@ def test_a_table_with_other_keys_is_refused(table: Table, sent: list[SentRequest
     out = io.StringIO()
     with pytest.raises(CommandError) as caught:
         call_command("dynamo_setup", *arguments, stdout=out)
-    assert "name another table in DYNAMO_SINGLE['default']" in f"{out.getvalue()}{caught.value}"
+    assert "Name another table in DYNAMO_SINGLE['default']" in f"{out.getvalue()}{caught.value}"
     assert {request.operation for request in sent} == {"DescribeTable", "DescribeTimeToLive"}
 
 
@@ -221,7 +221,7 @@ def test_without_an_engine_the_commands_say_so(command: str) -> None:
     settings = {"default": f"dynamodb://127.0.0.1:{free_port()}/single-table?max_attempts=1"}
     with (
         override_settings(DYNAMO_SINGLE=settings),
-        pytest.raises(CommandError, match=r"No server answers at .*`manage\.py dynamo_local`"),
+        pytest.raises(CommandError, match=r"No server responds at .*`manage\.py dynamo_local`"),
     ):
         run(command)
 

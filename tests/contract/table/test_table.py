@@ -136,7 +136,7 @@ def test_a_failed_condition_brings_the_stored_item(table: Table) -> None:
     )
     assert isinstance(error, exceptions.ConditionFailed)
     assert error.item == KEY
-    assert str(error) == "The condition on the item 'COMPANY#1' / '#METADATA' does not hold; nothing was written."
+    assert str(error) == "The condition on the item 'COMPANY#1' / '#METADATA' does not hold. Nothing was written."
 
 
 def test_a_cancelled_transaction_has_a_reason_for_each_action(table: Table) -> None:
@@ -178,7 +178,7 @@ def test_an_item_over_400_kb_is_one_clear_error(table: Table, operation: str, pa
     error = refused(table, operation, **params)
     assert isinstance(error, exceptions.ItemTooLarge)
     assert str(error).startswith(
-        "The item 'COMPANY#1' / '#METADATA' is larger than the 400 KB that DynamoDB stores in one item; nothing "
+        "The item 'COMPANY#1' / '#METADATA' is larger than the 400 KB that DynamoDB stores in one item. Nothing "
         "was written."
     )
     assert table.send(Request("Scan"))["Count"] == 0
@@ -254,7 +254,7 @@ def test_nothing_listening_names_the_endpoint_and_the_command(engine: object) ->
         error = refused(get_table(), "GetItem", Key=KEY)
     assert isinstance(error, exceptions.EndpointUnreachable)
     assert str(error).startswith(
-        f"No server answers at http://127.0.0.1:{port}, so GetItem was not sent. Start the local engine with "
+        f"No server responds at http://127.0.0.1:{port}, so GetItem was not sent. Start the local engine with "
         "`manage.py dynamo_local`, or correct the endpoint in DYNAMO_SINGLE['default']."
     )
 

@@ -121,7 +121,7 @@ def test_response_is_of_the_type_that_is_preferred(get: Any, accept: str, kind: 
         response = get("read", accept=accept)
     assert_unavailable(response)
     assert response.headers["Content-Type"] == kind
-    assert b"The database did not answer." in response.content
+    assert b"The database did not respond." in response.content
 
 
 def test_lost_write_says_that_it_may_be_saved() -> None:
@@ -129,7 +129,7 @@ def test_lost_write_says_that_it_may_be_saved() -> None:
     with fault("lost answer", operation="PutItem"):
         page = Client().get("/written/")
         data = Client(headers={"accept": "application/json"}).get("/written/?id=c2").json()
-    assert "What you sent may have been saved" in page.content.decode()
+    assert "Your changes may have been saved" in page.content.decode()
     assert data["outcome_unknown"] is True
 
 
@@ -137,7 +137,7 @@ def test_lost_write_says_that_it_may_be_saved() -> None:
     ("error", "status", "told"),
     [
         (FormNotApplied, 503, "The database is being changed."),
-        (UnreadableItem, 500, "Something stored cannot be read."),
+        (UnreadableItem, 500, "Stored data cannot be read."),
     ],
 )
 def test_scripts_are_told_what_is_wrong(error: type[Exception], status: int, told: str) -> None:
@@ -164,7 +164,7 @@ def test_error_is_shown_to_developers_alone(caplog: pytest.LogCaptureFixture) ->
 def test_project_without_templates_has_a_page() -> None:
     """As one that is an API alone."""
     with fault("unreachable"):
-        assert b"The database did not answer." in Client().get("/read/").content
+        assert b"The database did not respond." in Client().get("/read/").content
 
 
 @override_settings(MIDDLEWARE=MIDDLEWARE[1:])

@@ -242,7 +242,7 @@ ROWS: dict[str, Row] = {
     # bulk_create()
     "unique_fields": instead(
         lambda shop: upsert(shop, unique_fields=["email"]),
-        "Leave unique_fields out",
+        "Remove unique_fields",
         lambda shop: upsert(shop),
         lambda shop: upsert(shop, unique_fields=["customer_id"]),
     ),
@@ -269,7 +269,7 @@ ROWS: dict[str, Row] = {
         lambda shop: saved(shop, "Customer", "c0", email="one@x.org"),
         lambda shop: saved(shop, "Customer", "c0", email="one@x.org"),
     ),
-    "value passed on": instead(swapped, "Save the one that gives it up first", swapped_apart, swapped_apart),
+    "value passed on": instead(swapped, "Save the object that releases the value first", swapped_apart, swapped_apart),
     # blocks
     "read in a block": instead(
         in_block(lambda shop: close(shop), lambda shop: status(shop)), "read after the block", outside

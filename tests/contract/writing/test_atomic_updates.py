@@ -198,8 +198,8 @@ def test_missing_lists_and_sets_begin_empty() -> None:
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("spare", F("spare") + 1, "catalog.Stock with pk 's' has no spare, which spare=F(spare) + Value(1) needs;"),
-        ("qty", F("spare"), "has no spare, which qty=F(spare) needs; nothing was written. Set it to a value first."),
+        ("spare", F("spare") + 1, "catalog.Stock with pk 's' has no spare, which spare=F(spare) + Value(1) needs."),
+        ("qty", F("spare"), "has no spare, which qty=F(spare) needs. Nothing was written. Set it to a value first."),
         ("data__a__b", 1, "has no data__a, which data__a__b=1 needs"),
         ("data__a", F("data__x") + 1, "has no data__x, which data__a=F(data__x) + Value(1) needs"),
         ("data__list__2", 1, "has no data__list__2, which data__list__2=1 needs"),
@@ -247,8 +247,8 @@ def test_what_a_change_needs_has_to_be_there(
         ("qty", F("data__count"), NotSupported, "what a document holds need not be stored as"),
         ("note", F("note") + "x", NotSupported, "cannot be computed from note"),
         ("note", F("due"), NotSupported, "a TimestampAttribute need not be stored"),
-        ("due", F("due") + 1, NotSupported, "only a timedelta is added to it"),
-        ("due", F("due") - F("due"), NotSupported, "only a timedelta is added"),
+        ("due", F("due") + 1, NotSupported, "only a timedelta can be added to it"),
+        ("due", F("due") - F("due"), NotSupported, "only a timedelta can be added"),
         ("qty", F("nothing"), UnknownField, "F('nothing') in qty: catalog.Stock has no attribute 'nothing'"),
         ("qty", F("note__x"), UnknownField, "only maps and lists have places inside"),
         ("qty", models.Append([1]), NotSupported, "is a IntegerAttribute: Append() changes lists"),

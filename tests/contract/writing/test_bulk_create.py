@@ -137,17 +137,17 @@ def test_within_a_block_all_are_one_transaction() -> None:
         (
             lambda: [member(1), member(2), member(1, email="other@example.org")],
             AlreadyExists,
-            "bulk_create() got two catalog.Member objects with pk 'm1'; nothing was written.",
+            "bulk_create() got two catalog.Member objects with pk 'm1'. Nothing was written.",
         ),
         (
             lambda: [member(1), member(2, email="1@EXAMPLE.org")],
             UniqueViolation,
-            "bulk_create() got two catalog.Member objects with email '1@EXAMPLE.org': pk 'm1' and 'm2'; nothing was",
+            "bulk_create() got two catalog.Member objects with email '1@EXAMPLE.org': pk 'm1' and 'm2'. Nothing was",
         ),
         (
             lambda: [member(1, badge=7), member(2, badge=8), member(3, badge=7)],
             UniqueViolation,
-            "bulk_create() got two catalog.Member objects with badge 7: pk 'm1' and 'm3'; nothing was written.",
+            "bulk_create() got two catalog.Member objects with badge 7: pk 'm1' and 'm3'. Nothing was written.",
         ),
     ],
 )
@@ -291,7 +291,7 @@ def test_what_did_not_change_is_not_written() -> None:
 def test_an_object_in_the_trash_is_not_updated() -> None:
     """It is neither there nor free: the error says what can be done."""
     Company.objects.create(company_id="c1", name="Acme").delete()
-    with pytest.raises(AlreadyExists, match="in the trash: restore it or delete it for good"):
+    with pytest.raises(AlreadyExists, match="in the trash: restore it or delete it permanently"):
         Company.objects.bulk_create([Company(company_id="c1", name="New")], update_conflicts=True)
     assert Company.deleted_objects.get(pk="c1").name == "Acme"
 
@@ -392,15 +392,15 @@ def test_a_batch_that_is_refused_is_told_as_a_whole() -> None:
     [
         ({"batch_size": 0}, ValueError, "Batch size must be a positive integer."),
         ({"ignore_conflicts": True, "update_conflicts": True}, ValueError, "mutually exclusive"),
-        ({"update_fields": ["name"]}, ValueError, "update_fields and unique_fields say what update_conflicts=True"),
-        ({"unique_fields": ["pk"]}, ValueError, "update_fields and unique_fields say what update_conflicts=True"),
+        ({"update_fields": ["name"]}, ValueError, "update_fields and unique_fields require update_conflicts=True"),
+        ({"unique_fields": ["pk"]}, ValueError, "update_fields and unique_fields require update_conflicts=True"),
         ({"update_conflicts": True, "update_fields": []}, ValueError, "update_fields names nothing"),
         ({"update_conflicts": True, "update_fields": ["nonsense"]}, ValueError, "nonsense"),
         ({"update_conflicts": True, "update_fields": ["pk"]}, ValueError, "pk"),
         (
             {"update_conflicts": True, "unique_fields": ["name"]},
             NotSupported,
-            "bulk_create(unique_fields=['name']): directory.Company objects are told apart by their primary key, "
+            "bulk_create(unique_fields=['name']): directory.Company objects are identified by their primary key, "
             "company_id.",
         ),
     ],

@@ -313,5 +313,5 @@ def test_a_unique_value_that_two_are_given_fails_as_it_does_alone() -> None:
     Coupon.objects.bulk_create([Coupon(code="a", email="a@x.org"), Coupon(code="b", email="b@x.org")])
     given = list(Coupon.objects.filter(pk__in=["a", "b"]))
     given[0].email, given[1].email = "c@x.org", "a@x.org"
-    with pytest.raises(NotSupported, match="Save the one that gives it up first, or both in one atomic"):
+    with pytest.raises(NotSupported, match="Save the object that releases the value first, or save both in one atomic"):
         Coupon.objects.in_transactions().bulk_update(given, ["email"])

@@ -192,13 +192,13 @@ def changed(**values: Any) -> list[Member]:
             lambda: changed(m1=("badge", 9), m2=("badge", 9)),
             ["badge"],
             UniqueViolation,
-            "bulk_update() got two catalog.Member objects with badge 9: pk 'm1' and 'm2'; nothing was written.",
+            "bulk_update() got two catalog.Member objects with badge 9: pk 'm1' and 'm2'. Nothing was written.",
         ),
         (
             lambda: changed(m1=("badge", 2), m2=("badge", 5)),
             ["badge"],
             NotSupported,
-            "bulk_update() cannot give badge 2 of the catalog.Member with pk 'm2' to the one with pk 'm1'",
+            "bulk_update() cannot give badge 2 of the catalog.Member with pk 'm2' to the object with pk 'm1'",
         ),
     ],
 )

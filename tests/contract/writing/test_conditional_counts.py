@@ -112,7 +112,7 @@ def test_an_object_that_is_outdated_does_not_count_twice(venture: Any) -> None:
     one.status = "done"
     one.save()
     other.rank = 9
-    with pytest.raises(Exception, match="was changed by another writer since it was read"):
+    with pytest.raises(Exception, match="was changed by another process since it was read"):
         other.save()
     assert counts() == (1, 0, 0)
 
@@ -174,4 +174,4 @@ def test_a_condition_that_cannot_be_asked_is_found(condition: Any) -> None:
         )
         ((id, text),) = messages(made)
     assert id == "dynamo_single.E016"
-    assert text.startswith("count_of cannot count chores: the condition cannot be asked of catalog.Errand. ")
+    assert text.startswith("count_of cannot count chores: the condition does not work for catalog.Errand. ")

@@ -201,9 +201,9 @@ def test_a_query_that_does_not_ask_for_it_is_answered_by_another_key_or_refused(
     with pytest.raises(NoAccessPattern) as refused:
         list(Dispatch.objects.filter(rank__gt=1))
     lines = str(refused.value).splitlines()
-    why = "it need not hold all that is asked for: ask for status='open' too."
+    why = "it may omit matching items; filter by status='open' too."
     assert f"  waiting (gs1) 'WAITING' / '{{rank}}#{{dispatch_id}}' if status='open': {why}" in lines
-    with pytest.raises(NoAccessPattern, match=r"ask for \(data__hot=True \| status='late'\) too"):
+    with pytest.raises(NoAccessPattern, match=r"filter by \(data__hot=True \| status='late'\) too"):
         list(Alarm.objects.using_index("hot"))
 
 
@@ -302,12 +302,12 @@ def test_add_refuses_what_decides(table: Table) -> None:
     ("condition", "why"),
     [
         (Q(colour="red"), "Cannot resolve keyword 'colour'"),
-        (Q(version__gt=1), "asks for 'version', which counts without reading"),
-        (Q(deleted_at__isnull=True), "own attributes; what is in the trash has a key of its own"),
+        (Q(version__gt=1), "compares 'version', which changes without a read"),
+        (Q(deleted_at__isnull=True), "own attributes; objects in the trash have a separate key"),
         (Q(status__in=[]), "no object can meet it"),
         (Q(name__icontains="x"), "not supported|cannot"),
         (Q(status__gt=None), "Cannot use None as a query value"),
-        (Q(3), "of the key some: 3 is no condition on catalog.Odd"),
+        (Q(3), "of the key some: 3 is not a condition on catalog.Odd"),
     ],
     ids=["unknown", "version", "trash", "nobody", "in Python", "none", "no lookup"],
 )

@@ -88,7 +88,7 @@ def test_a_condition_that_does_not_hold_is_told_with_the_stored_object(
         write(stock, condition)
     assert not isinstance(raised.value, StaleObject)
     assert (raised.value.current.qty, raised.value.current.pk) == (3, "s")
-    assert "catalog.Stock with pk 's' is not as the write demands, " in str(raised.value)
+    assert "catalog.Stock with pk 's' does not meet the condition of the write, " in str(raised.value)
     assert stored(table) == before
 
 

@@ -108,7 +108,7 @@ def test_a_value_that_is_taken_refuses_the_change_of_the_source(
     fill(other, [7])
     team = fill(team, [7])
     before = everything(table)
-    with pytest.raises(UniqueViolation, match=r"Another catalog\.Runner has number 7 \(one_each\); nothing"):
+    with pytest.raises(UniqueViolation, match=r"Another catalog\.Runner has number 7 \(one_each\)\. Nothing"):
         change(team)
     assert everything(table) == before
 
@@ -127,7 +127,8 @@ def test_copies_that_follow_in_batches_say_which_value_is_taken(places: tuple[in
     """The source is changed by then: the copies are due until one of the two has another number."""
     team = fill(team, [7 if place in places else None for place in range(MANY)])
     with pytest.raises(
-        CopiesDue, match=r"not every copy of it has followed: Another catalog\.Runner has number 7 \(one_each\)\. Save"
+        CopiesDue,
+        match=r"some copies of it are not updated yet: Another catalog\.Runner has number 7 \(one_each\)\. Save",
     ):
         _by_save(team)
     team.players.filter(runner_id=f"{places[1]:04}").update(number=8)

@@ -93,7 +93,7 @@ def test_of_many_who_saw_one_number_one_gets_through(sent: Sent) -> None:
     sent.clear()
     assert counters.add(failures(1), "failures", seen=seen).failures == 6
     assert operations(sent) == ["UpdateItem"]
-    with pytest.raises(exceptions.StaleObject, match="somebody else counted"):
+    with pytest.raises(exceptions.StaleObject, match="another process counted"):
         counters.add(failures(1), "failures", seen=seen)
     LoginFailures.objects.get(pk="a").delete()
     with pytest.raises(exceptions.StaleObject):

@@ -115,7 +115,7 @@ def test_a_writer_who_read_another_title_is_refused(book: Book, table: Table, wr
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("nothing", "is no attribute. It has page_id"), ("version", "counts without reading or writing")]
+    ("name", "why"), [("nothing", "is no attribute. It has page_id"), ("version", "changes without a read or write")]
 )
 def test_what_nothing_can_follow_from_is_refused_at_the_first_write(name: str, why: str, table: Table) -> None:
     with forgotten():

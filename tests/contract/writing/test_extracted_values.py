@@ -454,7 +454,7 @@ def graded() -> Iterator[Any]:
     [
         ({"title": "T", "grade": "c"}, "data__grade: Value 'c' is not a valid choice."),
         ({"title": "T", "price": -1}, "data__price: Ensure this value is greater than or equal to 0."),
-        ({"title": "T", "price": "dear"}, "data__price: This has to be a decimal number."),
+        ({"title": "T", "price": "dear"}, "data__price: This must be a decimal number."),
         ({}, "data__title: This field cannot be null."),
     ],
 )

@@ -150,7 +150,7 @@ def test_another_value_is_refused_by_name(table: Table, obj: Any, field: str, wr
     """The error has the attribute and the way out; nothing is written."""
     before = stored(table)
     with pytest.raises(
-        ImmutableAttribute, match=rf"catalog\.Paper\.{field} is immutable.*create another object"
+        ImmutableAttribute, match=rf"catalog\.Paper\.{field} is immutable.*create a new object"
     ) as caught:
         write(obj)
     assert (caught.value.label, caught.value.field) == ("catalog.Paper", field)

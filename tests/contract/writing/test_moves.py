@@ -246,7 +246,7 @@ def test_nothing_is_overwritten(table: Table) -> None:
     member(member_id="b", email="b@example.org", badge=2)
     obj = member()
     before = stored(table)
-    with pytest.raises(AlreadyExists, match=r"catalog\.Member with pk 'b' exists already; nothing was written"):
+    with pytest.raises(AlreadyExists, match=r"catalog\.Member with pk 'b' already exists. Nothing was written"):
         obj.move(member_id="b", name="Berta")
     assert stored(table) == before
     assert (obj.pk, obj.name) == ("a", "Anna")
@@ -256,7 +256,7 @@ def test_what_another_writer_changed_is_not_lost(table: Table) -> None:
     """The old item has to be as it was read, in every attribute."""
     obj = member()
     Member.objects.filter(pk="a").update(name="Other")
-    with pytest.raises(StaleObject, match=r"pk 'a' was changed by another writer since it was read \(name\)"):
+    with pytest.raises(StaleObject, match=r"pk 'a' was changed by another process since it was read \(name\)"):
         obj.move(member_id="b")
     assert [each.name for each in Member.objects.all()] == ["Other"]
     obj.refresh_from_db()

@@ -159,7 +159,7 @@ def test_a_source_with_copies_due_can_be_deleted_in_the_block_that_looks_for_the
         if operation == "TransactWriteItems":
             raise refusal(operation, "ValidationException")
 
-    with intercept(interceptor), pytest.raises(Exception, match="not every copy of it has followed"):
+    with intercept(interceptor), pytest.raises(Exception, match="some copies of it are not updated yet"):
         john.save()
     john.refresh_from_db()
     with transactions.atomic():

@@ -104,8 +104,8 @@ def test_what_protects_refuses_the_deletion_and_nothing_is_written(ann: Artist, 
     assert caught.value.protected_objects == {frame}
     assert isinstance(caught.value, DynamoSingleError)
     assert str(caught.value) == (
-        "catalog.Artist with pk 'ann' cannot be deleted: catalog.Frame objects refer to it by maker, such as the one "
-        "with pk 'f'. Delete these first, or let them refer to another one; nothing was written."
+        "Cannot delete catalog.Artist with pk 'ann': catalog.Frame objects refer to it by maker, such as the one "
+        "with pk 'f'. Nothing was written. Delete these objects or change their references first."
     )
     assert items(table) == before
 
@@ -137,7 +137,7 @@ def test_no_signal_is_sent_of_a_deletion_that_is_refused(ann: Artist) -> None:
 def test_a_queryset_ends_at_what_is_protected(ann: Artist) -> None:
     Frame.objects.create(frame_id="f", sketch_id="x~~y", maker=ann)
     with pytest.raises(
-        StillReferenced, match=r"pk 'ann' cannot be deleted: catalog.Frame objects refer to it by maker"
+        StillReferenced, match=r"Cannot delete catalog.Artist with pk 'ann': catalog.Frame objects refer to it by maker"
     ):
         Artist.objects.filter(pk__in=["ann", "nobody"]).delete()
     assert {artist.pk for artist in Artist.objects.filter(pk__in=["ann", "nobody"])} == {"ann", "nobody"}
@@ -145,7 +145,9 @@ def test_a_queryset_ends_at_what_is_protected(ann: Artist) -> None:
 
 def test_a_queryset_names_what_it_deleted_before_what_is_protected(ann: Artist) -> None:
     Frame.objects.create(frame_id="f", sketch_id="x~~y", maker=ann)
-    with pytest.raises(BulkError, match=r"pk 'ann' cannot be deleted: catalog.Frame objects refer to it") as raised:
+    with pytest.raises(
+        BulkError, match=r"Cannot delete catalog.Artist with pk 'ann': catalog.Frame objects refer to it"
+    ) as raised:
         Artist.objects.filter(pk__in=["nobody", "ann"]).delete()
     assert raised.value.written == ("nobody",)
     assert [type(error) for error in raised.value.failed.values()] == [StillReferenced]
@@ -164,7 +166,10 @@ def test_what_comes_to_protect_meanwhile_is_reported(ann: Artist) -> None:
     def refer() -> None:
         Frame.objects.create(frame_id="f", sketch_id="x~~y", maker_id="ann")
 
-    with before_write(1, refer), pytest.raises(StaleObject, match=r"meanwhile catalog.Frame with pk 'f' came to refer"):
+    with (
+        before_write(1, refer),
+        pytest.raises(StaleObject, match=r"during the deletion catalog.Frame with pk 'f' began to refer"),
+    ):
         ann.delete()
     kinds = {finding.kind for finding in verify()}
     assert kinds == {"child of nobody", "refers to nobody"}
@@ -334,7 +339,10 @@ def rows_of(obj: Artist) -> Any:
 
 def test_explain_says_that_a_deletion_asks_the_same_index() -> None:
     by_index = Frame.objects.filter(maker="ann").explain()
-    assert "that of a catalog.Artist asks the same, twice, for maker's on_delete=PROTECT: an index may not" in by_index
+    assert (
+        "the deletion of a catalog.Artist sends the same query twice for maker's on_delete=PROTECT: an index may not"
+        in by_index
+    )
     assert "deletion" not in Sketch.objects.filter(artist="ann").explain()
 
 

@@ -140,7 +140,7 @@ def test_another_writers_change_of_the_same_key_is_noticed() -> None:
     """A key was read, changed here and changed there: StaleObject, as for a whole object."""
     company = COMPANY.only("name").get()
     COMPANY.update(name="Theirs")
-    with pytest.raises(StaleObject, match="changed by another writer"):
+    with pytest.raises(StaleObject, match="changed by another process"):
         change(company, name="Mine")
     assert COMPANY.get().name == "Theirs"
 
@@ -151,7 +151,7 @@ def test_another_writers_change_is_noticed_after_the_rest_was_read() -> None:
     company.name = "Mine"
     COMPANY.update(name="Theirs")
     assert (company.stock, company.name) == ("ACM", "Mine")
-    with pytest.raises(StaleObject, match="changed by another writer"):
+    with pytest.raises(StaleObject, match="changed by another process"):
         company.save()
 
 
@@ -177,7 +177,7 @@ def test_an_object_that_is_gone_is_told_as_a_whole_one_is() -> None:
     """Saving raises StaleObject, deleting counts nothing, restoring finds none."""
     found = [COMPANY.only("name").get() for _ in range(4)]
     COMPANY.get().hard_delete()
-    with pytest.raises(StaleObject, match="nothing was written"):
+    with pytest.raises(StaleObject, match="Nothing was written"):
         change(found[0], name="New")
     assert found[1].delete() == (0, {"directory.Company": 0})
     assert found[2].hard_delete() == (0, {"directory.Company": 0})

@@ -221,7 +221,10 @@ def test_delete_puts_each_object_into_the_trash() -> None:
 
 def test_delete_in_the_trash_says_what_to_do() -> None:
     """Deleting what is deleted would do nothing; the error names the two things that do something."""
-    with assert_requests(0), pytest.raises(NotSupported, match=r"hard_delete\(\) deletes them for good, restore\(\)"):
+    with (
+        assert_requests(0),
+        pytest.raises(NotSupported, match=r"hard_delete\(\) to delete them permanently, or restore\(\)"),
+    ):
         Person.deleted_objects.all().delete()
 
 

@@ -127,4 +127,4 @@ def test_what_is_stored_already_is_read_and_other_attributes_are_saved(receipt: 
 
 def test_a_form_shows_what_is_wrong_by_the_element() -> None:
     form = modelform_factory(Receipt, fields=("lines",))({"lines": '[{"name": "Tea"}, {"price": 1}]'})
-    assert "lines__1__name: This has to have a value." in str(form.errors["lines"])
+    assert "lines__1__name: This field must have a value." in str(form.errors["lines"])

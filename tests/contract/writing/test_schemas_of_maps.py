@@ -120,7 +120,7 @@ def test_what_is_stored_already_is_read_and_other_attributes_are_saved(bundle: A
 def test_a_form_shows_what_is_wrong_at_the_document() -> None:
     form_class = modelform_factory(Bundle, fields=("data",))
     form = form_class({"data": '{"title": "T", "price": 1.25}'})
-    assert "data__receiver__name: This has to have a value." in str(form.errors["data"])
+    assert "data__receiver__name: This field must have a value." in str(form.errors["data"])
     assert form_class({"data": '{"title": "T", "receiver": {"name": "A"}, "price": 1.25}'}).is_valid()
 
 

@@ -41,7 +41,7 @@ def test_a_taken_pair_is_refused_and_nothing_is_written(table: Table) -> None:
     before = stored(table)
     with pytest.raises(UniqueViolation) as raised:
         Seat.objects.create(seat_id="2", hall="A", row=7)
-    assert str(raised.value) == "Another catalog.Seat has hall 'A' and row 7; nothing was written."
+    assert str(raised.value) == "Another catalog.Seat has hall 'A' and row 7. Nothing was written."
     error = raised.value
     assert isinstance(error, IntegrityError)
     assert (error.label, error.fields, error.field, error.value) == (

@@ -34,7 +34,7 @@ def test_a_taken_value_is_refused_and_nothing_is_written(table: Table) -> None:
     before = stored(table)
     with pytest.raises(UniqueViolation) as raised:
         Member.objects.create(member_id="m2", email="MIKE@example.org", badge=8)
-    assert str(raised.value) == "Another catalog.Member has email 'MIKE@example.org'; nothing was written."
+    assert str(raised.value) == "Another catalog.Member has email 'MIKE@example.org'. Nothing was written."
     assert (raised.value.label, raised.value.field, raised.value.value) == (
         "catalog.Member",
         "email",

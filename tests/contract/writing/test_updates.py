@@ -141,7 +141,7 @@ def test_an_update_never_resurrects() -> None:
     firm = Firm.objects.create(firm_id="f", name="n", stock="s")
     Firm.objects.get(pk="f").delete()
     firm.name = "other"
-    with pytest.raises(StaleObject, match=r"'f' was deleted since it was read; nothing was written."):
+    with pytest.raises(StaleObject, match=r"'f' was deleted since it was read. Nothing was written."):
         firm.save()
     assert not Firm.objects.filter(pk="f").exists()
 
@@ -163,7 +163,7 @@ def test_an_index_key_is_not_built_from_a_value_that_changed_meanwhile() -> None
     theirs.placed_at = when + timedelta(days=1)
     theirs.save()
     mine.placed_at = when + timedelta(days=2)
-    with pytest.raises(StaleObject, match=r"changed by another writer since it was read \(gs1sk, placed_at\)"):
+    with pytest.raises(StaleObject, match=r"changed by another process since it was read \(gs1sk, placed_at\)"):
         mine.save()
 
 
@@ -197,7 +197,7 @@ def test_attributes_of_other_writers_are_kept(table: Table) -> None:
 
 def test_force_update_of_a_missing_object_raises() -> None:
     """``force_update`` never creates."""
-    with pytest.raises(StaleObject, match="'c9' is not stored, so there is nothing to update"):
+    with pytest.raises(StaleObject, match="'c9' does not exist in the table"):
         Company(company_id="c9", name="x").save(force_update=True)
 
 

@@ -33,7 +33,7 @@ def test_create_never_overwrites(table: Table) -> None:
     with pytest.raises(AlreadyExists) as raised:
         Company.objects.create(company_id="c1", name="Other")
     assert str(raised.value) == (
-        "directory.Company with pk 'c1' exists already; nothing was written. Load it to change it."
+        "directory.Company with pk 'c1' already exists. Nothing was written. Load it to change it."
     )
     assert stored(table)["COMPANY#c1"]["name"] == {"S": "Acme"}
 
@@ -48,7 +48,7 @@ def test_saving_a_new_object_does_not_overwrite_either() -> None:
 def test_an_object_in_the_trash_keeps_its_key() -> None:
     """Creating over a deleted object says that it is in the trash."""
     Company.objects.create(company_id="c1", name="Acme").delete()
-    with pytest.raises(AlreadyExists, match=r"It is in the trash: restore it or delete it for good."):
+    with pytest.raises(AlreadyExists, match=r"It is in the trash: restore it or delete it permanently."):
         Company.objects.create(company_id="c1", name="Acme")
 
 
@@ -104,7 +104,7 @@ def test_an_object_in_the_trash_keeps_its_key() -> None:
             InvalidValue,
             "directory.Company: stock: '\\ud800' has a lone surrogate",
         ),
-        (lambda: Company(name="x", stock="s" * 409_600), ItemTooLarge, "DynamoDB stores 409600."),
+        (lambda: Company(name="x", stock="s" * 409_600), ItemTooLarge, "DynamoDB stores at most 409600."),
         (lambda: Company(name="n" * 1_100), InvalidValue, "DynamoDB takes 1024 there. Shorten name, company_id."),
     ],
 )

@@ -82,7 +82,7 @@ def test_children_that_can_go_along_or_need_not_are_fine(options: dict[str, Any]
     [
         (
             {"keys": ELSEWHERE, "room": models.IntegerAttribute(), "cascade": True},
-            "children: no key of catalog.Daughter lists the children of one Mother, which are to go",
+            "children: no key of catalog.Daughter lists the children of one Mother, to which deletions should",
         ),
         (
             {
@@ -90,11 +90,11 @@ def test_children_that_can_go_along_or_need_not_are_fine(options: dict[str, Any]
                 "rank": models.IntegerAttribute(null=True),
                 "cascade": True,
             },
-            "children: no key of catalog.Daughter lists the children of one Mother, which are to go",
+            "children: no key of catalog.Daughter lists the children of one Mother, to which deletions should",
         ),
         (
             {"parent": (models.Model,), "child": (models.Model,), "cascade": True},
-            "children: no key of catalog.Daughter lists the children of one Mother, which are to go",
+            "children: no key of catalog.Daughter lists the children of one Mother, to which deletions should",
         ),
         (
             {"keys": BY_MOTHER, "parent_options": {"purge_after": timedelta(days=1)}, "cascade": True},

@@ -42,7 +42,7 @@ def test_a_template_that_names_an_unknown_attribute() -> None:
 
 
 def test_a_template_that_names_a_document() -> None:
-    """E003 explains that nested values cannot be indexed."""
+    """E003 explains that nested values, sets and binary values cannot be indexed."""
     model = declare(
         "Nested",
         ("NESTED#{nested_id}", "#X"),
@@ -106,7 +106,7 @@ def test_a_schema_that_no_attribute_has() -> None:
     """E034, where it would be ignored; a schema that is named, and a class of something else, are none."""
     data = type("Data", (), {"price": models.NumberAttribute()})
     assert messages(declare("Plain", ("PLAIN#{p}", "#X"), p=models.IdAttribute(), Data=data)) == [
-        ("dynamo_single.E034", "Plain.Data declares places of a map, and no attribute is held to it.")
+        ("dynamo_single.E034", "Plain.Data declares the elements of a map, but no attribute uses it.")
     ]
     for name, given in {
         "Named": {"Data": data, "d": models.MapAttribute(schema=data)},
@@ -130,7 +130,7 @@ def test_a_reserved_stored_name(stored: str) -> None:
     """E002 names the attribute that would be stored over a key."""
     model = declare("Over", ("OVER#{o}", "#X"), o=models.IdAttribute(), name=models.UnicodeAttribute(attr_name=stored))
     assert messages(model) == [
-        ("dynamo_single.E002", f"name would be stored as {stored!r}, where a key or the item's type is stored.")
+        ("dynamo_single.E002", f"name would be stored as {stored!r}, the name of a key or of the item's type.")
     ]
 
 
@@ -151,7 +151,7 @@ def test_two_keys_on_one_index() -> None:
     keys = {"one": models.IndexKey("gs1", "A", "{t}"), "two": models.IndexKey("gs1", "B", "{t}")}
     model = declare("Twice", ("TWICE#{t}", "#X"), keys, t=models.IdAttribute())
     assert messages(model) == [
-        ("dynamo_single.E005", "The keys one and two are both on the index 'gs1', where an item has one key.")
+        ("dynamo_single.E005", "The keys one and two are both on the index 'gs1', but an item has one key on an index.")
     ]
 
 

@@ -93,7 +93,7 @@ def test_sql_groups_in_the_stock_admin(stock_site: admin.AdminSite) -> None:
     (found,) = check_admin_sites()
     assert found.id == "dynamo_single.E013"
     assert found.msg == (
-        "auth.Group is registered in the admin (site 'stock'), and no database of this project can hold it: "
+        "auth.Group is registered in the admin (site 'stock'), but no database of this project can store it: "
         "DATABASES['default'] is dynamo_single.backend."
     )
     assert "DynamoAdminConfig" in str(found.hint)

@@ -41,8 +41,9 @@ def test_models_for_sql_are_named_with_the_ways_out(declare_sql: Declare) -> Non
     declare_sql("Sticker")
     (found,) = check_sql_models()
     assert str(found) == (
-        "catalog: (dynamo_single.W912) catalog.Leaflet, catalog.Sticker are models for an SQL database, and this "
-        "project has none (DATABASES['default'] is dynamo_single.backend): every query of them is an error.\n"
+        "catalog: (dynamo_single.W912) catalog.Leaflet, catalog.Sticker are models for an SQL database, but this "
+        "project has no such database (DATABASES['default'] is dynamo_single.backend): every query of them "
+        "raises an error.\n"
         "\tHINT: Keep this data in a model of dynamo_single.models, or add an SQL database to DATABASES and send the "
         "app's models to it with DATABASE_ROUTERS."
     )

@@ -119,5 +119,5 @@ def test_the_other_side_may_be_declared_later() -> None:
 
 
 def test_edges_in_both_directions_are_not_made() -> None:
-    with pytest.raises(ConfigurationError, match="symmetrical=True would take two edges for each pair"):
+    with pytest.raises(ConfigurationError, match="symmetrical=True would require two edges for each pair"):
         models.ManyToMany("self", symmetrical=True)

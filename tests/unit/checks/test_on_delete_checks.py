@@ -96,7 +96,7 @@ def test_a_many_to_many_relation_to_users_needs_no_edge_model() -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"keys": {}}, "needs the objects that refer to one, and no key of catalog.Shirt lists them."),
+        ({"keys": {}}, "requires a query for the objects that refer to it, but no key of catalog.Shirt lists them."),
         (
             {"keys": {}, "primary": IN_OWNER, "bases": (models.SoftDeleteModel,)},
             None,

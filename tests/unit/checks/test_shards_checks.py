@@ -59,7 +59,9 @@ def test_references_to_a_sharded_model_are_right() -> None:
 
 
 #: What all of them say, and the way out that all of them name.
-WHY = "a write of these has to name its item, and its shard follows from its time, which they do not have."
+WHY = (
+    "to write such an object, its item and shard must be known, and the shard depends on a time that they do not have."
+)
 UNSHARDED = "Or let keys on indexes alone be sharded=True, and the primary key's partition have its identity."
 
 
@@ -74,7 +76,7 @@ def test_children_of_a_sharded_primary_key_are_refused() -> None:
     """E024 says what to do instead."""
     model = owner(pets=models.Children("Pet", cascade=False))
     pet(model)
-    assert refused(model) == ("pets are its children", "Leave the Children out, and ask the reference's manager.")
+    assert refused(model) == ("pets are its children", "Remove the Children, and use the reference's manager.")
 
 
 def test_copies_of_a_sharded_models_values_are_refused() -> None:

@@ -28,8 +28,8 @@ def with_options(options: dict[str, Any]) -> Any:
 OPTIONS = [
     ({"indexes": [django_models.Index(fields=["s"], name="quick")]}, r"models.IndexKey\("),
     ({"order_with_respect_to": "s"}, "name it in a sort key"),
-    ({"db_tablespace": "fast"}, "belongs to all models"),
-    ({"db_table_comment": "things"}, "belongs to all models"),
+    ({"db_tablespace": "fast"}, "all models share one table"),
+    ({"db_table_comment": "things"}, "all models share one table"),
     ({"required_db_features": ["x"]}, "leave it out"),
     ({"required_db_vendor": "sqlite"}, "leave it out"),
     ({"select_on_save": True}, "save\\(\\) never reads first"),

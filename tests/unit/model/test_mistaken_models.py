@@ -25,7 +25,7 @@ def test_a_key_without_a_sort_key() -> None:
     with pytest.raises(ConfigurationError) as caught:
         models.Key("COMPANY#{company_id}")  # type: ignore[call-arg]  # the mistake
     assert str(caught.value) == (
-        "Key('COMPANY#{company_id}') has no sort key. Where an object has its partition to itself it is a literal: "
+        "Key('COMPANY#{company_id}') has no sort key. If an object has its partition to itself, use a literal: "
         "Key('COMPANY#{company_id}', \"#METADATA\")."
     )
 

@@ -18,16 +18,16 @@ def test_the_whole_message() -> None:
         plan(ask(PERSON, {"name": "Mike"}))
     assert str(caught.value) == "\n".join(
         [
-            "directory.Person: no key answers filter(name='Mike').",
+            "directory.Person: no key supports filter(name='Mike').",
             "  primary 'COMPANY#{company_id}' / 'PEOPLE#{person_id}': company_id is not given.",
             "  by_id (gs1) 'PERSON#{person_id}' / '#METADATA': person_id is not given.",
-            "What can be done:",
-            "  - ask by one of the keys above",
+            "To fix this, do one of the following:",
+            "  - filter by one of the keys above",
             "  - add a key to Person.Keys: by_name = "
             'models.IndexKey("gs2", "PERSON", "{name}#{company_id}#{person_id}")',
             "    Items that are stored already are in it after: manage.py makemigrations and migrate in an app "
             "with migrations, manage.py dynamo_rebuild directory.Person in any other",
-            "  - say .allow_scan(): it reads, and pays for, every item of the table",
+            "  - call .allow_scan() to read, and pay for, every item of the table",
         ]
     )
 
@@ -84,7 +84,7 @@ REASONS = [
         ("stock",),
         {"in_pages": True},
         "primary",
-        "a page begins where the one before it ended, so that nothing is sorted in memory",
+        "a page starts at the end of the previous page, so results cannot be sorted in memory",
     ),
     (PERSON, {"company_id": "1", "person_id__in": "12"}, ("data",), {}, "primary", "the values of data have no order"),
     (
@@ -151,7 +151,7 @@ def test_a_scan_has_no_order() -> None:
     """Allowing a scan does not allow an order that nothing keeps."""
     with pytest.raises(NoAccessPattern, match=r"the scan that allow_scan\(\) allows has no order"):
         plan(ask(PERSON, {"name": "Mike"}, ["name"], allow_scan=True))
-    with pytest.raises(NoAccessPattern, match=r"say .allow_scan\(\) and leave order_by\(\) out"):
+    with pytest.raises(NoAccessPattern, match=r"call .allow_scan\(\) and leave order_by\(\) out"):
         plan(ask(PERSON, {"name": "Mike"}, ["name"]))
 
 

@@ -119,7 +119,7 @@ def test_two_alternations_are_taken_apart_one_after_the_other() -> None:
 
 def test_one_alternative_without_a_key_refuses_the_whole() -> None:
     """Nothing is answered by half: if one side of ``|`` has no key, the query has none."""
-    with pytest.raises(NoAccessPattern, match=r"no key answers filter\(\(company_id='1' \| name='A'\)\)"):
+    with pytest.raises(NoAccessPattern, match=r"no key supports filter\(\(company_id='1' \| name='A'\)\)"):
         plan(ask(PERSON, Or((FIRST, NAMED))))
 
 

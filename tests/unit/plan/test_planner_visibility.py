@@ -53,7 +53,7 @@ def test_expired_items_are_filtered_out() -> None:
     """Items of which the time has passed are never given, though DynamoDB still holds them."""
     found = plan(ask(SESSION, {"session_key": "s"}), now=1700000000)
     assert condition_text(found.filter) == "(expires_at__isnull=True | expires_at__gt=1700000000)"
-    with pytest.raises(ValueError, match="planning needs the present time"):
+    with pytest.raises(ValueError, match="planning needs the current time"):
         plan(ask(SESSION, {"session_key": "s"}))
 
 

@@ -160,7 +160,7 @@ OTHERS: list[tuple[str, Plan]] = [
 def test_a_cursor_of_another_query_is_refused(name: str, other: Plan) -> None:
     """Whatever was asked differently, it is the query that the message names."""
     said = reason(encode(CURSOR, other))
-    assert said.startswith("This cursor of directory.Person is for another query:")
+    assert said.startswith("This cursor of directory.Person belongs to a different query.")
     assert said.endswith("Begin again without a cursor.")
     assert decode(encode(CURSOR, other), other) == CURSOR
 

@@ -136,7 +136,7 @@ def test_a_transaction_is_limited() -> None:
     """A hundred actions pass; one more is refused before anything is sent."""
     actions = [Delete((str(number), "s")) for number in range(101)]
     assert len(compile_transaction(actions[:100], "table", "t").params["TransactItems"]) == 100
-    with pytest.raises(NotSupported, match="A transaction of 101 actions cannot be sent: DynamoDB takes 100"):
+    with pytest.raises(NotSupported, match="Cannot send a transaction of 101 actions: DynamoDB accepts at most 100"):
         compile_transaction(actions, "table", "t")
 
 
@@ -144,8 +144,8 @@ REFUSALS: list[tuple[Any, str]] = [
     (lambda: compile_transaction([], "table", "t"), "at least one action"),
     (lambda: compile_transaction([Put(ITEM), Delete(KEY)], "table", "t"), "one item twice: pk='COMPANY#1', sk='#META"),
     (lambda: compile_action(Check(KEY, VERSION)), "A check cannot be sent alone"),
-    (lambda: compile_action(Update(KEY)), "The update of pk='COMPANY#1', sk='#METADATA' changes nothing"),
-    (lambda: compile_transaction([Update(KEY)], "table", "t"), "changes nothing"),
+    (lambda: compile_action(Update(KEY)), "The update of pk='COMPANY#1', sk='#METADATA' does not change the item"),
+    (lambda: compile_transaction([Update(KEY)], "table", "t"), "does not change the item"),
 ]
 
 
@@ -161,6 +161,6 @@ def test_an_item_over_400_kb_is_refused() -> None:
     item = {**KEY_VALUES, "text": {"S": "x" * 409_600}}
     for compile_ in (lambda: compile_action(Put(item)), lambda: compile_transaction([Put(item)], "table", "t")):
         with pytest.raises(
-            ItemTooLarge, match=r"pk='COMPANY#1', sk='#METADATA' has 409626 bytes; DynamoDB stores 409600"
+            ItemTooLarge, match=r"pk='COMPANY#1', sk='#METADATA' has 409626 bytes; DynamoDB stores at most 409600"
         ):
             compile_()

@@ -129,16 +129,17 @@ def copied(fold: str = "canonical", **options: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("attributes", "keys", "message"),
     [
-        ({"copy": models.CanonicalAttribute(source="nmae")}, {}, "copy is made of 'nmae', which is not a text"),
+        ({"copy": models.CanonicalAttribute(source="nmae")}, {}, "copy is computed from 'nmae', which is not a string"),
         (
             {"copy": models.CanonicalAttribute(source="number"), "number": models.IntegerAttribute()},
             {},
-            "copy is made of 'number', which is not a text attribute of the model. Its texts are thing_id.",
+            "copy is computed from 'number', which is not a string attribute of the model. Its "
+            "string attributes are thing_id.",
         ),
         (
             {**copied(), "again": models.CanonicalAttribute(source="copy")},
             {},
-            "again is made of 'copy', which is not a text",
+            "again is computed from 'copy', which is not a string",
         ),
     ],
 )

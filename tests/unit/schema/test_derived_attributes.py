@@ -117,7 +117,7 @@ def test_holders_have_to_be_found_by_a_key() -> None:
     with forgotten():
         (found,) = messages(part(keys={}, username=models.CopiedAttribute("user", "username")))
         assert found[0] == "dynamo_single.E015"
-        assert found[1].startswith("username is copied from user.username, and no key finds the objects")
+        assert found[1].startswith("username is copied from user.username, but no key finds the objects")
     with forgotten():
         assert messages(part(username=models.CopiedAttribute("user", "username"))) == []
 
@@ -167,7 +167,7 @@ def test_what_follows_from_another_object_counts_nothing() -> None:
         )
         ((check, text),) = messages(model)
         assert check == "dynamo_single.E016"
-        assert "catalog.Whole objects follow from others, and are written whole" in text
+        assert "catalog.Whole objects are derived from others and are rewritten completely" in text
 
 
 def test_a_counter_cannot_be_in_a_key() -> None:

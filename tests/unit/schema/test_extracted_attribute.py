@@ -72,7 +72,7 @@ def test_it_is_no_part_of_a_primary_key() -> None:
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("{data}", 'name that: models.ExtractedAttribute("data__...").'),
+        ("{data}", 'use that: models.ExtractedAttribute("data__...").'),
         ("{data__author__lastname}", 'name that: lastname = models.ExtractedAttribute("data__author__lastname").'),
     ],
 )

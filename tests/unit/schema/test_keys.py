@@ -69,13 +69,13 @@ def test_parsing(source: str, variables: tuple[str, ...], head: str) -> None:
         ("A#{a:{b}}", "the format '{b}' is unknown"),
         ("A#{a", "braces do not pair up"),
         ("A#a}", "braces do not pair up"),
-        ("A${a}", "reserved for the writing of values"),
-        ("A\U0010ffff{a}", "reserved for the writing of values"),
-        ("{a}#$", "reserved for the writing of values"),
+        ("A${a}", "reserved for encoded values"),
+        ("A\U0010ffff{a}", "reserved for encoded values"),
+        ("{a}#$", "reserved for encoded values"),
         ("{a}{b}", r"nothing separates {a} from {b}"),
         ("{a}x{b}", "the end of {a} is not visible in front of 'x'"),
         ("{a}1", "the end of {a} is not visible in front of '1'"),
-        ("{a}#{a}", "{a} stands in it twice"),
+        ("{a}#{a}", "{a} appears twice"),
     ],
 )
 def test_parsing_refuses(source: str, reason: str) -> None:

@@ -187,8 +187,8 @@ def test_value_is_refused(kind: str, spec: str, value: Any, message: str) -> Non
 @pytest.mark.parametrize(
     ("kind", "spec", "message"),
     [
-        ("map", "", "nested values cannot be indexed"),
-        ("binary", "", "nested values cannot be indexed"),
+        ("map", "", "nested values, sets and binary values cannot be indexed"),
+        ("binary", "", "nested values, sets and binary values cannot be indexed"),
         ("number", "canonical", "does not fit a number attribute; write {name:08d}"),
         ("text", "08d", "does not fit a text attribute; write {name:canonical}"),
         ("date", "canonical", "does not fit a date attribute; write {name}"),

@@ -43,8 +43,9 @@ def test_a_reference_stays_one_value_of_the_identity() -> None:
 @pytest.mark.parametrize(
     ("partition", "reason"),
     [
-        ("X#{estate.name}", "{estate.name} leads to 'name', and an item holds nothing of what it refers to but its pk. "
-         "That of catalog.Estate is made of tenant, code."),
+        ("X#{estate.name}", "{estate.name} leads to 'name', but an item contains only the pk of the "
+                            "object that it refers to. "
+         "The pk of catalog.Estate is made of tenant, code."),
         ("X#{estate.tenant.more}", "{estate.tenant.more} leads to 'more'"),
         ("X#{owner.name}", "{owner.name} is no part of another object's pk: catalog.Shed has no reference 'owner'. It "
          "has estate"),
@@ -65,7 +66,7 @@ def test_a_path_that_leads_nowhere_is_reported_by_the_checks(partition: str, rea
 
 def test_one_value_twice_is_refused() -> None:
     """As it is of an attribute."""
-    with pytest.raises(ConfigurationError, match=r"\{estate.tenant\} stands in it twice"):
+    with pytest.raises(ConfigurationError, match=r"\{estate.tenant\} appears twice"):
         models.Key("A#{estate.tenant}#{estate.tenant}", "#")
 
 

@@ -173,8 +173,8 @@ def test_shards_fold_as_the_primary_key_does(sort: str, fold: str) -> None:
 
 #: What a declaration says, and what is wrong with it.
 WRONG = [
-    ({"primary": ("a", "b#{a_id}", True)}, "class Keys does not say by what"),
-    ({"shards": ("a_id", "at")}, "none of its keys is sharded=True"),
+    ({"primary": ("a", "b#{a_id}", True)}, "class Keys does not declare the shards"),
+    ({"shards": ("a_id", "at")}, "no key has sharded=True"),
     ({"primary": ("a", "b#{a_id}", True), "shards": ("name", "at")}, "which the primary key does not name"),
     ({"primary": ("a", "b#{a_id}", True), "shards": ("a_id", "changed")}, "has and keeps"),
     ({"primary": ("a", "b#{a_id}", True), "shards": ("a_id", "name")}, "has to be a TimestampAttribute"),

@@ -53,7 +53,7 @@ def test_threads_make_different_ones() -> None:
 @pytest.mark.parametrize("moment", ["2025-01-01", None, datetime(2025, 1, 1).date(), 0])
 def test_what_is_no_moment_has_none(moment: Any) -> None:
     """It is refused with what a moment is."""
-    with pytest.raises(InvalidValue, match="is not a moment: give a datetime"):
+    with pytest.raises(InvalidValue, match=r"is not a datetime\. Use a datetime"):
         identifiers.first_at(moment)
 
 

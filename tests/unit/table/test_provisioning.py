@@ -113,28 +113,29 @@ def test_a_missing_table_is_created_and_gets_its_time_to_live() -> None:
             TTL,
             "index",
             "impossible",
-            "The index 'gs1' projects KEYS_ONLY, needed is ALL. Use another name in INDEXES, or delete the index",
+            "The index 'gs1' projects KEYS_ONLY, but ALL is required. Use another name in INDEXES, or delete the index",
         ),
         (
             changed(GlobalSecondaryIndexes=[index(KeySchema=[{"AttributeName": "gs1pk", "KeyType": "HASH"}])]),
             TTL,
             "index",
             "impossible",
-            "The index 'gs1' has the keys 'gs1pk' (HASH, S), needed are 'gs1pk' (HASH, S) and 'gs1sk' (RANGE, S).",
+            "The index 'gs1' has the keys 'gs1pk' (HASH, S), but the settings require 'gs1pk' (HASH, "
+            "S) and 'gs1sk' (RANGE, S).",
         ),
         (
             changed(GlobalSecondaryIndexes=[index(), index(IndexName="old")]),
             TTL,
             "extra index",
             "unneeded",
-            "The index 'old' is not in the settings; it is left alone.",
+            "The index 'old' is not in the settings. It was not changed.",
         ),
         (
             changed(BillingModeSummary={}),
             TTL,
             "billing mode",
             "automatic",
-            "The billing mode is PROVISIONED, wanted is PAY_PER_REQUEST.",
+            "The billing mode is PROVISIONED, but the settings require PAY_PER_REQUEST.",
         ),
         (TABLE, {}, "time to live", "automatic", "Time to live on 'expiresAt' is not enabled."),
         (
@@ -142,7 +143,7 @@ def test_a_missing_table_is_created_and_gets_its_time_to_live() -> None:
             {**TTL, "AttributeName": "ttl"},
             "time to live",
             "impossible",
-            "Time to live is ENABLED on 'ttl', needed is 'expiresAt'. Disable it",
+            "Time to live is ENABLED on 'ttl', but 'expiresAt' is required. Disable it",
         ),
         (
             TABLE,
@@ -156,7 +157,8 @@ def test_a_missing_table_is_created_and_gets_its_time_to_live() -> None:
             {},
             "keys",
             "impossible",
-            "needed are 'pk' (HASH, S) and 'sk' (RANGE, S). Keys cannot be changed: name another table in",
+            "but the settings require 'pk' (HASH, S) and 'sk' (RANGE, S). DynamoDB cannot change the "
+            "keys of a table. Name another table in",
         ),
         (
             changed(AttributeDefinitions=[{"AttributeName": name, "AttributeType": "N"} for name in ("pk", "sk")]),
@@ -221,7 +223,7 @@ def test_a_table_whose_key_is_id_alone_is_made_and_found_right() -> None:
 def test_a_key_of_the_other_form_names_the_setting(settings: TableSettings, described: Any, other: str) -> None:
     (found,) = differences(settings, Observed(described, TTL))
     assert found.repair == "impossible"
-    assert f"DYNAMO_SINGLE['default']['KEY'] = {other!r} takes the table as it is." in found.sentence
+    assert f"DYNAMO_SINGLE['default']['KEY'] = {other!r} accepts the table unchanged." in found.sentence
 
 
 def test_any_other_key_does_not() -> None:
@@ -236,7 +238,7 @@ def test_what_cannot_be_repaired_is_refused_as_one_error() -> None:
     found = differences(SETTINGS, Observed(table, {**TTL, "AttributeName": "ttl"}))
     with pytest.raises(TableMismatch) as caught:
         refuse(SETTINGS, found)
-    assert "nothing was changed" in str(caught.value)
+    assert "Nothing was changed" in str(caught.value)
     assert "projects KEYS_ONLY" in str(caught.value)
     assert "on 'ttl'" in str(caught.value)
 
@@ -298,8 +300,8 @@ def test_a_created_table_fits_its_shape() -> None:
     ("index", "changes", "told"),
     [
         ("recent", {"local": False}, "The index 'last-post' is local; set 'local': True in INDEXES."),
-        ("status", {"projection": "ALL"}, "The index 'by-status' projects KEYS_ONLY, needed is ALL."),
-        ("author", {"projection": ["body"]}, "projects INCLUDE 'body', 'title', needed is INCLUDE 'body'."),
+        ("status", {"projection": "ALL"}, "The index 'by-status' projects KEYS_ONLY, but ALL is required."),
+        ("author", {"projection": ["body"]}, "projects INCLUDE 'body', 'title', but INCLUDE 'body' is required."),
         ("views", {"partition": "views"}, "has the keys 'views' (HASH, N), needed are 'views' (HASH, S)."),
     ],
 )

@@ -40,15 +40,16 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     for each in lost:
         if each.kind == "refers to nobody":
             text = _(
-                "It refers to %(key)s, by %(name)s with an on_delete, which is not stored: let it refer to another "
-                "one, or delete it."
+                "It refers to %(key)s, by %(name)s with an on_delete, but that object is not stored. Change "
+                "the reference, or delete it."
             )
             yield Finding(each.kind, subject.key, sentence(text, key=each.said, name=each.name))
     text = _("It is an edge to %(key)s, by %(name)s, which is not stored: hard_delete() it.")
     alone = [each for each in lost if each.kind == "edge of nobody"]
     if not alone:
         text = _(
-            "It goes along with %(key)s, by %(name)s, which is not stored: hard_delete() it, or give it another one."
+            "It belongs to %(key)s, by %(name)s, but that object is not stored. Call hard_delete() on it, or "
+            "change its parent."
         )
         alone = [each for each in lost if each.kind == "child of nobody"]
     if alone:
@@ -58,7 +59,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     root = _trash_root(subject)
     if root is not None and others.get(root, {}).get(names.DELETED_AT) != subject.item.get(names.DELETED_AT):
         text = _(
-            "It went to the trash along with %(key)s, which was not deleted then, or was restored without it: "
+            "It was moved to the trash with %(key)s, which is not deleted, or was restored without it: "
             "restore() it, or hard_delete() it."
         )
         yield Finding("left in the trash", subject.key, sentence(text, key=f"{root[0]} / {root[1]}"))

@@ -61,20 +61,18 @@ def _derived_finding(subject: Subject, key: ItemKey, expected: Item, found: Item
     said = f"{key[0]} / {key[1]}"
     if found is None:
         repair = (Put(expected, ITEM_MISSING), unchanged)
-        text = _("%(key)s follows from it and is not there.")
+        text = _("%(key)s is derived from it but does not exist.")
         yield Finding("missing derived item", subject.key, sentence(text, key=said), repair)
         return
     model: Any = Subject.of(subject.alias, expected).model
     automatic = {field.attribute.attr_name for field in model._meta.concrete_fields if _is_automatic(field)}
     if model.derived_exclusive and found.get(held := _owner_name(model)) != expected[held]:
-        text = _(
-            "%(key)s follows from it, and is another object's, as an item of which there is one. Change one of them."
-        )
+        text = _("%(key)s is derived from it, but another object has this item. Change one of the two objects.")
         yield Finding("value held twice", subject.key, sentence(text, key=said))
         return
     if not encode.is_same_item(expected, found, model, apart_from=automatic):
         repair = (Put(expected, as_read(found, {*expected, *found})), unchanged)
-        text = _("%(key)s follows from it and is not as it gives.")
+        text = _("%(key)s is derived from it but has other values.")
         yield Finding("derived item", subject.key, sentence(text, key=said), repair)
 
 
@@ -95,5 +93,5 @@ def _orphan(subject: Subject, key: ItemKey, source: Item | None) -> Iterator[Fin
         return
     stored = () if model is None else derived.source_names(model)
     repair = (Delete(subject.key, as_read(subject.item, subject.item)), missing_or_unchanged(key, source, stored))
-    said = sentence(_("It follows from %(key)s no more."), key=f"{key[0]} / {key[1]}")
+    said = sentence(_("It is no longer derived from %(key)s."), key=f"{key[0]} / {key[1]}")
     yield Finding("derived item left over", subject.key, said, repair)

@@ -15,7 +15,5 @@ from dynamo_single.translated import sentence
 def due(table: Table, subject: Subject) -> Iterator[Finding]:
     """Yield a finding for an object whose ``move_tree()`` was interrupted."""
     if subject.model is not None and names.MOVED_FROM in subject.item:
-        text = _(
-            "Not all that refers to it has followed its move. Call its move_tree(), or run manage.py dynamo_rebuild."
-        )
+        text = _("Some references to it still use its old key. Call its move_tree(), or run manage.py dynamo_rebuild.")
         yield Finding("move due", subject.key, sentence(text))

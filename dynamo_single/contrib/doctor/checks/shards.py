@@ -48,8 +48,8 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     if not schedule.fold:
         if encode.folded_key(subject.model, values, fold=place.fold) not in (None, subject.key):
             text = _(
-                "It is in the shard of its spelling, so that another spelling of %(name)s does not find it. Let shards "
-                "begin that fold it: manage.py dynamo_shards %(model)s %(shards)s. Then repair it."
+                "Its shard depends on the spelling, so another spelling of %(name)s does not find it. Schedule shards "
+                "that fold it: manage.py dynamo_shards %(model)s %(shards)s. Then repair it."
             )
             said = sentence(text, name=place.attribute, model=label, shards=schedule.entries[-1].shards)
             yield Finding("shard of a spelling", subject.key, said)

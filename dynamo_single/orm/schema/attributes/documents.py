@@ -65,7 +65,7 @@ class Shape:
         if not isinstance(value, Mapping):
             given = MASK if self.has_secrets() or is_secret_name(said) else shown(value)
             message = f"{said} is a map, and cannot be {type(value).__name__} {given}."
-            raise InvalidValue(message, words=words_at(said, _("This has to be a map.")))
+            raise InvalidValue(message, words=words_at(said, _("This must be a map.")))
         for name, member in self.members.items():
             _check(member, value.get(name), f"{said}__{name}")
 
@@ -127,7 +127,7 @@ class Elements:
         if not isinstance(value, list | tuple):
             given = MASK if self.has_secrets() or is_secret_name(said) else shown(value)
             message = f"{said} is a list, and cannot be {type(value).__name__} {given}."
-            raise InvalidValue(message, words=words_at(said, _("This has to be a list.")))
+            raise InvalidValue(message, words=words_at(said, _("This must be a list.")))
         for number, each in enumerate(value):
             self._check(each, f"{said}__{number}")
 
@@ -325,7 +325,7 @@ def _check_member(member: Attribute, value: object, said: str) -> None:
     if value is None:
         if not member.null:
             message = f"{said} is missing: it takes {member.expects}, or null=True."
-            raise MissingValue(message, words=words_at(said, _("This has to have a value.")))
+            raise MissingValue(message, words=words_at(said, _("This field must have a value.")))
         return
     if not _is_stored_alike(member, value, said):
         message = f"{said} takes {member.expects}, not {type(value).__name__} {shown(value)}."

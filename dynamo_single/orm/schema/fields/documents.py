@@ -82,7 +82,7 @@ class BinaryFormField(forms.FileField):
     widget = BinaryWidget
 
     default_error_messages: ClassVar[dict[str, Any]] = {
-        "too_large": _("The file has %(size)d bytes; an item of DynamoDB has %(limit)d at most."),
+        "too_large": _("The file has %(size)d bytes; a DynamoDB item can have at most %(limit)d."),
     }
 
     def clean(self, data: Any, initial: Any = None) -> Any:
@@ -182,7 +182,7 @@ def from_fixture(attribute: Any, value: object) -> object:
         return attribute.from_attribute_value(text_to_binary(value[FIXTURE_KEY]))
     except (InvalidValue, ValueError, TypeError, AttributeError) as error:
         raise ValidationError(
-            _("A map with the one key %(key)s holds a value in DynamoDB's JSON."),
+            _("A map whose only key is %(key)s represents a value in DynamoDB's JSON."),
             code="invalid",
             params={"key": FIXTURE_KEY},
         ) from error
@@ -237,7 +237,7 @@ def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _no_number(text: str) -> object:
-    raise ValidationError(_("%(text)s is no number of JSON."), "invalid", {"text": text})
+    raise ValidationError(_("%(text)s is not a valid JSON number."), "invalid", {"text": text})
 
 
 def _as_json(value: object) -> object:
@@ -266,5 +266,5 @@ def _from_json(value: object, path: str, level: int) -> object:
     try:
         return values.from_attribute_value(values.text_to_binary(value[FIXTURE_KEY]))
     except (InvalidValue, ValueError, TypeError, AttributeError, ArithmeticError) as error:
-        text = _("%(path)s: a map with the one key %(key)s holds a value in DynamoDB's JSON.")
+        text = _("%(path)s: a map whose only key is %(key)s represents a value in DynamoDB's JSON.")
         raise ValidationError(text, "invalid", {"path": path or "$", "key": FIXTURE_KEY}) from error

@@ -149,7 +149,7 @@ class SetFormField(forms.CharField):
         except (ValueError, ArithmeticError) as error:
             text = _('Line %(number)d: "%(line)s" is no number.')
             if self.member is str:
-                text = _("Line %(number)d: %(line)s is no text in quotation marks; write what is in it as in JSON.")
+                text = _("Line %(number)d: %(line)s is not a string in quotation marks. Write its content as in JSON.")
             raise ValidationError(text, code="invalid", params={"number": number, "line": line}) from error
 
 

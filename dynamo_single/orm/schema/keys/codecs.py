@@ -102,8 +102,8 @@ def codec_for(kind: str, spec: str = "") -> Codec:
         return _moment_codec(kind)
     if kind not in KINDS:
         raise ConfigurationError(
-            f"A key cannot hold a {kind} value: nested values cannot be indexed, nor can sets and binary. "
-            f"Keys hold {', '.join(KINDS)}; copy the part to be searched into an attribute of its own."
+            f"A key cannot contain a {kind} value: nested values, sets and binary values cannot be indexed. "
+            f"Keys contain {', '.join(KINDS)}. Copy the part to search for into a separate attribute."
         )
     if not spec:
         return _PLAIN[kind]
@@ -210,7 +210,7 @@ def _padded(width: int, value: Any) -> str:
 
 
 def _fitting(width: int) -> Words:
-    return words(_("The number has to be a whole one from 0 to %(most)s."), most="9" * width)
+    return words(_("The number must be an integer from 0 to %(most)s."), most="9" * width)
 
 
 def _boolean(value: object) -> str:

@@ -53,14 +53,14 @@ def make_ulid() -> str:
 def first_at(moment: datetime) -> str:
     """The least one that can be made from a moment on; raises ``InvalidValue`` for what is none, or before 1970."""
     if not isinstance(moment, datetime):
-        raise InvalidValue(f"{shown(moment)} is not a moment: give a datetime, such as timezone.now().")
+        raise InvalidValue(f"{shown(moment)} is not a datetime. Use a datetime, such as timezone.now().")
     return _text(_milliseconds(clock.in_utc(moment)), 0)
 
 
 def _milliseconds(moment: datetime) -> int:
     found = (moment - clock.EPOCH) // timedelta(milliseconds=1)
     if not 0 <= found < _LATEST:
-        raise InvalidValue(f"{moment!r} is before 1970, where no ULID begins.")
+        raise InvalidValue(f"{moment!r} is before 1970, the earliest time of a ULID.")
     return found
 
 

@@ -56,7 +56,7 @@ def _decode(part: str, whole: str) -> str:
     if _SAFE.fullmatch(part):
         return part
     if not _PART.fullmatch(part):
-        raise InvalidValue(f"{whole!r} is not an identity: only letters, digits, '.', '_', '-' and '~XX' stand in one.")
+        raise InvalidValue(f"{whole!r} is not an identity: only letters, digits, '.', '_', '-' and '~XX' are allowed.")
     try:
         text = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), part.encode()).decode()
     except UnicodeDecodeError as error:

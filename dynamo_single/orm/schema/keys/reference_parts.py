@@ -100,8 +100,9 @@ def _follow(
         made_of = ", ".join(each.names[0] for each in members) or "nothing that a key could name"
         raise refusal(
             source,
-            f"{{{part.shown}}} leads to {name!r}, and an item holds nothing of what it refers to but its pk. That of "
-            f"{label} is made of {made_of}. For another value declare a CopiedAttribute, and name that",
+            f"{{{part.shown}}} leads to {name!r}, but an item contains only the pk of the object that it "
+            f"refers to. The pk of {label} is made of {made_of}. For another value, declare a CopiedAttribute "
+            "and use that",
         )
     position, member = found
     first += sum(each.size for each in members[:position])

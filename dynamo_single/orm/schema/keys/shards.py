@@ -95,7 +95,7 @@ class Schedule(Struct, frozen=True):
                 raise InvalidValue(f"A partition has 1 to {MAX_SHARDS} shards, not {entry.shards}.")
         times = [entry.since for entry in self.entries]
         if any(later <= earlier for earlier, later in pairwise(times)):
-            raise InvalidValue("Each entry of a schedule of shards begins later than the one before it.")
+            raise InvalidValue("Each entry of a schedule of shards must begin later than the previous entry.")
 
     def __str__(self) -> str:
         """In words."""

@@ -200,13 +200,13 @@ class Key(Struct, frozen=True):
             )
         if not self.sort:
             raise ConfigurationError(
-                f"Key({self.partition!r}) has no sort key. Where an object has its partition to itself it is a "
+                f"Key({self.partition!r}) has no sort key. If an object has its partition to itself, use a "
                 f'literal: Key({self.partition!r}, "#METADATA").'
             )
         for source in (self.partition, self.sort):
             placed = [part.name for part in Template.parse(source).parts if part.place]
             if placed:
-                raise refusal(source, f"{{{placed[0]}}} is part of what an object is known by, which has to be there")
+                raise refusal(source, f"{{{placed[0]}}} is part of the identity and must not be missing")
 
     def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
         """How a migration file writes it."""
@@ -246,8 +246,8 @@ class IndexKey(Struct, frozen=True):
             )
         if self.condition is not None and not (isinstance(self.condition, Q | tuple) and self.condition):
             raise ConfigurationError(
-                f"IndexKey({self.index!r}, ...): the condition is a Q that asks for something, as in "
-                f"condition=Q(status='open'), not {self.condition!r}."
+                f"IndexKey({self.index!r}, ...): the condition must be a Q with at least one comparison, such "
+                f"as condition=Q(status='open'), not {self.condition!r}."
             )
         Template.parse(self.partition)
         Template.parse(self.sort)
@@ -343,7 +343,7 @@ class Template(Struct, frozen=True):
         names = [part.shown for part in parts]
         for name in names:
             if names.count(name) > 1:
-                raise refusal(source, f"{{{name}}} stands in it twice; once is enough")
+                raise refusal(source, f"{{{name}}} appears twice; use it once")
         return cls(source, parts, tail)
 
     @property
@@ -484,7 +484,7 @@ def _parse(source: str) -> tuple[tuple[KeyPart, ...], str]:
         parts[-1] = replace(parts[-1], terminator=_terminator(source, literal, parts[-1].name, ""))
     for reserved in (ESCAPE, LAST):
         if any(reserved in text for text in (literal, *(part.literal for part in parts))):
-            raise refusal(source, f"{reserved!r} is reserved for the writing of values and cannot stand in a literal")
+            raise refusal(source, f"{reserved!r} is reserved for encoded values and cannot appear in a literal")
     return tuple(parts), literal
 
 
@@ -507,8 +507,8 @@ def _check_variable(source: str, name: str, spec: str) -> None:
     if form and form != "canonical" and not padding_of(form):
         raise refusal(
             source,
-            f"the format {spec!r} is unknown; there are 'canonical' for text and '08d' for numbers, and 'first' and "
-            "'last', also after another one and a colon, for where objects without a value stand",
+            f"the format {spec!r} is unknown; use 'canonical' for strings, '08d' for numbers, or 'first' and "
+            "'last' (also after another format and a colon) for the position of objects without a value",
         )
 
 

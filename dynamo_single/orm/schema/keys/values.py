@@ -132,8 +132,8 @@ def _plain(value: object) -> str:
 # The message of an error names attributes and types for programmers.
 
 #: Sentences that several places have.
-HAS_TO_HAVE_VALUE = _("“%(name)s” has to have a value.")
-NESTED_TOO_DEEP = _("This is nested deeper than %(levels)d levels.")
+HAS_TO_HAVE_VALUE = _("“%(name)s” must have a value.")
+NESTED_TOO_DEEP = _("This has more than %(levels)d levels of nesting.")
 #: What stands between the name of an attribute and a place in its value.
 _INSIDE = re.compile(r"__|[.\[]")
 
@@ -167,7 +167,7 @@ def words_at(path: str, template: str | Promise, **values: object) -> Words:
 
 def expecting(expects: str, path: str = "") -> Words:
     """What a value of the wrong kind is refused with; what is expected is looked up in the translations as well."""
-    return words_at(path, _("This has to be %(expects)s."), expects=gettext_lazy(expects))
+    return words_at(path, _("This must be %(expects)s."), expects=gettext_lazy(expects))
 
 
 Number = int | float | Decimal
@@ -295,7 +295,7 @@ def split_number(value: Number, *, path: str = "value") -> tuple[bool, str, int]
     if not number.is_finite():
         raise InvalidValue(
             f"{path}: {_shown_at(path, value)} cannot be stored; DynamoDB has no NaN and no infinity. Use None.",
-            words=words_at(path, _("This is no number that can be stored.")),
+            words=words_at(path, _("This number cannot be stored.")),
         )
     text = str(number)
     written = text.lstrip("-").replace(".", "", 1) if "E" not in text else "".join(map(str, number.as_tuple().digits))
@@ -351,7 +351,7 @@ def checked_text(value: str, *, path: str = "value") -> str:
         raise InvalidValue(
             f"{path}: {_shown_at(path, text)} has a lone surrogate at position {error.start}, which has no UTF-8 form. "
             "Decode the text properly, or store it as bytes.",
-            words=words_at(path, _("Character %(number)d of this text cannot be stored."), number=error.start + 1),
+            words=words_at(path, _("Character %(number)d of this string cannot be stored."), number=error.start + 1),
         ) from (None if is_secret_name(path) else error)  # the cause contains the text
     return text
 
@@ -434,8 +434,9 @@ def _to_attribute_value(value: object, path: str, depth: int) -> AttributeValue:
         elements = enumerate(value)
         return {"L": [_to_attribute_value(element, f"{path}[{i}]", depth + 1) for i, element in elements]}
     raise InvalidValue(
-        f"{path}: {type(value).__name__} {_shown_at(path, value)} cannot be stored in a document; "
-        "it holds None, bool, numbers, text, bytes, lists, dicts and sets. Convert it to one of these first."
+        f"{path}: {type(value).__name__} {_shown_at(path, value)} cannot be stored in a document. Documents "
+        "contain None, bool, numbers, strings, bytes, lists, dicts and sets. Convert it to one of these "
+        "first."
     )
 
 
@@ -449,7 +450,7 @@ def _map(value: Mapping[object, object], path: str, depth: int) -> dict[str, Att
         if not name:
             raise InvalidValue(
                 f"{path}: a map has an empty key, which DynamoDB refuses; give it a name.",
-                words=words_at(path, _("A map has an empty key. Give it a name.")),
+                words=words_at(path, _("A map has an empty key. Enter a name for it.")),
             )
         step = f".{name}" if _PLAIN_NAME.fullmatch(name) else f"[{name!r}]"
         entries[checked_text(name, path=path)] = _to_attribute_value(element, path + step, depth)
@@ -471,7 +472,7 @@ def _set(value: AbstractSet[Any], path: str) -> AttributeValue:
         return {"NS": sorted({number_to_text(element, path=path) for element in value}, key=Decimal)}
     raise InvalidValue(
         f"{path}: a set holds only text, only numbers or only bytes; use a list for a mixture.",
-        words=words_at(path, _("A set holds only texts, only numbers or only binary values.")),
+        words=words_at(path, _("A set holds only strings, only numbers or only binary values.")),
     )
 
 

@@ -461,7 +461,7 @@ def test_one_model_only(table: Table) -> None:
 
 def test_not_within_a_block() -> None:
     """A block's writes are not stored yet."""
-    with transactions.atomic(), pytest.raises(NotSupported, match="call it after"):
+    with transactions.atomic(), pytest.raises(NotSupported, match="Call it after"):
         list(verify())
 
 
@@ -574,7 +574,7 @@ def test_the_command_fails_where_somebody_has_to_decide(table: Table) -> None:
     out = io.StringIO()
     with pytest.raises(CommandError, match=r"1 findings, 0 repaired\.$"):
         call_command("dynamo_verify", "--repair", stdout=out)
-    assert out.getvalue().endswith("This has to be decided by somebody.\n")
+    assert out.getvalue().endswith("This finding requires a decision.\n")
 
 
 def test_the_command_for_one_model(table: Table) -> None:

@@ -79,7 +79,7 @@ def test_what_rows_cannot_show_is_shown_as_json_and_stays(catalog: Pages, held: 
     finally:
         attribute.shape = shape
     page = catalog.get(CHANGE)
-    assert ("Rows cannot show this list as it is" in text_of(page)) == (name != "data")
+    assert ("This list cannot be shown as rows" in text_of(page)) == (name != "data")
     assert catalog.post(CHANGE, {**form_of_text(page), "other": "[5]"}).status_code == (
         302 if len(held[name]) == 300 else 200
     )
@@ -156,16 +156,16 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ({"lines__1_0": ""}, "Row 2: Name: This field is required."),
     ({"lines__2_1": "3"}, "Row 3: Name: This field is required."),
     ({"lines__1_3": "{"}, "Row 2: Enter valid JSON: see line 1, column 2."),
-    ({"lines__1_3": '{"name": "Other"}'}, "Row 2: Name: the JSON has another value of name."),
-    ({"lines__0__position": "first"}, "Row 1: Enter the place of the row as a whole number."),
-    ({"lines__json": "[1]"}, "The JSON has another list than the rows."),
+    ({"lines__1_3": '{"name": "Other"}'}, "Row 2: Name: the JSON contains another value of name."),
+    ({"lines__0__position": "first"}, "Row 1: Enter the position of the row as an integer."),
+    ({"lines__json": "[1]"}, "The JSON contains a different list than the rows."),
     ({"lines__json": "{}"}, "Enter a list of JSON, such as [1, 2]."),
     ({"points__0": "-1"}, "Row 1: Ensure this value is greater than or equal to 0."),
     ({"points__0": "many"}, "Row 1: Enter a number."),
     ({"data_1__0_1": "dear"}, "Steps: Row 1: Price: Enter a number."),
-    ({"lines__count": "many"}, "The rows of this list did not arrive as they were sent."),
-    ({"lines__count": "-1"}, "The rows of this list did not arrive as they were sent."),
-    ({"lines__count": "99999999999"}, "The rows of this list did not arrive as they were sent."),
+    ({"lines__count": "many"}, "The rows of this list arrived incomplete."),
+    ({"lines__count": "-1"}, "The rows of this list arrived incomplete."),
+    ({"lines__count": "99999999999"}, "The rows of this list arrived incomplete."),
 ]
 
 
@@ -198,7 +198,7 @@ def test_an_empty_list_that_is_typed_beside_rows_is_an_error(catalog: Pages, typ
     """As any other list is: the rows would stay, and nobody be told."""
     receipt(points=[1, 2])
     answer = sent(catalog, points__json=typed)
-    assert "The JSON has another list than the rows." in text_of(answer)
+    assert "The JSON contains a different list than the rows." in text_of(answer)
     assert Receipt.objects.get(pk="r").points == [1, 2]
 
 
@@ -237,7 +237,7 @@ def test_somebody_elses_change_of_the_list_is_noticed(catalog: Pages) -> None:
     page = form_of_text(catalog.get(CHANGE))
     Receipt.objects.filter(pk="r").update(lines=[TEA, JAM], points=[1, 2], data={"steps": [TEA]})
     answer = catalog.post(CHANGE, {**page, "points.0": "5"})
-    assert text_of(answer).count("Somebody has changed this to") == 3
+    assert text_of(answer).count("Someone else has changed this to") == 3
     again = form_of_text(answer)
     assert (again["points.0"], again["lines.1_0"], again["data_1.0_0"]) == ("5", "Jam", "Tea")
     assert catalog.post(CHANGE, again).status_code == 302

@@ -50,7 +50,7 @@ def test_each_place_has_a_row_with_its_label(catalog: Pages) -> None:
     assert found["Title"] == "T"
     assert found["Receiver / Name"] == "A"
     assert found["Kind"] == "big"
-    assert found["Further keys, as JSON"].split() == ["{", '"other":', "1", "}"]
+    assert found["Additional keys, as JSON"].split() == ["{", '"other":', "1", "}"]
 
 
 @pytest.mark.parametrize("held", HELD)
@@ -105,8 +105,8 @@ def test_a_row_changes_its_place_alone(catalog: Pages) -> None:
         ("Price", "dear", "Price: Enter a number."),
         ("Price", "1.234", "Price: Ensure that there are no more than 2 decimal places."),
         ("Sent", "soon", "Sent: Enter a valid date."),
-        ("Receiver / Name", "", "data__receiver__name: This has to have a value."),
-        ("Further keys, as JSON", "{", "Enter valid JSON: see line 1, column 2."),
+        ("Receiver / Name", "", "data__receiver__name: This field must have a value."),
+        ("Additional keys, as JSON", "{", "Enter valid JSON: see line 1, column 2."),
     ],
 )
 def test_an_error_names_its_row(catalog: Pages, label: str, text: str, message: str) -> None:
@@ -124,15 +124,18 @@ def test_an_error_names_its_row(catalog: Pages, label: str, text: str, message: 
 @pytest.mark.parametrize(
     ("rest", "message"),
     [
-        ('{"title": "Other"}', "Title: the JSON has another value of title. Take it out there"),
-        ('{"receiver": "Bob"}', "Receiver / Name: the JSON has another value of receiver.name. Take it out there"),
+        ('{"title": "Other"}', "Title: the JSON contains another value of title. Remove it from the JSON"),
+        (
+            '{"receiver": "Bob"}',
+            "Receiver / Name: the JSON contains another value of receiver.name. Remove it from the JSON",
+        ),
     ],
 )
 def test_two_values_of_one_place_are_an_error(catalog: Pages, rest: str, message: str) -> None:
     """Neither is dropped for the other without a word."""
     page = catalog.get(f"{BUNDLE}add/")
     number = {label: f"data_{place}" for place, label in enumerate(rows(page))}
-    values = {number["Title"]: "T", number["Receiver / Name"]: "A", number["Further keys, as JSON"]: rest}
+    values = {number["Title"]: "T", number["Receiver / Name"]: "A", number["Additional keys, as JSON"]: rest}
     answer = catalog.post(f"{BUNDLE}add/", {**form_of_text(page), **values})
     assert message in text_of(answer)
 
@@ -143,7 +146,7 @@ def test_the_same_value_in_a_row_and_in_the_json_is_fine(catalog: Pages) -> None
     number = {label: f"data_{place}" for place, label in enumerate(rows(page))}
     rest = '{"title": "T", "receiver": null, "price": null}'
     values = {number["Title"]: "T", number["Receiver / Name"]: "A", number["Price"]: "1"}
-    sent = {**form_of_text(page), **values, number["Further keys, as JSON"]: rest}
+    sent = {**form_of_text(page), **values, number["Additional keys, as JSON"]: rest}
     assert catalog.post(f"{BUNDLE}add/", sent).status_code == 302
     assert Bundle.objects.get().data == {"title": "T", "receiver": {"name": "A"}, "price": 1}
 
@@ -165,4 +168,4 @@ def test_somebody_elses_change_of_the_map_is_noticed(catalog: Pages) -> None:
     place = [*rows(page)].index("Title")
     Bundle.objects.filter(pk=bundle.pk).update(data={"title": "Theirs", "receiver": {"name": "A"}})
     answer = catalog.post(address, {**form_of_text(page), f"data_{place}": "Mine"})
-    assert "Somebody has changed this to" in text_of(answer)
+    assert "Someone else has changed this to" in text_of(answer)

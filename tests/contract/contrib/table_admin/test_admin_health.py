@@ -24,7 +24,7 @@ from tests.contract.conftest import Pages, text_of
 
 HEALTH = "dynamo_single.view_health"
 #: What a page says whose items have another form than the models.
-CHANGING = "The database is being changed What is stored has another form than this version of the site expects"
+CHANGING = "The database is being changed The stored data does not match this version of the site"
 
 
 def broken(table: Table, **key: str) -> None:
@@ -116,7 +116,7 @@ def test_an_item_of_an_unknown_type_is_listed(pages: Pages, table: Table) -> Non
     table.send(Request("PutItem", {"Item": item}))
     shown = pages.get("dynamodb/health/?check=")
     assert ("unknown item", ("OTHER#1", "#")) in findings_of(shown)
-    assert "decided by somebody" in text_of(shown)
+    assert "requires a decision" in text_of(shown)
 
 
 def test_findings_of_hidden_models_are_left_out(staff: Any, table: Table) -> None:
