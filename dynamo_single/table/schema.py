@@ -420,8 +420,8 @@ def _ttl(ttl: Description, wanted: str) -> list[Difference]:
         return [Difference("time to live", sentence(text, name=repr(wanted)))]
     if status == "DISABLING" or attribute != wanted:
         text = _(
-            "Time to live is %(status)s on %(present)s, but %(wanted)s is required. Disable it on the table, wait until "
-            "DynamoDB allows a change (up to an hour), and run dynamo_setup again."
+            "Time to live is %(status)s on %(present)s, but %(wanted)s is required. Disable it on the table, wait "
+            "until DynamoDB allows a change (up to an hour), and run dynamo_setup again."
         )
         said = sentence(text, status=status, present=repr(attribute), wanted=repr(wanted))
         return [Difference("time to live", said, "impossible")]

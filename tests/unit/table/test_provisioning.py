@@ -302,7 +302,11 @@ def test_a_created_table_fits_its_shape() -> None:
         ("recent", {"local": False}, "The index 'last-post' is local; set 'local': True in INDEXES."),
         ("status", {"projection": "ALL"}, "The index 'by-status' projects KEYS_ONLY, but ALL is required."),
         ("author", {"projection": ["body"]}, "projects INCLUDE 'body', 'title', but INCLUDE 'body' is required."),
-        ("views", {"partition": "views"}, "has the keys 'views' (HASH, N), needed are 'views' (HASH, S)."),
+        (
+            "views",
+            {"partition": "views"},
+            "has the keys 'views' (HASH, N), but the settings require 'views' (HASH, S).",
+        ),
     ],
 )
 def test_an_index_of_another_shape_is_reported(index: str, changes: dict[str, Any], told: str) -> None:
