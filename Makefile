@@ -22,7 +22,7 @@ define beside_checks
 	rm $$said; exit $$status
 endef
 
-.PHONY: help run test test-fast test-browser test-deep test-migrations test-transports test-versions test-wheel test-django screenshots docs bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
+.PHONY: help run test test-fast test-browser test-deep test-migrations test-transports test-versions test-wheel test-packages test-django screenshots docs bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -61,6 +61,9 @@ test-versions: node_modules/installed ## run the tests on every supported Python
 
 test-wheel: node_modules/installed ## build the sdist and the wheel, and test the installed wheel outside the checkout (ONLY=3.12-django6.1)
 	@$(PYTHON) -m tests.wheel $(ARGS)
+
+test-packages: .venv-packages/installed node_modules/installed ## run the tests with the packages that projects add, in an environment of its own (tests/packages)
+	@DJANGO_SETTINGS_MODULE=tests.packages.settings .venv-packages/bin/pytest -q -n 0 -o python_files="package_*.py" -W default tests/packages $(ARGS)
 
 test-django: node_modules/installed ## run Django's own tests against our models, on every supported Django (ARGS="--write lookup")
 	@$(PYTHON) -m tests.upstream.releases $(ARGS)
@@ -140,6 +143,12 @@ install-dev:
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.txt "$$peer" \
 			|| echo "Left out: $$peer does not install here."; \
 	done
+	@touch $@
+
+.venv-packages/installed: tests/packages/requirements.txt tests/requirements.txt requirements.txt
+	@echo "Installing the packages"
+	@$(PYTHON) -m venv .venv-packages
+	@.venv-packages/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -r $<
 	@touch $@
 
 node_modules/installed: package.json package-lock.json

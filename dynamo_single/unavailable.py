@@ -25,7 +25,7 @@ from dynamo_single.exceptions import (
     UnreadableItem,
 )
 
-__all__ = ["AWAY", "CHANGING", "RETRY_AFTER", "unavailable_response"]
+__all__ = ["AWAY", "CHANGING", "RETRY_AFTER", "unavailable_response", "visitor_message"]
 
 logger = logging.getLogger("dynamo_single.unavailable")
 
@@ -55,7 +55,7 @@ def unavailable_response(
     """
     logger.error("DynamoDB could not serve %s", request.path, exc_info=error)
     is_unknown = isinstance(error, OutcomeUnknown)
-    detail = _detail(error)
+    detail = visitor_message(error)
     message = str(error) if settings.DEBUG else ""
     kind = request.get_preferred_type(_TYPES)
     response: HttpResponse
@@ -73,8 +73,8 @@ def unavailable_response(
     return response
 
 
-def _detail(error: Exception) -> str:
-    """Return the message for visitors."""
+def visitor_message(error: Exception) -> str:
+    """Return the message for visitors, which names neither endpoints nor models."""
     if isinstance(error, OutcomeUnknown):
         return _("The database did not respond. Your changes may have been saved: check before you send them again.")
     if isinstance(error, CHANGING):

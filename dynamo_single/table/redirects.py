@@ -81,6 +81,8 @@ class _State(Struct):
     engines: Counter[str] = field(default_factory=Counter)
     #: Whether tests run in this process, so that its children are guarded even if there are no test tables.
     in_tests: bool = False
+    #: The listeners of the whole process, in every thread.
+    observers: tuple[Listener, ...] = ()
     #: Whether a test run started this process. The variable is not enough, because this process may have set it since.
     is_child: bool = False
 
@@ -186,7 +188,8 @@ Interceptor = Callable[[str, Parameters], Response | None]
 class SentRequest(Struct, frozen=True):
     """One request as it was sent.
 
-    If it failed, ``response`` is ``None`` and ``error`` is DynamoDB's error code. Retries are not counted.
+    If it failed, ``response`` is ``None`` and ``error`` is DynamoDB's error code. ``retries`` counts the further
+    attempts of a successful request.
     """
 
     operation: str
@@ -195,6 +198,7 @@ class SentRequest(Struct, frozen=True):
     seconds: float
     consumed: float
     error: str = ""
+    retries: int = 0
 
 
 Listener = Callable[[SentRequest], object]
@@ -236,6 +240,17 @@ def unlisten(listener: Listener) -> None:
     LISTENERS.set(tuple(each for each in LISTENERS.get() if each != listener))
 
 
+def observe(listener: Listener) -> None:
+    """Call ``listener`` with each request of this process, in whatever thread, until ``unobserve()``."""
+    unobserve(listener)
+    state.observers = (*state.observers, listener)
+
+
+def unobserve(listener: Listener) -> None:
+    """Remove a listener of ``observe()``, if it is there."""
+    state.observers = tuple(each for each in state.observers if each != listener)
+
+
 @contextmanager
 def intercept(interceptor: Interceptor) -> Iterator[None]:
     """Call ``interceptor(operation, params)`` before each request of the block: it may raise, or return a response.
@@ -250,11 +265,16 @@ def intercept(interceptor: Interceptor) -> Iterator[None]:
 
 
 def notify_listeners(
-    operation: str, params: Parameters, response: Mapping[str, object] | None, seconds: float, error: str
+    operation: str,
+    params: Parameters,
+    response: Mapping[str, object] | None,
+    seconds: float,
+    error: str,
+    retries: int = 0,
 ) -> None:
     """Call each listener with a request that has a response or failed."""
-    sent = SentRequest(operation, params, response, seconds, _consumed(response), error)
-    for listener in LISTENERS.get():
+    sent = SentRequest(operation, params, response, seconds, _consumed(response), error, retries)
+    for listener in (*LISTENERS.get(), *state.observers):
         listener(sent)
 
 

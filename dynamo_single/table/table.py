@@ -185,7 +185,8 @@ class Table:
             _refuse_in_event_loop()
         if operation in _CONSUMING and params.get("ReturnConsumedCapacity") not in {"TOTAL", "INDEXES"}:
             params = {**params, "ReturnConsumedCapacity": "TOTAL"}
-        is_watched = LISTENERS.get() or INTERCEPTORS.get() or redirects.state.guard is not None
+        state = redirects.state
+        is_watched = LISTENERS.get() or INTERCEPTORS.get() or state.guard is not None or state.observers
         if lease is None:
             if is_watched:
                 return await self._watched(operation, params, decoder, None, head)
@@ -240,7 +241,7 @@ class Table:
         """Send a request with listeners, interceptors, or the guard of a test run."""
         started = time.perf_counter()
         response: dict[str, Any] | None = None
-        failure = ""
+        failure, head = "", {} if head is None else head
         try:
             if INTERCEPTORS.get() or redirects.state.guard is not None:
                 # Interceptors may send requests themselves, or wait.
@@ -251,9 +252,11 @@ class Table:
             failure = transport.code_of(error)
             raise
         finally:
-            if LISTENERS.get():
+            if LISTENERS.get() or redirects.state.observers:
                 heard = None if response is None else plain_response(response)
-                redirects.notify_listeners(operation, params, heard, time.perf_counter() - started, failure)
+                redirects.notify_listeners(
+                    operation, params, heard, time.perf_counter() - started, failure, int(head.get("retries", 0))
+                )
         return response
 
     def _tested(self, operation: str, params: Parameters) -> dict[str, object] | None:

@@ -163,6 +163,7 @@ async def send(
         received = await sender.send(operation, params, deadline, lease)
         if head is not None:
             head["date"] = received.headers.get("date", "")
+            head["retries"] = str(received.retries)
         # A library that replaces AWS in tests does not return the capacity of every operation.
         capacity = settings.consumed_capacity and not client.is_stand_in
         answer = answers.read(

@@ -1,0 +1,119 @@
+"""A sent request by its table, index, model and cost, without keys and values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Final
+
+from msgspec import Struct
+
+from dynamo_single import conf
+from dynamo_single.costs import Cost
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.table import names
+from dynamo_single.table.redirects import SentRequest
+
+#: Two forms of a key condition: ``#name = :value``, also with another operator, and ``begins_with(#name, :value)``.
+_COMPARED: Final = re.compile(r"(#?\w+)(?:, | [=<>]+ | BETWEEN )(:\w+)")
+_VARIABLE: Final = re.compile(r"\{[^}]*\}")
+
+
+class Described(Struct, frozen=True):
+    """A request without values.
+
+    ``model`` is the label of the model whose keys the request contains, or ``""`` if several models have such keys.
+    ``retries`` counts the further attempts of a successful request.
+    """
+
+    cost: Cost
+    table: str
+    index: str
+    model: str
+    retries: int
+
+
+def describe(sent: SentRequest) -> Described:
+    """Describe a request. Sends nothing."""
+    params = sent.params
+    table, first = _first(params)
+    return Described(Cost.of(sent), table, str(params.get("IndexName", "")), _model(table, first), sent.retries)
+
+
+def _first(params: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return the table of a request, and the key attributes of the first item that it names."""
+    if "TableName" in params:
+        return params["TableName"], params.get("Key") or params.get("Item") or _queried(params)
+    for actions in ("TransactItems", "Statements"):
+        for action in params.get(actions, ()):
+            inner = next((each for each in action.values() if isinstance(each, Mapping)), {})
+            return inner.get("TableName", ""), inner.get("Key") or inner.get("Item") or {}
+    for table, asked in params.get("RequestItems", {}).items():
+        if isinstance(asked, Mapping):
+            return table, next(iter(asked.get("Keys", ())), {})
+        inner = next((next(iter(each.values())) for each in asked), {})
+        return table, inner.get("Key") or inner.get("Item") or {}
+    return "", {}
+
+
+def _queried(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the partition key of a Query, and the beginning of its sort keys if there is one."""
+    found = {}
+    for name, value in _COMPARED.findall(params.get("KeyConditionExpression", "")):
+        name = params.get("ExpressionAttributeNames", {}).get(name, name)
+        found[name] = params.get("ExpressionAttributeValues", {}).get(value, {})
+    return found
+
+
+def _model(table: str, key: Mapping[str, Any]) -> str:
+    """Return the label of the model whose templates fit some key attributes best; ``""`` if several fit equally."""
+    texts = {name: value["S"] for name, value in key.items() if isinstance(value, Mapping) and "S" in value}
+    found: dict[int, set[str]] = {}
+    for each in _templates(table) if texts else ():
+        if (literals := each.literals_in(texts)) is not None:
+            found.setdefault(literals, set()).add(each.label)
+    best = found[max(found)] if found else set[str]()
+    return best.pop() if len(best) == 1 else ""
+
+
+class _Template(Struct, frozen=True):
+    """One key of a model: the names of its attributes, a pattern of its partition key, and how both keys begin."""
+
+    label: str
+    names: tuple[str, str]
+    beginnings: tuple[str, str]
+    pattern: re.Pattern[str]
+    partition_literals: int
+
+    def literals_in(self, texts: Mapping[str, str]) -> int | None:
+        """Return how many literal characters fit; ``None`` if a key attribute does not fit."""
+        (partition, sort), (start, sort_start) = self.names, self.beginnings
+        text = texts.get(partition)
+        if text is None or not text.startswith(start) or self.pattern.fullmatch(text) is None:
+            return None
+        if sort not in texts:
+            return self.partition_literals
+        return self.partition_literals + len(sort_start) if texts[sort].startswith(sort_start) else None
+
+
+@cache
+def _templates(table: str) -> tuple[_Template, ...]:
+    """Return the keys of all models of a table; the models of a process do not change."""
+    aliases = {alias for alias in conf.aliases() if conf.table_settings(alias).table_name == table}
+    models = [model for model in registry.all_models() if model._options.alias in aliases]
+    return tuple(template for model in models for template in _keys(model))
+
+
+def _keys(model: type[DynamoModel]) -> Iterator[_Template]:
+    shape = conf.table_settings(model._options.alias).shape
+    for key in registry.layout_of(model).keys:
+        index = key.index
+        own = (names.PARTITION_KEY, names.SORT_KEY) if index is None else (f"{index}pk", f"{index}sk")
+        literals = _VARIABLE.split(key.partition.source)
+        # A shard is a number after the partition key.
+        pattern = re.compile("(?s:.*)".join(map(re.escape, literals)) + "(![0-9]+)?")
+        pair = shape.name_of(own[0]), shape.name_of(own[1])
+        beginnings = literals[0], key.sort.source.partition("{")[0]
+        yield _Template(model._meta.label, pair, beginnings, pattern, sum(map(len, literals)))
