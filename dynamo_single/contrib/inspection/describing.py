@@ -19,7 +19,7 @@ from dynamo_single.contrib.inspection.sample import Sample
 from dynamo_single.contrib.inspection.templates import EmptyTemplates, Templates
 from dynamo_single.orm.schema.keys import template as key_templates
 
-#: The most models; the items of further kinds are no model's.
+#: The most models; the items of further kinds have no model.
 MAX_MODELS: Final = 100
 
 
@@ -59,14 +59,13 @@ def describe(sample: Sample, settings: TableSettings, alias: str) -> Description
         models=[],
     )
     described: list[references.Described] = []
-    for kind, of_kind in found[:MAX_MODELS] or [_of_empty(layout)]:
+    for kind, of_kind in found or [_of_empty(layout)]:
         model = modelling.model_of(kind, of_kind, indexes, [each.name for each in proposal.models])
         proposal.models.append(model)
         described.append((model, kind, of_kind))
     references.add(described)
-    if rest := found[MAX_MODELS:]:
-        items = sum(len(kind.items) for kind, _ in rest)
-        proposal.notes.append(f"{len(rest)} more kinds with {items} items have no model here.")
+    if rest := sum(not any(of_kind.match(item) for _, of_kind in found) for item in sample.items):
+        proposal.notes.append(f"{rest} items of more than {MAX_MODELS} kinds have no model.")
     return Description(proposal, layout, described)
 
 
@@ -104,6 +103,8 @@ def _kinds(layout: Layout, sample: Sample) -> list[tuple[Kind, Templates]] | Non
         for kind in waiting:
             by_type[kind.type] = templates.merge(by_type[kind.type], kind) if kind.type in by_type else kind
         waiting = [*by_type.values()]
+    # Merging compares each kind with all others.
+    del waiting[MAX_MODELS:]
     found: list[tuple[Kind, Templates]] = []
     while waiting:
         kind = waiting.pop(0)

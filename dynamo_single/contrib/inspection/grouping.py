@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -26,6 +26,9 @@ _TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[ _.:-][A-Za-z0-9]+){0,4}")
 
 #: The parts of an item's primary key: constants as strings, and ``None`` for a value.
 Signature = tuple[tuple[str | None, ...], ...]
+
+
+_Parts = tuple[tuple[Part, bool], ...]
 
 
 class Kind(Struct):
@@ -63,13 +66,6 @@ class Layout(Struct, frozen=True):
                 found[text].add(name)
         return {text: frozenset(each) for text, each in found.items()}
 
-    def parts(self, item: Item, key: KeyAttribute, values: dict[str, frozenset[str]] | None = None) -> tuple[Part, ...]:
-        """Return the parts of one key attribute of an item; a value in itself is one part."""
-        text = text_of(item.get(key.name))
-        if key.separator is None or text is None:
-            return (Part(text or "", frozenset({key.name})),)
-        return split(text, key.separator, self.values(item) if values is None else values)
-
 
 def type_attribute(items: Sequence[Item], keys: frozenset[str]) -> str | None:
     """Return the attribute that contains the type of each item, if there is one: a string, which is not a key."""
@@ -102,6 +98,9 @@ class Reader:
         self.composed = tuple(
             {key.name: key for keys in (layout.keys, *layout.indexes) for key in keys if key.is_composed}.values()
         )
+        # The items of a sample are compared by their identity, since they are not hashable.
+        self._parts = {id(item): self._split(item) for item in items}
+        self._read: dict[tuple[int, str], _Parts] = {}
         for item in items:
             for word in self._words(item):
                 own = tuple(text_of(item.get(key.name)) or "" for key in layout.keys)
@@ -112,20 +111,27 @@ class Reader:
         """Return whether a string is a word of the table's design."""
         return words.could_be_constant(text) and self._vocabulary.is_known(text)
 
-    def read(self, item: Item, key: KeyAttribute) -> tuple[tuple[Part, bool], ...]:
+    def read(self, item: Item, key: KeyAttribute) -> _Parts:
         """Return the parts of one key attribute of an item, each with whether it is a constant."""
-        parts = self.layout.parts(item, key)
+        known = id(item), key.name
+        if known not in self._read:
+            self._read[known] = tuple(self._with_constants(item, key))
+        return self._read[known]
+
+    def _with_constants(self, item: Item, key: KeyAttribute) -> Iterator[tuple[Part, bool]]:
         if not key.is_composed:
-            return tuple((part, False) for part in parts)
-        context = self._context(item, key)
-        found = []
+            yield Part(text_of(item.get(key.name)) or "", frozenset({key.name})), False
+            return
+        parts, context = self._parts[id(item)][key.name], self._context(item, key)
         for number, part in enumerate(parts):
             word = _word(key, parts, number, context)
             is_partition = key == self.layout.keys[0]
-            found.append(
-                (part, not part.text or (word is not None and self._constants.has(word, is_partition=is_partition)))
-            )
-        return tuple(found)
+            yield part, not part.text or (word is not None and self._constants.has(word, is_partition=is_partition))
+
+    def _split(self, item: Item) -> dict[str, tuple[Part, ...]]:
+        values = self.layout.values(item)
+        texts = {key.name: (text_of(item.get(key.name)), key.separator) for key in self.composed}
+        return {name: split(text, by, values) for name, (text, by) in texts.items() if text is not None and by}
 
     def signature(self, item: Item) -> Signature:
         """Return the constants and the number of values in an item's primary key."""
@@ -138,18 +144,18 @@ class Reader:
         for key in self.composed:
             if key.name in item:
                 context = self._context(item, key)
-                parts = self.layout.parts(item, key)
+                parts = self._parts[id(item)][key.name]
                 for number in range(len(parts)):
                     if (word := _word(key, parts, number, context)) is not None:
                         yield word
 
     def _context(self, item: Item, own: KeyAttribute) -> dict[str, tuple[str | None, ...]]:
         """Return the possible constants of a key attribute of an item and of its primary key."""
-        values, primary = self.layout.values(item), _names(self.layout.keys)
+        primary = _names(self.layout.keys)
         return {
-            key.name: tuple(part.text if _is_candidate(part) else None for part in self.layout.parts(item, key, values))
-            for key in self.composed
-            if key.name in item and (key.name in primary or key == own)
+            name: tuple(part.text if _is_candidate(part) else None for part in parts)
+            for name, parts in self._parts[id(item)].items()
+            if name in primary or name == own.name
         }
 
 

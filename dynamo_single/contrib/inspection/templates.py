@@ -52,6 +52,10 @@ class Templates:
         """The variables of the primary key, in order."""
         return {part: None for template in self.primary for part in template if isinstance(part, Variable)}
 
+    def only(self, number: int) -> dict[str, str]:
+        """Return the values that only the key of an item contains, by the names of their variables."""
+        return self._only[number]
+
     def match(self, item: Item) -> bool:
         """Return whether the templates match the primary key of an item."""
         return all(

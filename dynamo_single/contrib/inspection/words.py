@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct, field
@@ -51,8 +52,9 @@ _COMMON: Final = _STRUCTURAL.union(_ENTITY_WORDS.split())
 _PROSE: Final = 40
 #: The similarity of two sets of attribute names from which the items count as one kind.
 _SIMILAR: Final = 0.8
-#: The most unknown constants in one position of a key.
+#: The most unknown constants in one position of a key, and the most words of any kind beside one.
 _MOST: Final = 20
+_MOST_SIBLINGS: Final = 200
 
 
 class Word(Struct, frozen=True):
@@ -90,10 +92,14 @@ class Vocabulary:
             for word in re.findall(r"\w+", text.casefold())
         }
 
+        self._known: dict[str, bool] = {}
+
     def is_known(self, text: str) -> bool:
         """Return whether a word belongs to the design: all its parts are in names of the table, or are common nouns."""
-        found = names.words([text])
-        return bool(found) and all(word in self._related or is_common(word) for word in found)
+        if text not in self._known:
+            found = names.words([text])
+            self._known[text] = bool(found) and all(word in self._related or is_common(word) for word in found)
+        return self._known[text]
 
     def is_mentioned(self, text: str) -> bool:
         """Return whether a short stored value contains the word."""
@@ -114,6 +120,7 @@ def is_structural(text: str) -> bool:
     return text.lower() in _STRUCTURAL or names.singular(text.lower()) in _STRUCTURAL
 
 
+@lru_cache(maxsize=4096)
 def could_be_constant(text: str) -> bool:
     """Return whether a part of a key could be a constant at all: a word that does not look like a secret."""
     return len(text) <= _LONGEST and _LABEL.fullmatch(text) is not None and MASK not in hide(text)
@@ -152,7 +159,7 @@ class Constants:
             return is_structural(word.text)
         if self._vocabulary.is_known(word.text):
             return True
-        if self._vocabulary.is_mentioned(word.text):
+        if self._vocabulary.is_mentioned(word.text) or len(self._siblings[word.context]) > _MOST_SIBLINGS:
             return False
         others = [*self._unknown_siblings(word)]
         own = self._siblings[word.context][word.text]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dynamo_single.contrib.inspection.keys import text_of
 from dynamo_single.contrib.inspection.words import is_structural
 from tests.deep import examples
-from tests.unit.inspection.tables import item, models_of, primary_keys, sample, written
+from tests.unit.inspection.tables import describe, item, models_of, primary_keys, sample, written
 
 LABELS = st.sampled_from(["USER", "Order", "item", "ORG_UNIT", "ZQX", "blorb", "METADATA", "v0", "people"])
 SEPARATORS = st.sampled_from(["#", "|", "::", "_", "/"])
@@ -51,6 +52,30 @@ def test_every_item_is_recognized(table: list[dict[str, object]]) -> None:
     """The models' templates match the primary key of each item."""
     text = written(sample(("PK", "SK"), [item(**each) for each in table]))
     assert [each for each in table if not models_of(text, (str(each["PK"]), str(each["SK"])))] == []
+
+
+@given(tables(), PARTS, SEPARATORS)
+@settings(max_examples=examples(40, 1000), deadline=None)
+def test_index_keys_are_rebuilt(table: list[dict[str, object]], template: list[str | int | None], by: str) -> None:
+    """The templates of an index, with the values of an item, are the item's keys in the index."""
+    for number, each in enumerate(table):
+        values = [value for name, value in each.items() if name not in ("PK", "SK")]
+        parts = [part if isinstance(part, str) else str(values[part or 0]) for part in template]
+        each |= {"GSI1PK": by.join(parts), "GSI1SK": f"{number}"} if number % 3 else {}
+    keys = ("GSI1PK", "GSI1SK")
+    for _, kind, found in describe(sample(("PK", "SK"), [item(**each) for each in table], [("GSI1", keys)])).models:
+        index = found.index(found.reader.layout.indexes[0])
+        for number, each in enumerate(kind.items if index else ()):
+            of_item = {name: text_of(value) for name, value in each.items()}
+            of_key = of_item | found.only(number)
+            assert index is not None
+            rebuilt = [
+                "".join(part if isinstance(part, str) else str(of_key.get(part.name)) for part in made)
+                if all(isinstance(part, str) or part.name in of_key for part in made)
+                else None
+                for made in index.templates
+            ]
+            assert (rebuilt if None not in rebuilt else [None, None]) == [of_item.get(name) for name in keys]
 
 
 @given(st.lists(st.tuples(LABELS, st.lists(VALUES, min_size=1, max_size=6, unique=True)), min_size=1, max_size=5))
