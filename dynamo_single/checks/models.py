@@ -36,7 +36,7 @@ from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.results.state import assume_complete_keys
 from dynamo_single.orm.schema import attributes, registry
 from dynamo_single.orm.schema.attributes import field_names
-from dynamo_single.orm.schema.attributes.documents import Elements, Shape
+from dynamo_single.orm.schema.attributes.shapes import Elements, Shape
 from dynamo_single.orm.schema.fields.base import DynamoField
 from dynamo_single.orm.schema.references import Children, declared_children
 from dynamo_single.orm.schema.types import DynamoModel
@@ -375,6 +375,7 @@ def _check_typed_maps(model: type[DynamoModel]) -> Iterator[Error]:
             kind = type(each)
             declared = [*_declared_in(kind)]
             if declared:
+                instead = "ListAttribute" if each.attr_type == "L" else instead
                 named = ", ".join(declared)
                 yield Error(
                     f"{said} is a {kind.__name__}, which declares {named}: values would not be validated against that.",

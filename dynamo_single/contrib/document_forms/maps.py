@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.contrib.document_forms.lists import EMPTY, Elements, ListedFormField, inputs_of, tried
 from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.schema.attributes import Attribute, BooleanAttribute
 from dynamo_single.orm.schema.fields.documents import document_text
 from dynamo_single.orm.schema.fields.forms import DocumentFormField
 from dynamo_single.orm.schema.keys import values
@@ -35,8 +36,12 @@ class Place:
     The field of a map or list with several inputs determines itself whether it returns a value unchanged.
     """
 
-    def __init__(self, path: tuple[str, ...], attribute: Any, field: Any) -> None:
+    def __init__(
+        self, path: tuple[str, ...], attribute: Any, field: Any, optional: Sequence[tuple[str, ...]] = ()
+    ) -> None:
         self.path, self.attribute, self.field = path, attribute, field
+        #: The paths of the maps around it that may be missing.
+        self.optional = optional
         # A single-line input drops line ends, and a text area sends "\r\n" for each.
         self._line_ends = frozenset("\r" if isinstance(field.widget, forms.Textarea) else "\r\n")
         field.required = False  # the schema reports a missing value with its path
@@ -53,6 +58,8 @@ class Place:
         """Return what the row shows of a stored value, or ``None`` if the row would not return the same value."""
         if hasattr(self.field, "gives_back"):
             return stored if self.field.gives_back(stored) else None
+        if stored is None:
+            return None
         try:
             text = self.field.widget.format_value(self.field.prepare_value(self._read(stored)))
             text = text[0] if isinstance(text, list) else text
@@ -74,11 +81,19 @@ class Place:
         self.attribute.field.run_validators(self.attribute.prepare(value))
         return values.from_attribute_value(self.attribute.to_attribute_value(value))
 
+    def is_missing(self, value: object) -> bool:
+        """Return whether a map lacks the key, and contains all maps around it."""
+        if self.attribute.null or self.attribute.field.has_default() or _at(value, self.path) is not None:
+            return False
+        return all(_at(value, path) is not None for path in self.optional)
+
     def _read(self, stored: object) -> Any:
         return self.attribute.from_attribute_value(dict(values.to_attribute_value(stored)))
 
 
-def places_of(shape: Any, path: tuple[str, ...] = (), *, extra: int = _EXTRA) -> list[Place]:
+def places_of(
+    shape: Any, path: tuple[str, ...] = (), optional: tuple[tuple[str, ...], ...] = (), *, extra: int = _EXTRA
+) -> list[Place]:
     """Return the keys that rows can edit: values with a single input, and lists of such values.
 
     The others stay in the JSON.
@@ -86,12 +101,20 @@ def places_of(shape: Any, path: tuple[str, ...] = (), *, extra: int = _EXTRA) ->
     found: list[Place] = []
     for name, member in shape.members.items():
         here = (*path, name)
-        if hasattr(member, "members"):
-            found += places_of(member, here, extra=extra)
+        if (within := _shape_of(member)) is not None:
+            may_be_missing = isinstance(member, Attribute) and member.null
+            found += places_of(within, here, (*optional, here) if may_be_missing else optional, extra=extra)
         else:
             field = _field_of(member, extra)
-            found += [] if field is None else [Place(here, member, field)]
+            found += [] if field is None else [Place(here, member, field, optional)]
     return found
+
+
+def _shape_of(member: Any) -> Any:
+    """Return what a map declares, as a member of a map or a list; ``None`` for another value."""
+    if not isinstance(member, Attribute):
+        return member
+    return getattr(member, "shape", None) if member.attr_type == "M" else None
 
 
 def _field_of(member: Any, extra: int) -> Any:
@@ -102,14 +125,14 @@ def _field_of(member: Any, extra: int) -> Any:
     if member.attr_type not in ("S", "N", "BOOL") or member.document:
         return None
     # A checkbox cannot express a missing value.
-    field = forms.NullBooleanField() if member.attr_type == "BOOL" else member.field.formfield()
+    field = forms.NullBooleanField() if isinstance(member, BooleanAttribute) else member.field.formfield()
     return None if field is None or isinstance(field.widget, forms.MultiWidget) else deepcopy(field)
 
 
 def elements_of(declared: Any, *, extra: int = _EXTRA) -> Elements | None:
     """Return the description of a list's elements for its form, or ``None`` if a row cannot contain one."""
     member = declared.member
-    shape = member if hasattr(member, "members") else member.shape if member.attr_type == "M" else None
+    shape = _shape_of(member)
     if shape is not None:
         field = ShapedFormField(shape=shape, extra=1, says_missing=True)
         return Elements(field, partial(_given_back, field), _as_it_is, extra)
@@ -242,7 +265,7 @@ class ShapedFormField(forms.MultiValueField):
             errors += [
                 ValidationError(f"{place.label}: {place.field.error_messages['required']}", "required")
                 for place in self.places
-                if not place.attribute.null and _at(found, place.path) is None
+                if place.is_missing(found)
             ]
         if errors:
             raise ValidationError(errors)

@@ -23,6 +23,7 @@ from dynamo_single.orm.items.readers import row_reader, value_reader
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes.computed import Steps, steps_into, value_at
 from dynamo_single.orm.schema.attributes.documents import SetAttribute
+from dynamo_single.orm.schema.attributes.shapes import stored_steps
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.lookups import refuse_path
@@ -43,7 +44,7 @@ def place_of(model: type[DynamoModel], name: str) -> tuple[str, Steps] | None:
     attribute = registry.attributes_of(model).get(first)
     if not steps or attribute is None or not attribute.document or isinstance(attribute, SetAttribute):
         return None
-    place = steps_into(attribute.attr_type, steps)
+    place = stored_steps(attribute, steps_into(attribute.attr_type, steps))
     if "" in place or (attribute.attr_type == "L" and isinstance(place[0], str)):
         raise UnknownField(
             f"{model._meta.label} has no path {name!r}: elements of lists are numbered from 0, and names "

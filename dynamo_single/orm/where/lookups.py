@@ -7,7 +7,7 @@ lookup classes and must not make conditions, nor know keys, plans or requests.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -31,6 +31,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CanonicalAttribute
 from dynamo_single.orm.schema.attributes.computed import FOLDS
 from dynamo_single.orm.schema.attributes.documents import SetAttribute
+from dynamo_single.orm.schema.attributes.shapes import member_value, stored_steps
 from dynamo_single.orm.schema.fields.base import DynamoField, IdentityField
 from dynamo_single.orm.schema.fields.documents import AttributeType, Canonical, Size
 from dynamo_single.orm.schema.keys.secret_values import MASK
@@ -294,7 +295,12 @@ def subject_of(model: type[DynamoModel], side: Any) -> Subject:
             f"{field.attname} is stored as JSON text, which DynamoDB cannot look into. To filter by a path, make it a "
             f"MapAttribute. Otherwise {FILTER_IN_PYTHON}."
         )
-    return Subject(field, tuple(steps), sized)
+    return Subject(field, _stored_names(field, steps) if steps else (), sized)
+
+
+def _stored_names(field: DynamoField, steps: Sequence[str]) -> tuple[str, ...]:
+    attribute: Any = field.attribute  # which fields know by a protocol
+    return tuple(map(str, stored_steps(attribute, tuple(steps))))
 
 
 def paths_of(subject: Subject) -> list[tuple[str | int, ...]]:
@@ -395,6 +401,8 @@ def value_of(node: object, subject: Subject, operator: str) -> object:
     value, field = direct_value(node), subject.field
     if operator in _VALUES:
         return _VALUES[operator](subject, value)
+    if subject.steps and not subject.sized:
+        return member_value(field.attribute, subject.steps, value)
     if subject.steps or subject.sized or isinstance(field, IdentityField):
         return value
     return field.get_prep_value(value) if field.attribute.rounds else field.attribute.prepare(value)
@@ -417,7 +425,9 @@ def range_bounds(name: str, value: Any) -> tuple[object, object]:
 
 def _bounds(subject: Subject, value: object) -> tuple[object, ...]:
     bounds = range_bounds(subject.name, value)
-    if subject.steps or subject.sized:
+    if subject.steps and not subject.sized:
+        return tuple(member_value(subject.field.attribute, subject.steps, bound) for bound in bounds)
+    if subject.sized:
         return bounds
     return tuple(subject.field.get_prep_value(bound) for bound in bounds)
 
@@ -446,6 +456,13 @@ def membership_values(name: str, value: Any) -> tuple[object, ...]:
     return found
 
 
+def _members(subject: Subject, value: object) -> tuple[object, ...]:
+    found = membership_values("pk" if isinstance(subject.field, IdentityField) else subject.name, value)
+    if not subject.steps or subject.sized:
+        return found
+    return tuple(member_value(subject.field.attribute, subject.steps, each) for each in found)
+
+
 def _key(subject: Subject, key: object) -> object:
     return checked_text(key, path=f"a key of {subject.field.attname}") if isinstance(key, str) else key
 
@@ -457,9 +474,7 @@ _VALUES: dict[str, Callable[[Subject, Any], Any]] = {
     "has_keys": lambda subject, value: tuple(_key(subject, key) for key in value),
     "has_any_keys": lambda subject, value: tuple(_key(subject, key) for key in value),
     "attribute_type": lambda subject, value: value,
-    "in": lambda subject, value: membership_values(
-        "pk" if isinstance(subject.field, IdentityField) else subject.name, value
-    ),
+    "in": lambda subject, value: _members(subject, value),
     "range": _bounds,
     "contains": _contained,
 }

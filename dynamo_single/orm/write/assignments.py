@@ -40,16 +40,17 @@ from dynamo_single.orm.schema.attributes import (
     UnicodeAttribute,
 )
 from dynamo_single.orm.schema.attributes.computed import steps_into
-from dynamo_single.orm.schema.attributes.documents import (
+from dynamo_single.orm.schema.attributes.documents import SetAttribute
+from dynamo_single.orm.schema.attributes.operations import AddToSet, Append, Operation, Prepend, Removal, RemoveFromSet
+from dynamo_single.orm.schema.attributes.shapes import (
     Elements,
-    SetAttribute,
     Shape,
     hidden_value_errors,
     is_element,
+    stored_steps,
     sums_stay_right,
     with_decimal_places,
 )
-from dynamo_single.orm.schema.attributes.operations import AddToSet, Append, Operation, Prepend, Removal, RemoveFromSet
 from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.keys.values import (
     checked_text,
@@ -394,7 +395,7 @@ def target_of(model: type[DynamoModel], name: str) -> Target:
 
 def _path(model: type[DynamoModel], attribute: Attribute, steps: Iterable[str]) -> tuple[str | int, ...]:
     names = [checked_text(step, path=f"a place in {attribute.name}") for step in steps]
-    path = steps_into(attribute.attr_type, names)
+    path = stored_steps(attribute, steps_into(attribute.attr_type, names))
     if attribute.attr_type == "L" and isinstance(path[0], str):
         raise UnknownField(
             f"{model._meta.label}.{attribute.name} is a list, whose places are numbers from 0 up, not {path[0]!r}."

@@ -410,9 +410,17 @@ def test_another_form_is_another_type(app: History, before: Any, after: Any) -> 
     assert app.make("--check") == NOTHING
 
 
+class Address(models.MapAttribute):
+    """A map class."""
+
+    street = models.UnicodeAttribute()
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
+        (models.MapAttribute(), Address()),
+        (models.ListAttribute(), models.ListAttribute(of=Address)),
         (models.TimestampAttribute(unit="s"), models.TimestampAttribute(stored_as="seconds")),
         (models.TimestampAttribute(), models.TimestampAttribute(stored_as="milliseconds")),
         (models.JSONAttribute(), models.JSONAttribute(stored_as="text")),

@@ -11,7 +11,7 @@ from django.core.validators import MinValueValidator
 
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, MissingValue
-from dynamo_single.orm.schema.attributes.documents import Elements, Shape
+from dynamo_single.orm.schema.attributes.shapes import Elements, Shape
 
 
 class Base:

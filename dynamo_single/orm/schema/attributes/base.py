@@ -84,6 +84,8 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     document: ClassVar[bool] = False
     #: Whether filters support only equality, because stored values do not sort as the values do.
     only_equal: ClassVar[bool] = False
+    #: Whether a map class declares the attribute, so that documents accept its Python values as well as stored ones.
+    in_map_class: bool = False
     #: Whether the value is set once, on creation, by the app itself.
     settled: ClassVar[bool] = False
     #: The form of its values that ``stored_as`` chose; empty for the class's own form.

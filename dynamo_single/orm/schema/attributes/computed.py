@@ -327,7 +327,10 @@ class ExtractedAttribute(ComputedAttribute, RepeatedAttribute[Any]):
         """The place inside the document."""
         names = self.path.split("__")[1:]
         document: Attribute | None = getattr(self.field.model, self.source, None)
-        return steps_into("L" if document is not None and document.attr_type == "L" else "M", names)
+        steps = steps_into("L" if document is not None and document.attr_type == "L" else "M", names)
+        shape: Any = getattr(document, "shape", None)
+        found: Steps = steps if shape is None or not steps else shape.stored_steps(steps)
+        return found
 
     @cached_property
     def target(self) -> Attribute:

@@ -114,6 +114,9 @@ def _members(given: Iterable[Any], before: Iterable[StoredValue], depth: int) ->
 
 
 def _other(value: Any, old: StoredValue, depth: int) -> _Found:
+    if isinstance(value, dict):  # such as the object of a map class, which reading makes again
+        stored, size, _ = _map(value, old, depth)
+        return stored, size, False
     kind, stored = type(value), like(values.to_attribute_value(value, depth=depth), old or None)
     is_as_read = value is None or kind is bytes or (kind is set and {*map(type, value)} in _MEMBERS)
     return stored, values.value_size(stored), is_as_read
