@@ -27,7 +27,7 @@ def main() -> None:
     from dynamo_single.table import Request, capture_requests, get_table, schema
 
     for alias in aliases():
-        schema.apply(schema.as_owned(get_table(alias)))
+        schema.recreate(get_table(alias))
     with capture_requests() as sent:
         call_command("migrate", verbosity=0)
         user = get_user_model()._default_manager.create_superuser("admin", "admin@example.com", "secret")

@@ -29,8 +29,9 @@ def adopted_table(**changes: Any) -> Iterator[str]:
         "COMPANION": "default",
         **changes,
     }
-    given = {name: value for name, value in own.items() if value is not None}
-    with override_settings(DYNAMO_SINGLE={**declared, ADOPTED: given}):
+    if own["COMPANION"] is None:
+        del own["COMPANION"]
+    with override_settings(DYNAMO_SINGLE={**declared, ADOPTED: own}):
         yield ADOPTED
 
 

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from dynamo_single import models
+from dynamo_single.evolution.processes import processes
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout.presence import Presence
 from dynamo_single.table import Table, get_table
 from dynamo_single.table.flow import run
 from tests.contract.adoption.conftest import ADOPTED, keys, raw, types
@@ -112,6 +114,18 @@ def test_migrate_without_a_companion_writes_nothing(app: History, lone: Table) -
         app.migrate()
 
     assert raw(lone) == []
+
+
+def test_presence_items_of_an_adopted_table_are_its_own(adopted: Table) -> None:
+    process, other = (Presence({"shop": "0001"}) for _ in range(2))
+    process.register(adopted)
+    other.register(get_table())
+
+    assert [each.key for each in processes(adopted)[0]] == [process.key]
+    assert raw(adopted) == []
+    process.end(adopted)
+    assert processes(adopted)[0] == []
+    other.end(get_table())
 
 
 def test_code_without_migrations_needs_no_companion(lone: Table) -> None:

@@ -60,6 +60,15 @@ def test_a_table_whose_key_is_id_alone_has_a_test_table_of_its_form(
     assert running.state() == before
 
 
+@pytest.mark.parametrize("parallel", [(), pytest.param(("--parallel", "2"), marks=deep)])
+def test_an_adopted_table_and_its_companion_have_test_tables(running: Development, parallel: tuple[str, ...]) -> None:
+    before = running.state()
+    said = running.django(f"{PROJECT}.adopted", "--noinput", *parallel, settings="settings_adopted")
+    assert "Ran 3 tests" in said
+    assert said.endswith("ended with 0"), said
+    assert running.state() == before
+
+
 @pytest.mark.parametrize("settings", SETTINGS[:2])
 def test_many_tests_write_the_same_keys_in_parallel(running: Development, settings: str) -> None:
     """No process sees what another one writes."""
