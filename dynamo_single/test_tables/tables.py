@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from django.conf import settings as django_settings
 from msgspec.structs import replace
 
-from dynamo_single.conf import TableSettings, aliases, table_settings
+from dynamo_single.conf import TableSettings, aliases, engine_setting, table_settings
 from dynamo_single.engines import LocalEngine, answers, find_engine
 from dynamo_single.exceptions import TableNotFound
 from dynamo_single.table import redirects, schema
@@ -200,7 +200,7 @@ def _endpoint(settings: TableSettings) -> str:
         return str(settings.endpoint_url)
     if _run.engine is None:
         root = Path(getattr(django_settings, "BASE_DIR", Path.cwd()))
-        _run.engine = LocalEngine(find_engine(root)).start()
+        _run.engine = LocalEngine(find_engine(root, engine_setting())).start()
     return _run.engine.endpoint_url
 
 

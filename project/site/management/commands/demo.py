@@ -21,7 +21,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import IntegrityError
 
-from dynamo_single.conf import TableSettings, table_settings
+from dynamo_single.conf import TableSettings, engine_setting, table_settings
 from dynamo_single.engines import DATA_FILE, LocalEngine, answers, find_engine, is_free, stopped_by_signals
 from dynamo_single.exceptions import DynamoSingleError
 
@@ -84,7 +84,7 @@ class Command(BaseCommand):
                 f"Port {port} is busy, so the local DynamoDB engine cannot start; perhaps the demo runs already. Stop "
                 f"what listens there, or choose another port: DYNAMO_PORT={port + 10} make run"
             )
-        engine = LocalEngine(find_engine(settings.BASE_DIR), port=port, db_path=data)
+        engine = LocalEngine(find_engine(settings.BASE_DIR, engine_setting()), port=port, db_path=data)
         self.stdout.write(f"{engine.engine.name} on {engine.endpoint_url}, data in {data}")
         return engine
 
