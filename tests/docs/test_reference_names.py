@@ -61,7 +61,7 @@ def mistake(name: str) -> str:
     inside = [".".join(parts[1:length]) for length in (2, 3)] if parts[0] == "dynamo_single" else []
     if not private().isdisjoint(inside) or any(part.startswith("_") for part in parts):
         return f"{name} is private"
-    if name in loggers() or is_model(name) or name in all_permissions():
+    if name in loggers() | telemetry() or is_model(name) or name in all_permissions():
         return ""
     try:
         module, rest = split(name)
@@ -109,6 +109,13 @@ def loggers() -> set[str]:
     """The names of loggers, which look like modules."""
     sources = (path.read_text() for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
     return {name for source in sources for name in _LOGGER.findall(source)}
+
+
+@cache
+def telemetry() -> set[str]:
+    """The names of attributes and metrics of OpenTelemetry, which look like modules."""
+    source = (ROOT / "dynamo_single/contrib/observability/telemetry.py").read_text()
+    return {*re.findall(r'"(dynamo_single\.\w+)"', source)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
