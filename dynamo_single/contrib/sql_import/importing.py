@@ -21,11 +21,16 @@ from dynamo_single.contrib.sql_import.writing import Writer
 from dynamo_single.table.batches import Pace
 
 
-class Waiting:
-    """The primary keys of rows whose references are not stored yet, in a temporary file."""
+def _new_file() -> IO[str]:
+    return tempfile.TemporaryFile("w+")
 
-    def __init__(self) -> None:
-        self._file: IO[str] = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the import
+
+class Waiting:
+    """The primary keys of rows of a table whose references are not stored yet, in a temporary file."""
+
+    def __init__(self, each: Import) -> None:
+        self._import = each
+        self._file = _new_file()
         self.number = 0
 
     def add(self, row: Row) -> None:
@@ -33,18 +38,21 @@ class Waiting:
         self._file.write(f"{json.dumps(row.pk, cls=DjangoJSONEncoder)}\n")
         self.number += 1
 
-    def pages(self, each: Import, size: int) -> Iterator[list[Values]]:
-        """Yield the current rows, ``size`` at a time."""
-        self._file.seek(0)
-        fields = [each.source.columns[name].field for name in each.source.pk]
-        keys: list[list[Any]] = []
-        for line in self._file:
-            keys.append([field.to_python(value) for field, value in zip(fields, json.loads(line), strict=True)])
-            if len(keys) == size:
-                yield [*each.source.rows_of(keys)]
-                keys = []
-        if keys:
-            yield [*each.source.rows_of(keys)]
+    def pages(self, size: int) -> Iterator[list[Values]]:
+        """Yield the current rows, ``size`` at a time, and remove them. The caller can add rows in the meantime."""
+        source = self._import.source
+        fields = [source.columns[name].field for name in source.pk]
+        waiting, self._file, self.number = self._file, _new_file(), 0
+        with waiting:
+            waiting.seek(0)
+            keys: list[list[Any]] = []
+            for line in waiting:
+                keys.append([field.to_python(value) for field, value in zip(fields, json.loads(line), strict=True)])
+                if len(keys) == size:
+                    yield [*source.rows_of(keys)]
+                    keys = []
+            if keys:
+                yield [*source.rows_of(keys)]
 
     def close(self) -> None:
         """Delete the file."""
@@ -76,44 +84,39 @@ class Importer:
 
     def run(self) -> None:
         """Import all tables, then the rows that waited for later tables."""
-        waiting: dict[int, Waiting] = {}
+        waiting = {id(each): Waiting(each) for each in self.plan.imports}
         with self.pace.counting():
             try:
                 for each in self.plan.imports:
-                    waiting[id(each)] = self._pass(each, each.source.pages(self.size), Waiting())
+                    self._pass(each, each.source.pages(self.size), waiting[id(each)])
                     # Rows that refer to rows of their own table.
-                    waiting[id(each)] = self._again(each, waiting[id(each)])
+                    self._retry(each, waiting[id(each)])
                 self._finish(waiting)
             finally:
-                for each_waiting in waiting.values():
-                    each_waiting.close()
+                for held in waiting.values():
+                    held.close()
 
     def _finish(self, waiting: dict[int, Waiting]) -> None:
         """Retry the waiting rows while this stores any of them, then refuse the others."""
-        while (before := sum(each.number for each in waiting.values())) > 0:
+        while (before := sum(held.number for held in waiting.values())) > 0:
             for each in self.plan.imports:
-                waiting[id(each)] = self._again(each, waiting[id(each)])
-            if sum(each.number for each in waiting.values()) == before:
+                self._retry(each, waiting[id(each)])
+            if sum(held.number for held in waiting.values()) == before:
                 break
         for each in self.plan.imports:
-            left = waiting[id(each)]
-            if left.number:
-                waiting[id(each)] = self._pass(each, left.pages(each, self.size), left, is_last=True)
+            held = waiting[id(each)]
+            self._pass(each, held.pages(self.size), held, is_last=True)
 
-    def _again(self, each: Import, left: Waiting) -> Waiting:
-        while left.number:
-            before = left.number
-            following = self._pass(each, left.pages(each, self.size), Waiting())
-            left.close()
-            left = following
-            if left.number == before:
-                break
-        return left
+    def _retry(self, each: Import, waiting: Waiting) -> None:
+        before = 0
+        while waiting.number not in (0, before):
+            before = waiting.number
+            self._pass(each, waiting.pages(self.size), waiting)
 
     def _pass(
-        self, each: Import, pages: Iterator[Sequence[Values]], later: Waiting, *, is_last: bool = False
-    ) -> Waiting:
-        """Import some pages of a table; return the waiting rows."""
+        self, each: Import, pages: Iterator[Sequence[Values]], waiting: Waiting, *, is_last: bool = False
+    ) -> None:
+        """Import some pages of a table; rows without their references wait, or are refused if it ``is_last``."""
         writer = Writer(each.model, self.writes)
         for page in pages:
             self.pace.before("BatchWriteItem")
@@ -121,9 +124,8 @@ class Importer:
             writer.write(rows)
             for row in rows:
                 if row.outcome == "deferred" and not is_last:
-                    later.add(row)
+                    waiting.add(row)
                     continue
                 if row.outcome == "deferred":
                     row.settle("refused", row.reason)
                 self.report.add(each, row)
-        return later

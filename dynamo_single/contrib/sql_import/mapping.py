@@ -117,7 +117,7 @@ class _Planner:
         if self.problems:
             more = [f"and {len(self.problems) - _MAX_PROBLEMS} more"] if len(self.problems) > _MAX_PROBLEMS else []
             raise ConfigurationError(
-                "\n  ".join(["The rows cannot be imported:", *self.problems[:_MAX_PROBLEMS], *more])
+                "\n  ".join(["Cannot import the rows. Nothing was written.", *self.problems[:_MAX_PROBLEMS], *more])
             )
         if not imports:
             raise ConfigurationError("No table has the name of a model. Name models with --map table=app.Model.")

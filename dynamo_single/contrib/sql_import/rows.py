@@ -282,7 +282,7 @@ def converted(field: Any, value: Any) -> Any:
         return value
     if isinstance(value, memoryview):
         value = bytes(value)
-    if isinstance(field, models.JSONField):
+    if isinstance(field, models.JSONField) or (isinstance(value, float) and isinstance(field, models.FloatField)):
         return value
     if isinstance(value, float) and isinstance(field, models.DecimalField):
         value = Decimal(repr(value))

@@ -167,7 +167,7 @@ class Writer(Struct, frozen=True):
             }
         )
         try:
-            return await new_item(row.obj, None, raw=True, lenient=_is_lenient(row))
+            return await new_item(row.obj, None, raw=True, lenient=False)
         except DynamoSingleError as error:
             _refuse(row, error)
             return None
@@ -203,7 +203,7 @@ class Writer(Struct, frozen=True):
             if row.obj.__dict__[STORED] is not None:
                 row.obj.__dict__[STORED] = None  # set by an earlier attempt
             try:
-                await create(row.obj, pending, raw=True, lenient=_is_lenient(row))
+                await create(row.obj, pending, raw=True, lenient=False)
             except DynamoSingleError as error:
                 if pending is not None:
                     raise
@@ -225,11 +225,6 @@ class Writer(Struct, frozen=True):
 
     def _job(self, total: int, transaction_size: int | None = None) -> BulkWrite:
         return BulkWrite("dynamo_import_sql", self.model, None, total, transaction_size=transaction_size)
-
-
-def _is_lenient(row: Row) -> bool:
-    """Return whether an object may lack its references because it is in the trash."""
-    return row.values.get("deleted_at") is not None
 
 
 def _refuse(row: Row, error: DynamoSingleError) -> None:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -17,19 +17,30 @@ from dynamo_single.contrib.sql_import import declared
 
 #: The alias of the database.
 OLD = "old"
-MODULE = "tests.contract.sql_import.old"
+#: The modules of models, each with rows of one kind.
+OLD_MODELS = "tests.contract.sql_import.old"
+MODULES = [
+    f"{OLD_MODELS}.{name}" for name in ("samples", "estates", "library", "expiring", "games", "orders", "theatres")
+]
 
 
 class Rows:
     """The models of the old database by name, and its rows."""
 
+    #: The modules of the rows that the test has inserted.
+    modules: ClassVar[set[str]] = set()
+
     def __init__(self, models: Mapping[str, Any]) -> None:
         self.models = models
+        self.modules.clear()
 
     def add(self, name: str, *rows: Mapping[str, Any]) -> None:
-        """Insert rows of a model."""
+        """Insert rows of a model, whatever they refer to."""
         model = self.models[name]
-        model._base_manager.using(OLD).bulk_create([model(**row) for row in rows])
+        if model.__module__ in MODULES:
+            self.modules.add(model.__module__)
+        with connections[OLD].constraint_checks_disabled():
+            model._base_manager.using(OLD).bulk_create([model(**row) for row in rows])
 
     def of(self, name: str) -> Any:
         """All rows of a model."""
@@ -37,7 +48,7 @@ class Rows:
 
 
 def _models() -> dict[str, Any]:
-    found = declared.models_of([MODULE])
+    found = declared.models_of(MODULES)
     users = declared.users_and_groups({"auth_user", "auth_group"}, has_users=False)
     return {each.__name__: each for each in (ContentType, Permission, *users, *found)}
 

@@ -8,33 +8,36 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import make_password
 from django.core import mail
 from django.core.management import CommandError, call_command
+from django.db import connections
 from django.db.models import signals
 
 from accounts.models import Group, User
-from dynamo_single.table import Request, Table
-from dynamo_single.testing import assert_requests
+from dynamo_single import models
+from dynamo_single.exceptions import TableUnavailable
+from dynamo_single.table import Request, Table, get_table
+from dynamo_single.testing import assert_requests, intercept
 from tests.catalog.library import Aisle, Volume
 from tests.catalog.models import Order, Sample, Ticket
-from tests.catalog.servers import GameFan, GameGuild, GameMember, GameServer
+from tests.catalog.servers import GameFan, GameGuild, GameMember, GameServer, GameTag
 from tests.catalog.tenants import Estate, Lot, LotRemark
-from tests.contract.sql_import.conftest import MODULE, OLD, Rows
+from tests.contract.sql_import.conftest import MODULES, OLD, OLD_MODELS, Rows
 from tests.contract.tables import assert_consistent, everything
+from tests.unit.declaring import declare, forgotten
 
-#: The table that has no attributes of its names.
-LEFT_OUT = "catalog.Order="
 MOMENT = datetime(2019, 5, 4, 3, 2, 1, 123000, tzinfo=UTC)
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 
 
 def run(capsys: pytest.CaptureFixture[str], *maps: str, **options: Any) -> str:
-    """What the command prints."""
-    given = {"modules": [MODULE], "maps": [*(maps or [LEFT_OUT])], **options}
+    """What the command prints; it imports the kinds of rows that the test has inserted."""
+    given = {"modules": sorted(Rows.modules) or MODULES[:1], "maps": [*maps], **options}
     call_command("dynamo_import_sql", database=OLD, **given)
     return capsys.readouterr().out
 
@@ -290,7 +293,7 @@ def test_what_would_be_lost_is_refused(
 ) -> None:
     """Before anything is written, with what to do."""
     with pytest.raises(CommandError) as raised:
-        call_command("dynamo_import_sql", database=OLD, modules=[MODULE], maps=maps)
+        call_command("dynamo_import_sql", database=OLD, modules=[f"{OLD_MODELS}.orders"], maps=maps)
     assert problem in str(raised.value)
 
 
@@ -377,3 +380,101 @@ def test_objects_are_never_overwritten(rows: Rows, table: Table, capsys: pytest.
     said = refused(capsys)
     assert "different: a: an object of another model has its key" in said
     assert table.send(Request("GetItem", {"Key": key}))["Item"]["itemType"] == {"S": "Other"}
+
+
+def test_introspected_users_have_groups_and_permissions(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
+    """Django's tables of users are found by their names; so are the tables of relations."""
+    type_of = rows.models["ContentType"]._base_manager.using(OLD).create(app_label="catalog", model="sample")
+    may_fly = rows.models["Permission"]._base_manager.using(OLD).create(content_type=type_of, codename="fly", name="y")
+    group = rows.models["Group"]._base_manager.using(OLD).create(name="Staff")
+    rows.add("User", {"id": 4, "username": "ann", "password": "x", "date_joined": MOMENT})
+    of_user = rows.models["User"]
+    of_user.groups.through._base_manager.using(OLD).create(user_id=4, group_id=group.pk)
+    of_user.user_permissions.through._base_manager.using(OLD).create(user_id=4, permission_id=may_fly.pk)
+    rows.add("GameServer", {"id": 1, "name": "A"}, {"id": 2, "name": "B"})
+    rows.add("GameTag", {"word": "fun"})
+    server = rows.of("GameServer").first()
+    type(server).tags.through._base_manager.using(OLD).create(gameserver_id=1, gametag_id="fun")
+    type(server).links.through._base_manager.using(OLD).create(from_gameserver_id=1, to_gameserver_id=2)
+
+    said = run(capsys, "catalog_order=", modules=[])
+    assert "auth_user -> accounts.User: 1 row: 1 created." in said
+    ann = User.objects.get(pk="4")
+    assert [each.name for each in ann.groups.all()] == ["Staff"]
+    assert ann.permissions == {"catalog.fly"}
+    found = GameServer.objects.get(pk="1")
+    assert ([tag.pk for tag in found.tags.all()], [each.pk for each in found.links.all()]) == (["fun"], ["2"])
+    # By the models, which have other names for the same rows, all of it is there.
+    assert "refused" not in run(capsys, check=True)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Vienna", "UTC"])
+def test_local_times_are_read_in_the_zone_of_the_database(
+    rows: Rows, capsys: pytest.CaptureFixture[str], zone: str
+) -> None:
+    """An earlier project with ``USE_TZ = False`` stored local times."""
+    rows.add("Aisle", {"aisle_id": "a", "name": "Ants"})
+    rows.add("Volume", a_volume(1, aisle_id="a"))
+    with connections[OLD].cursor() as cursor:
+        cursor.execute("UPDATE catalog_volume SET created_at = '2020-06-01 12:00:00'")
+    connections[OLD].settings_dict["TIME_ZONE"] = zone
+    for cached in ("timezone", "timezone_name"):
+        vars(connections[OLD]).pop(cached, None)
+    run(capsys)
+    created = Volume.objects.get(pk="a~~1").created_at
+    assert created == datetime(2020, 6, 1, 12, tzinfo=ZoneInfo(zone))
+
+
+def test_projects_without_time_zones_read_local_times(
+    rows: Rows, capsys: pytest.CaptureFixture[str], settings: Any
+) -> None:
+    """With ``USE_TZ = False`` both sides are naive, by the clocks of ``TIME_ZONE``."""
+    settings.USE_TZ, settings.TIME_ZONE = False, "Europe/Vienna"
+    naive = datetime(2020, 6, 1, 12)
+    rows.add("Aisle", {"aisle_id": "a", "name": "Ants"})
+    rows.add("Volume", a_volume(1, aisle_id="a") | {"created_at": naive, "updated_at": naive})
+    run(capsys)
+    assert Volume.objects.get(pk="a~~1").created_at == naive
+    assert line(run(capsys), "catalog.Volume") == "1 row: 0 created, 1 stored already."
+
+
+def test_objects_are_created_without_statements(
+    rows: Rows, table: Table, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the role or the engine does not permit them, each object is a PutItem."""
+    rows.add("GameTag", *({"word": f"w{number}"} for number in range(3)))
+    monkeypatch.setattr(get_table(), "takes_statements", False)
+    with assert_requests(["BatchGetItem", "PutItem", "PutItem", "PutItem"]):
+        run(capsys)
+
+
+def test_primary_keys_that_are_secrets_are_masked(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the output, and in the file of the rows."""
+    with forgotten():
+        declare("GameTag", ("GAMETAG#{word}", "#METADATA"), word=models.UnicodeAttribute(secret=True, max_length=3))
+        rows.add("GameTag", {"word": "hidden"})
+        said = refused(
+            capsys,
+            "GameServer=",
+            "GameServer_tags=",
+            "GameServer_links=",
+            "GameMember=",
+            modules=[f"{OLD_MODELS}.games"],
+        )
+    assert "refused: •••: word: is too long" in said
+    assert "hidden" not in said
+
+
+def test_an_unreachable_table_ends_the_import(rows: Rows, table: Table, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is no property of a row: the error says what to do, and another run completes it."""
+    rows.add("GameTag", *({"word": f"w{number:02}"} for number in range(60)))
+
+    def fail(operation: str, params: Any) -> None:
+        if operation == "BatchExecuteStatement" and "w3" in str(params):
+            raise TableUnavailable("down")
+
+    with intercept(fail), pytest.raises(CommandError, match="Run the command again"):
+        run(capsys)
+    said = run(capsys)
+    assert GameTag.objects.count() == 60
+    assert "60 rows" in line(said, "catalog.GameTag")

@@ -1,0 +1,1 @@
+"""The models of the catalog as they would be in SQL databases; only registries of their own know them."""
