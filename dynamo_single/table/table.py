@@ -20,7 +20,7 @@ from django.core.signals import setting_changed
 from django.utils.asyncio import async_unsafe
 
 from dynamo_single.conf import TableSettings, table_settings
-from dynamo_single.exceptions import Conflict, DynamoSingleError, TableUnavailable, Throttled
+from dynamo_single.exceptions import Conflict, DynamoSingleError, TableNotFound, TableUnavailable, Throttled
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table import deadlines, errors, flow, redirects, transport
 from dynamo_single.table.answers import ResponseDecoder, plain_response
@@ -348,7 +348,15 @@ class _WithCompanion(Table):
         companion = self.companion
         first, second = companions.routed(request, self.name, companion.name, self.settings.own_prefix)
         if second is None:
-            return await super().ask(request if first is None else first, decoder, head)
+            try:
+                return await super().ask(request if first is None else first, decoder, head)
+            except TableNotFound as error:
+                if first is request:
+                    raise
+                setup = companion.settings.command("dynamo_setup")
+                raise TableNotFound(
+                    f"{error} Or its companion {companion.name!r} does not exist: then run `{setup}`.", code=error.code
+                ) from error.__cause__
         answer = await companion.ask(second, None, head)
         if request.operation not in companions.BATCHES:
             return answer
