@@ -31,6 +31,7 @@ LEFT_OUT = shutil.ignore_patterns(
 TESTS = (
     "tests/docs/test_docs.py",
     "tests/contract/accounts/test_accounts_signup.py",
+    "tests/contract/commands/test_startproject.py",
     "tests/contract/admin/test_admin_every_page.py",
     "tests/contract/contrib/table_admin",
 )
@@ -97,7 +98,7 @@ def main(arguments: list[str]) -> int:
     combination = next((each for each in (Combination(*pair) for pair in SUPPORTED) if each.name == only), None)
     if combination is None:
         raise SystemExit(f"ONLY is none of {', '.join(Combination(*pair).name for pair in SUPPORTED)}.")
-    interpreter = find_interpreter(combination.python)
+    interpreter = Path(sys.executable) if combination.python == version else find_interpreter(combination.python)
     if interpreter is None:
         raise SystemExit(f"python{combination.python} is missing.")
     with tempfile.TemporaryDirectory(prefix="wheel-") as name:

@@ -20,10 +20,13 @@ from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 
+import dynamo_single
 from dynamo_single.engines import HOST, PACKAGE, PACKAGE_VERSION, LocalEngine, find_engine, free_port
 
 ROOT = Path(__file__).resolve().parents[3]
-TEMPLATE = ROOT / "dynamo_single" / "project_template"
+#: The package that the tests import: of the checkout, or installed.
+PACKAGE_FOLDER = Path(dynamo_single.__file__).parent
+TEMPLATE = PACKAGE_FOLDER / "project_template"
 #: Variables that the environment of a user does not have.
 OF_TESTS = ("DJANGO_", "DYNAMO_", "PYTEST_")
 PASSWORD = "a-good-password"
@@ -34,7 +37,7 @@ class Place:
 
     def __init__(self, folder: Path, endpoint_url: str) -> None:
         (folder / "installed").mkdir()
-        (folder / "installed" / "dynamo_single").symlink_to(ROOT / "dynamo_single")
+        (folder / "installed" / "dynamo_single").symlink_to(PACKAGE_FOLDER)
         self.folder = folder
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(OF_TESTS)}
         self.environment = inherited | {
