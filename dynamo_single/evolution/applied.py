@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
+from msgspec.structs import replace
 
 from dynamo_single import clock
 from dynamo_single.backend import migration_record
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.evolution import apply, backfill
-from dynamo_single.evolution.drive import migration_loader
+from dynamo_single.evolution.drive import aliases, migration_loader
 from dynamo_single.evolution.migrate_run import Run
 from dynamo_single.evolution.operations.models import AddModel
 from dynamo_single.evolution.state import SnapshotState
 from dynamo_single.evolution.steps import Step
-from dynamo_single.exceptions import DynamoSingleError
+from dynamo_single.exceptions import DynamoSingleError, TableNotFound
+from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout.states import TableState
 from dynamo_single.table.table import get_table
 
 
@@ -64,3 +69,31 @@ def record_migration(migration: Any, this: Run, *, is_applied: bool) -> None:
         migration_record.record((app_label, name), clock.now())
     else:
         migration_record.forget([(app_label, name)])
+
+
+def record_squashed() -> None:
+    """Record the squashed migrations on disk that replace those which the tables name.
+
+    Code that has only the squashed migration follows the table then, also once its ``replaces`` is removed. Sends a
+    GetItem for each table, and a PutItem if one has changed; no request without squashed migrations on disk.
+    """
+    graph = migration_loader()
+    squashed = {
+        f"{app_label}.{name}": f"{each.app_label}.{each.name}"
+        for each in graph.disk_migrations.values()
+        for app_label, name in each.replaces
+    }
+    for alias in aliases(graph) if squashed else ():
+        with suppress(TableNotFound):
+            knowledge.change(get_table(alias), lambda state: _with_squashed(state, squashed))
+
+
+def _with_squashed(state: TableState, squashed: Mapping[str, str]) -> TableState:
+    if state.former:
+        return state  # an earlier release names no migrations that code needs
+    for item_type, form in state.forms.items():
+        named = {*form.required.values(), *form.changed.values(), *form.squashed.values()} & squashed.keys()
+        found = {**form.squashed, **{name: squashed[name] for name in named}}
+        if found != form.squashed:
+            state = state.with_form(item_type, replace(form, squashed=found))
+    return state

@@ -249,6 +249,7 @@ class MigrateMixin(AutodetectorMixin):
 
     def _carry_out(self) -> None:
         """Carry out what is open, in all tables."""
+        applied.record_squashed()
         left = drive.open_changes()
         if not left:
             return

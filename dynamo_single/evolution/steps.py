@@ -180,14 +180,18 @@ class Operation(Protocol):
 class Step:
     """One operation of a migration, with the snapshots before and after it.
 
-    ``place`` is the name of its migration and its number there; without it, it is looked up in the current run.
+    ``place`` is the name of its migration and its number there; by default those of the current run at that time.
     """
 
     operation: Operation
     app_label: str
     before: Snapshot
     after: Snapshot
-    place: tuple[str, int] | None = None
+    place: tuple[str, int] = ("", 0)
+
+    def __post_init__(self) -> None:
+        # Later the run applies another migration.
+        object.__setattr__(self, "place", self.place if self.place[0] else _operation_id(self.operation))
 
     @property
     def label(self) -> str:
@@ -234,24 +238,20 @@ class Step:
             after,
             (self.label_before, self.label),
             self.phases,
-            f"{self.app_label}.{self._place[0]}",
+            f"{self.app_label}.{self.place[0]}",
             operation.values(before, after),
             operation.renamed(before, after),
         )
 
-    @property
-    def _place(self) -> tuple[str, int]:
-        return self.place or _operation_id(self.operation)
-
     def change(self, phase: int = 0) -> OpenChange:
         """Return the record that the table keeps while the change is open."""
-        migration, number = self._place
+        migration, number = self.place
         parameters = {"number": str(number), "label": self.operation.describe()}
         return OpenChange(type(self.operation).__name__, f"{self.app_label}.{migration}", parameters, phase)
 
     def run_pass(self, name: Pass, change: OpenChange, this: Run) -> None:
         """Run the tasks of a pass. One that has ended since the change came into its phase sends a GetItem for each."""
-        migration, number = self._place
+        migration, number = self.place
         mark = digest_of(self.label, type(self.operation).__name__, self.before, self.after, change.since)
         table, state = self.table, run(knowledge.state_of(self.table))
         options = replace(
@@ -269,7 +269,7 @@ class Step:
 
     def delete_checkpoints(self) -> None:
         """Delete the checkpoints of the migration, which has ended or moved on."""
-        delete_checkpoints(self.table, self.app_label, self._place[0])
+        delete_checkpoints(self.table, self.app_label, self.place[0])
 
     def recorded_type(self, state: TableState, *, is_reverted: bool = False) -> str:
         """Return the item type under which the table records the model's form."""

@@ -44,7 +44,7 @@ def form_in(state: TableState, layout: ModelLayout) -> StoredForm | None:
     for item_type, form in state.forms.items():
         if label in (form.label, *form.labels):
             what = f"its items have the itemType {item_type!r}, and not {layout.item_type!r}"
-            raise not_applied(layout, what, form.changed.get("itemType"))
+            raise not_applied(layout, what, _changed_by(form, "itemType"))
     _refuse_unknown(state, layout)
     return None
 
@@ -108,33 +108,33 @@ def _check(layout: ModelLayout, used: ModelLayout, form: StoredForm, rules: Mapp
     primary = key_fingerprints(layout)["primary"]
     if form.canonical(primary) != form.canonical(form.primary):
         what = f"its items have the key {form.primary!r}, and not {primary!r}"
-        raise not_applied(layout, what, form.changed.get("primary"))
+        raise not_applied(layout, what, _changed_by(form, "primary"))
     for name, attribute in registry.attributes_of(registry.model_of(layout)).items():
         stored, written = used.attributes[name].stored, attribute_fingerprint(attribute, layout)
         found = form.attributes.get(stored)
         if found is None:
             what = f"it stores {name} as {stored!r}, which its items do not have"
-            raise not_applied(layout, what, form.changed.get(stored))
+            raise not_applied(layout, what, _changed_by(form, stored))
         if form.canonical(found) != form.canonical(written):
             what = f"it stores {name} as {written!r}, and its items have {found!r}"
-            raise not_applied(layout, what, form.changed.get(stored))
+            raise not_applied(layout, what, _changed_by(form, stored))
     own = {info.stored for each in (used, layout) for info in each.attributes.values()}
     fields = (each for each in references(registry.model_of(layout)) if each.attribute.checked)
     _check_parts(layout, own | {count_name(each) for each in fields}, form)
     declared = {form.canonical(each) for each in rules}
     for each in {text for text, facet in form.rules.items() if facet != ABSENT} - declared:
         what = f"its items hold claims of the unique rule {each!r}, which it does not have"
-        raise not_applied(layout, what, form.changed.get(each))
+        raise not_applied(layout, what, _changed_by(form, each))
     for each, name in rules.items():
         if form.canonical(each) not in form.rules:
             what = f"its items hold no claims that make {name} unique"
-            raise not_applied(layout, what, form.changed.get(form.canonical(each)))
+            raise not_applied(layout, what, _changed_by(form, form.canonical(each)))
 
 
 def _check_parts(layout: ModelLayout, own: set[str], form: StoredForm) -> None:
     """Raise if the code lacks a part of the items that all code has to write."""
     for part, migration in form.required.items():
-        if part not in own and not _has_migration(migration):
+        if part not in own and not _has_migration(_known_name(form, migration)):
             raise FormNotApplied(
                 f"{layout.label}: this code does not know {migration}, which the table's items follow: it would write "
                 f"items without {part!r}. Nothing was read or written. Deploy the code that has this migration."
@@ -142,7 +142,7 @@ def _check_parts(layout: ModelLayout, own: set[str], form: StoredForm) -> None:
     for part in form.kept:
         if part not in own:
             what = f"other code reads {part!r} of its items, which it would leave wrong"
-            raise not_applied(layout, what, form.changed.get(part))
+            raise not_applied(layout, what, _changed_by(form, part))
 
 
 #: Whether this code has a migration of a name: ``orm/rollout/knowledge`` looks into the apps' packages.
@@ -153,6 +153,16 @@ def set_migration_lookup(found: Callable[[str], bool]) -> None:
     """Take the function that returns whether this code has a migration, by ``app.name``."""
     global _has_migration
     _has_migration = found
+
+
+def _known_name(form: StoredForm, migration: str) -> str:
+    """Return the name under which this code has a migration, which may be squashed; its own name if it has none."""
+    return next((name for name in form.names_of(migration) if _has_migration(name)), migration)
+
+
+def _changed_by(form: StoredForm, part: str) -> str | None:
+    migration = form.changed.get(part)
+    return None if migration is None else _known_name(form, migration)
 
 
 def not_applied(layout: ModelLayout, what: str, migration: str | None = None) -> FormNotApplied:
@@ -262,7 +272,7 @@ def _made(layout: ModelLayout, form: StoredForm, text: str) -> AccessKey:
         why = f"{layout.label} has nothing that is stored as {', '.join(map(repr, lacking))}"
         why = f"{layout.label} has no shards" if divided and not lacking else why
         why = why if lacking or divided else "the table does not say how it is written"
-        migration = form.changed.get(lacking[0]) if lacking else None
+        migration = _changed_by(form, lacking[0]) if lacking else None
         raise not_applied(layout, f"they have the key {text!r}, and {why}", migration)
     renamed = {variable: python[each] for variable, each in stored.items()}
     partition, sort = (_bound(layout, source, renamed) for source in (templated.partition, templated.sort))
