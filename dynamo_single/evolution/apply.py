@@ -66,7 +66,9 @@ def forwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
         this.announced[change.migration, change.number] = step
 
         def announced(form: StoredForm) -> StoredForm:
-            if any(is_same(each, change) for each in form.opened):
+            # An earlier change that is open may be the reason why the form lacks a part.
+            is_over = not form.opened and step.form_change.is_over(form)
+            if is_over or any(is_same(each, change) for each in form.opened):
                 return form
             return with_change(step.form_change.in_phase(form, 0), change)
 
@@ -95,6 +97,8 @@ def backwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
     def reverted(form: StoredForm) -> StoredForm:
         known = next((each for each in form.opened if is_same(each, change)), None)
         back = replace(known or change, is_reverted=True)
+        if known is None and step.form_change.is_over(form, is_reverted=True):
+            return form
         if known is None:
             form = step.form_change.in_phase(form, step.form_change.last)
         return with_change(form, back)
@@ -190,7 +194,7 @@ def forget_model(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
         drive.drive(step.after.alias, this)
 
     def forgotten(state: TableState) -> TableState:
-        this.refuse_former(step.table, state)
+        state = drive.taken_over(step.before.alias, state, this)
         return state.with_form(item_type, None) if item_type in state.forms else state
 
     knowledge.change(step.table, forgotten)
@@ -225,7 +229,7 @@ def _record(
     this = migrate_run.current_run()
 
     def changed(state: TableState) -> TableState:
-        this.refuse_former(step.table, state)
+        state = drive.taken_over(step.after.alias, state, this)
         name = step.recorded_type(state, is_reverted=is_reverted)
         known = state.forms.get(name)
         form = work(known or form_of(before, label))

@@ -68,12 +68,17 @@ def open_changes() -> list[TableChange]:
     graph = migration_loader()
     if not any(map(migration_record.has_items_to_change, graph.disk_migrations.values())):
         return []
-    states = graph.project_state().models.values()
     found: list[TableChange] = []
-    for alias in sorted({state.snapshot.alias for state in states if isinstance(state, SnapshotState)}):
+    for alias in aliases(graph):
         with suppress(TableNotFound):
             found += changes_in(alias, run(knowledge.state_of(get_table(alias))))
     return found
+
+
+def aliases(graph: MigrationLoader) -> list[str]:
+    """Return the tables that have models with migrations."""
+    states = graph.project_state().models.values()
+    return sorted({state.snapshot.alias for state in states if isinstance(state, SnapshotState)})
 
 
 def changes_in(alias: str, state: TableState) -> list[TableChange]:
@@ -137,7 +142,10 @@ class _Moving:
 
     @property
     def passes(self) -> tuple[phases.Pass, ...]:
-        return self.phase.back if self.change.is_reverted else self.phase.passes
+        found = self.phase.back if self.change.is_reverted else self.phase.passes
+        if self.step.phases is phases.PAUSE and self.change.is_former and not found:
+            return ("drop old",) if self.change.phase else ("drop new",)
+        return found
 
     @property
     def following(self) -> int | None:
@@ -168,7 +176,7 @@ def drive(alias: str, this: Run, *, reverting: OpenChange | None = None) -> bool
     table = get_table(alias)
     while True:
         knowledge.lease_now(table)  # other runs wait for this process, as for any other
-        state = run(knowledge.state_of(table))
+        state = _present_state(alias, this)
         left = [_Moving(each, this.step_of(each, step_of)) for each in changes_in(alias, state)]
         if not left:
             return True
@@ -193,6 +201,31 @@ def drive(alias: str, this: Run, *, reverting: OpenChange | None = None) -> bool
         if not moved:
             return False
         _bump(table, moved, this)
+
+
+def _present_state(alias: str, this: Run) -> TableState:
+    """Return what a table says now. Open changes of an earlier release get their phases by the first bump."""
+    table = get_table(alias)
+    state = run(knowledge.state_of(table))
+    if not (state.former and changes_in(alias, state)):
+        return state
+    return knowledge.change(table, lambda found: taken_over(alias, found, this))
+
+
+def taken_over(alias: str, state: TableState, this: Run) -> TableState:
+    """Return the state of an earlier release with each open change in the phase that it has; any other as it is.
+
+    Raises ``ConfigurationError`` unless the run is forced. Sends no request.
+    """
+    if not state.former:
+        return state
+    this.refuse_former(get_table(alias))
+    for found in changes_in(alias, state):
+        form = state.forms[found.item_type]
+        form, number = this.step_of(found, step_of).form_change.taken_over(form)
+        change = replace(found.change, phase=number, since=state.revision + 1, is_former=True)
+        state = state.with_form(found.item_type, with_change(form, change))
+    return replace(state, former="")
 
 
 def _earlier(left: Sequence[_Moving], each: _Moving) -> Iterator[_Moving]:
@@ -309,7 +342,8 @@ def _needed(each: _Moving, state: TableState) -> set[str]:
         # Who does not have an attribute cannot write the keys that name it.
         form = state.forms[each.found.item_type]
         names = {name for key in each.step.new_keys for name in key.stored.values()}
-        needed |= {form.changed[name] for name in names if name in form.changed}
+        # Processes name their last migration only. The name of a squashed one begins with the number of its first.
+        needed |= {min(form.names_of(form.changed[name])) for name in names if name in form.changed}
     return needed
 
 

@@ -38,6 +38,13 @@ def _attributes(snapshot: Snapshot) -> dict[str, str]:
     return {each.stored: snapshot.attribute_fingerprint(name) for name, each in snapshot.attributes.items()}
 
 
+def _parts(snapshot: Snapshot, form: StoredForm) -> set[tuple[str, str]]:
+    """Return the attributes with their names, the keys and the rules, by the earliest fingerprint of each."""
+    texts = [snapshot.key_fingerprint("primary"), *keys_of(snapshot), *_rules(snapshot)]
+    named = [*_attributes(snapshot).items(), *(("", text) for text in texts)]
+    return {(name, form.canonical(text)) for name, text in named}
+
+
 def _written(snapshot: Snapshot) -> set[str]:
     """Return the physical names that code writes: those of the attributes, and the counts of checked references."""
     checked = (each.stored for each in snapshot.attributes.values() if each.checked)
@@ -93,6 +100,36 @@ class FormChange:
     def last(self) -> int:
         """The number of the last phase."""
         return len(self.phases) - 1
+
+    def is_over(self, form: StoredForm, *, is_reverted: bool = False) -> bool:
+        """Return whether a form says that the change has ended, or was reverted to its end.
+
+        Django records either after the last bump: a run that was killed in between must not begin again. A change that
+        no form shows, such as a function over items, is never over.
+        """
+        one, other = (self.after, self.before) if is_reverted else (self.before, self.after)
+        before, after = _parts(one, form), _parts(other, form)
+        found = {(name, form.canonical(text)) for name, text in form.attributes.items() if name not in form.unfilled}
+        found |= {("", form.canonical(text)) for text, facet in {**form.keys, **form.rules}.items() if facet == PUBLIC}
+        found.add(("", form.canonical(form.primary)))
+        return before != after and after - before <= found and found.isdisjoint(before - after)
+
+    def taken_over(self, form: StoredForm) -> tuple[StoredForm, int]:
+        """Return the form of a change that an earlier release has opened, and its phase. Any pass may have begun.
+
+        A rename has the phase of its names. Of the others, only changes that add something tolerate converted items in
+        their first phase: its passes for the way back remove them. See ``OpenChange.is_former``.
+        """
+        if self._stored_names is not None:
+            recorded = form.renames.get(self._stored_names[1])
+            number = 0 if recorded is None else recorded.phase
+        elif self.phases is PAUSE and (moved := _attributes(self.after).keys() - _attributes(self.before).keys()):
+            # Copies of values that old code goes on to write, or values that new code alone has written since.
+            number = self.last if moved <= form.attributes.keys() else 0
+            form = replace(form, renames={new: each for new, each in form.renames.items() if new not in moved})
+        else:
+            number = 0 if self.phases[0].back else 1
+        return self.in_phase(form, number), number
 
     def in_phase(self, form: StoredForm, number: int) -> StoredForm:
         """Return a form as it is while the change is in a phase. What other changes have made of it stays."""
@@ -200,7 +237,14 @@ class FormChange:
             earlier, later = _canonical(synonyms, one), _canonical(synonyms, other)
             if earlier != later:
                 synonyms[later] = earlier
-        return replace(form, synonyms=synonyms)
+        form = replace(form, synonyms=synonyms)
+        # A table that was new after the rename, or that an earlier release has changed, has the later texts.
+        return replace(
+            form,
+            keys={form.canonical(text): facet for text, facet in form.keys.items()},
+            templates={**{form.canonical(text): each for text, each in form.templates.items()}, **form.templates},
+            rules={form.canonical(text): facet for text, facet in form.rules.items()},
+        )
 
     def _synonym_pairs(self) -> list[tuple[str, str]]:
         """Return the fingerprints before and after of what a rename only names otherwise."""

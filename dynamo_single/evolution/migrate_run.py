@@ -17,7 +17,6 @@ from dynamo_single.evolution.backfill import Options, Progress, Task, estimate
 from dynamo_single.evolution.backfill.checkpoints import Segment
 from dynamo_single.evolution.backfill.run import scan
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.rollout.states import TableState
 from dynamo_single.table.table import Table
 
 #: The minimum number of seconds between two progress lines of one pass.
@@ -58,12 +57,12 @@ class Run:
         known = self.announced.get((found.change.migration, found.change.number))
         return lookup(found)[0] if known is None else known
 
-    def refuse_former(self, table: Table, state: TableState) -> None:
+    def refuse_former(self, table: Table) -> None:
         """Raise ``ConfigurationError`` for the first change of a table that an earlier release has migrated.
 
         Processes of that release ask nothing any more once their items have one form, and cannot be seen.
         """
-        if state.former and not self.forced:
+        if not self.forced:
             raise ConfigurationError(
                 f"{table.name} was migrated by an earlier release of dynamo_single. Its processes do not notice that a "
                 "migration goes on, and this command cannot see them. Nothing was changed. Let every process run this "

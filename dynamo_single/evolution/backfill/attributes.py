@@ -77,11 +77,20 @@ def call_function(function: Callable[[Any], Any], argument: object) -> Any:
         raise InvalidValue(f"{name}() raised {type(error).__name__}: {error}") from error
 
 
-def copy_value(before: Snapshot, after: Snapshot, old: str, new: str, convert: Convert | None = None) -> Task:
+def copy_value(
+    before: Snapshot,
+    after: Snapshot,
+    old: str,
+    new: str,
+    convert: Convert | None = None,
+    *,
+    is_paused: bool = False,
+) -> Task:
     """Copy an attribute to another physical name: ``old`` and ``new`` are its Python names before and after.
 
     The old attribute is authoritative, because old code writes only that one. The task takes the claims under the new
-    name and keeps those under the old one. ``convert`` converts a value for the new attribute.
+    name and keeps those under the old one. ``convert`` converts a value for the new attribute. In a pause, no code
+    writes either of them, so an item without the old one was moved by an earlier run.
     """
     one, other = before.attributes[old], after.attributes[new]
     if one.stored == other.stored:
@@ -91,8 +100,10 @@ def copy_value(before: Snapshot, after: Snapshot, old: str, new: str, convert: C
     rules = [rule for rule in after.unique if other.stored in claim_sources(after, (rule,))]
     reads = {one.stored, other.stored, *claim_sources(after, rules)}
 
-    def copied(item: Item) -> NewItem:
+    def copied(item: Item) -> Item:
         value = item.get(one.stored)
+        if value is None and is_paused:
+            return item
         if convert is not None or one.kind != other.kind or one.options != other.options:
             value = None if value is None else _convert_value(one.value(value), convert, other.stored_value)
         return with_value(item, other.stored, value)

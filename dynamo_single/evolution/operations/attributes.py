@@ -63,17 +63,22 @@ def rename_passes(
     before: Snapshot, after: Snapshot, old: str, new: str, convert: Convert | None = None
 ) -> Mapping[Pass, tuple[Task, ...]]:
     """Return the passes of another physical name: copied and dropped apart, or both within a pause."""
-    copied = (copy_value(before, after, old, new, convert),)
-    back = (copy_value(after, before, new, old),) if convert is None else ()
+    copied, moved = (copy_value(before, after, old, new, convert, is_paused=paused) for paused in (False, True))
+    back, moved_back = (copy_value(after, before, new, old, is_paused=paused) for paused in (False, True))
     dropped = (drop_attribute(before, after, old), *release_tasks(before, after, old))
     undone = drop_new_tasks(before, after, old, new)
     return {
-        "copy": copied,
+        "copy": (copied,),
         "drop old": dropped,
-        "copy back": back,
+        "copy back": (back,) if convert is None else (),
         "drop new": undone,
-        "convert": (*unused_claim_tasks(after, new), *copied, *dropped, *moved_counts(before, after, (old, new))),
-        "convert back": (*unused_claim_tasks(before, old), *back, *undone, *moved_counts(after, before, (new, old))),
+        "convert": (*unused_claim_tasks(after, new), moved, *dropped, *moved_counts(before, after, (old, new))),
+        "convert back": (
+            *unused_claim_tasks(before, old),
+            *((moved_back,) if convert is None else ()),
+            *undone,
+            *moved_counts(after, before, (new, old)),
+        ),
     }
 
 

@@ -1,7 +1,7 @@
 """Read the forms that releases before this protocol recorded, until the first change of a form replaces them.
 
-Their keys and rules were *open*, *filled* or *going*, and their changes had no phases. What was open then goes on from
-the phase that this module gives it.
+Their keys and rules were *open*, *filled* or *going*, and their changes had no phases: ``evolution/drive`` finds the
+phase of each before the first change of a form.
 """
 
 from __future__ import annotations
@@ -11,9 +11,20 @@ from typing import Literal
 
 from msgspec import Struct, field, json
 
-from dynamo_single.orm.rollout.states import PUBLIC, KeyTemplates, OpenChange, Rename, StoredForm
+from dynamo_single.orm.rollout.states import (
+    ABSENT,
+    PUBLIC,
+    WRITTEN,
+    Facet,
+    KeyTemplates,
+    OpenChange,
+    Rename,
+    StoredForm,
+)
 
 _Phase = Literal["open", "filled", "going"]
+#: What the phase of a key has become. Nobody reads a key that is going, since later code does not write it.
+_KEYS: Mapping[_Phase, Facet] = {"filled": PUBLIC, "going": WRITTEN}
 #: What the phase of a rename has become.
 _RENAMES: Mapping[_Phase, int] = {"open": 0, "filled": 2, "going": 3}
 
@@ -49,26 +60,16 @@ def converted(text: str) -> dict[str, StoredForm]:
 
 
 def _converted(form: _FormerForm) -> StoredForm:
-    going = "going" in form.keys.values()
     return StoredForm(
         label=form.label,
         primary=form.primary,
         attributes=form.attributes,
-        keys={text: PUBLIC for text, phase in form.keys.items() if phase == "filled"},
+        keys={text: _KEYS[phase] for text, phase in form.keys.items() if phase in _KEYS},
         templates=form.templates,
         renames={new: Rename(each.old, _RENAMES[each.phase]) for new, each in form.renames.items()},
-        rules={text: PUBLIC if phase == "filled" else "absent" for text, phase in form.rules.items()},
+        rules={text: PUBLIC if phase == "filled" else ABSENT for text, phase in form.rules.items()},
         unfilled=form.unfilled,
         version=form.schema_version,
         raised_to=form.raised_to,
-        opened=tuple(
-            OpenChange(each.kind, each.migration, each.parameters, _phase_of(each, form, going)) for each in form.opened
-        ),
+        opened=tuple(OpenChange(each.kind, each.migration, each.parameters) for each in form.opened),
     )
-
-
-def _phase_of(change: _FormerChange, form: _FormerForm, going: bool) -> int:
-    """Return where a change goes on: a rename by its names, a key that is going by the phase that rewrites it."""
-    if change.kind in ("RenameAttribute", "AlterAttribute") and len(form.renames) == 1:
-        return _RENAMES[next(iter(form.renames.values())).phase]
-    return 2 if going and change.kind in ("AlterKey", "RemoveKey", "AlterTrashIndex") else 0

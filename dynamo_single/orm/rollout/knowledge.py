@@ -511,9 +511,9 @@ def change(table: Table, work: Callable[[TableState], TableState], *, moves: boo
     """Change what a table says: a GetItem and a conditional PutItem, and again where another process was faster.
 
     With ``moves`` the change is a bump: code of the revision before and of this one may work at the same time, and none
-    of an earlier one. The PutItem is dated, so that it happens within a lease after ``moved_at``. Nothing is written if
-    ``work`` gives back what it was given. Raises ``Conflict`` after as many attempts as a transaction has. Raises
-    ``ConfigurationError`` for a table that cannot have a state.
+    of an earlier one. So is the first change of a table of an earlier release. The PutItem is dated, so that it happens
+    within a lease after ``moved_at``. If ``work`` returns its argument, no request writes. Raises ``Conflict`` after as
+    many attempts as a transaction has, and ``ConfigurationError`` for a table that cannot have a state.
     """
     key = states.state_key(table.settings)
     for _ in range(CONFLICT_ATTEMPTS):
@@ -525,7 +525,7 @@ def change(table: Table, work: Callable[[TableState], TableState], *, moves: boo
         begun = served_at if served_at is not None else time.time()
         if not after.former:
             after = replace(after, fenced_since=after.fenced_since or after.revision)
-        if moves:
+        if moves or (before.former and not after.former):
             after = replace(after, moved=after.revision, moved_at=begun)
         condition = (
             Stored(state_item.REVISION, "=", ({"N": str(before.revision)},)) if before.revision else ITEM_MISSING

@@ -61,7 +61,8 @@ class OpenChange(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """A change of stored items that has begun and has not ended.
 
     ``phase`` is its place in the phases of its kind of change, in which it is since the revision ``since``.
-    ``is_reverted`` means that it goes back to the first.
+    ``is_reverted`` means that it goes back to the first, and ``is_former`` that an earlier release has begun it: items
+    may have values under both physical names before and after a conversion.
     """
 
     kind: str
@@ -70,6 +71,7 @@ class OpenChange(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     phase: int = 0
     is_reverted: bool = False
     since: int = 0
+    is_former: bool = False
 
     @property
     def number(self) -> int:
@@ -142,6 +144,7 @@ class StoredForm(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     - ``required`` are parts that all code has to write, each with the migration that added it.
     - ``changed`` are physical names, unique rules, ``primary`` and ``itemType`` with the last migration that added,
       changed or removed them, for errors.
+    - ``squashed`` are migrations of ``required`` and ``changed``, each with the squashed one that replaces it.
     - ``kept`` are physical names that all code has to write until they are removed.
     - ``paused`` is the migration that converts the items, while no code may use them.
     - ``version`` and ``raised_to`` are of an earlier release: the schema version that every item has at least, and the
@@ -161,6 +164,7 @@ class StoredForm(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     synonyms: Mapping[str, str] = field(default_factory=dict)
     required: Mapping[str, str] = field(default_factory=dict)
     changed: Mapping[str, str] = field(default_factory=dict)
+    squashed: Mapping[str, str] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
     paused: str = ""
     version: int = FIRST
@@ -171,6 +175,13 @@ class StoredForm(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
         while (found := self.synonyms.get(fingerprint)) is not None:
             fingerprint = found
         return fingerprint
+
+    def names_of(self, migration: str) -> tuple[str, ...]:
+        """Return the name of a migration, and those of the squashed migrations that replace it."""
+        found = [migration]
+        while (later := self.squashed.get(found[-1])) is not None and later not in found:
+            found.append(later)
+        return tuple(found)
 
     def key(self, fingerprint: str) -> Facet | None:
         """Return the facet of a key; ``None`` if it is absent."""

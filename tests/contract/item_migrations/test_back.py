@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,12 @@ from django.db.migrations.exceptions import IrreversibleError
 
 from dynamo_single import models
 from dynamo_single.contrib.doctor import verify
+from dynamo_single.exceptions import NotRolledBackWarning
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import Table
 from tests.contract.item_migrations.test_migrate import BY_NAME, fill, form, shop, stored
+from tests.contract.robustness.crashing import Crash, crash_behind
+from tests.deep import examples
 from tests.histories.app import Beginning, History, history
 
 OTHERWISE = {"by_name": models.IndexKey("gs1", "SHOPS", "{name}#{shop_id}")}
@@ -36,8 +41,15 @@ CHANGES: Mapping[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     ),
     "trash index": ({"keys": BY_NAME}, {"keys": BY_NAME, "options": {"trash_index": "gs2"}}, []),
     "folded copy": ({}, {"folded": models.CanonicalAttribute(source="name")}, []),
+    "rename unique": (
+        {"town": models.UnicodeAttribute(unique=True)},
+        {"place": models.UnicodeAttribute(unique=True)},
+        ["y"],
+    ),
     "counter": ({}, {"count": models.CounterAttribute("members")}, []),
 }
+#: After how many requests a run is killed first, and then.
+FIRST_KILL, STEP = 12, examples(50, 1)
 
 
 @pytest.fixture
@@ -62,7 +74,9 @@ def beginning(before: dict[str, Any]) -> Beginning:
         model = declared(app, **before)
         app.make()
         app.migrate()
-        fill(model, **{"town": "7"} if "town" in before else {})
+        for name in ("a", "b", "c"):
+            model.objects.create(shop_id=name, name=name.upper(), **({"town": f"7{name}"} if "town" in before else {}))
+        model.objects.get(pk="c").delete()
 
     return Beginning(begin)
 
@@ -85,6 +99,46 @@ def test_what_is_taken_back_leaves_what_was(app: History, table: Table, name: st
     model = declared(app, **before)
     assert model.objects.get(pk="a").name == "A"
     assert list(verify()) == []
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("name", CHANGES)
+def test_killed_run_is_taken_back(
+    app: History, table: Table, monkeypatch: pytest.MonkeyPatch, name: str, *, turned: bool
+) -> None:
+    """From wherever it was; with ``turned`` a revert is killed, and the change is carried out before the next one."""
+    monkeypatch.setattr(knowledge, "LOCAL_LEASE", 0.01)
+    before, after, answers = CHANGES[name]
+    number = FIRST_KILL - STEP
+    is_killed = True
+    while is_killed:
+        number += STEP
+        BEGINNINGS[name](app)
+        was = stored(table)
+        declared(app, **after)
+        app.make(answers=answers)
+        is_killed = killed(app, number, turned=turned)
+        app.migrate("0001")
+        # A count that was killed leaves its mark, which the next count replaces.
+        left = sorted(re.sub(r"\('counting', \{'S': '\w+'\}\), ", "", each) for each in stored(table))
+        assert (number, left) == (number, was)
+        for path in app.folder.glob("0002*"):
+            path.unlink()
+        declared(app, **before)
+
+
+def killed(app: History, number: int, *, turned: bool) -> bool:
+    """Kill a run, or a revert, after some requests; return whether it had not ended by then."""
+    app.migrate(until=1 if turned else 0, passed=turned)
+    try:
+        with crash_behind(number):
+            app.migrate(*["0001"] if turned else [])
+    except (Crash, NotRolledBackWarning):
+        app.start()
+        if turned:
+            app.migrate()
+        return True
+    return False
 
 
 def test_a_value_that_the_former_declaration_does_not_take_is_named(app: History, table: Table) -> None:

@@ -13,8 +13,9 @@ from dynamo_single.contrib.doctor import verify
 from dynamo_single.evolution import drive
 from dynamo_single.exceptions import FormNotApplied
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.table import Table
+from dynamo_single.table import Request, Table
 from dynamo_single.table.flow import run
+from dynamo_single.testing import setup_table
 from tests.contract.item_migrations.test_migrate import form, item
 from tests.contract.item_migrations.test_phases import by
 from tests.histories.app import History, history
@@ -206,3 +207,33 @@ def test_a_key_waits_for_code_that_has_its_attributes(
     moving = [drive._Moving(each, drive.step_of(each)[0]) for each in drive.changes_in("default", state)]
     found = {name for each in moving for name in drive._needed(each, state)}
     assert {name.partition(".")[2][:4] for name in found} == needed
+
+
+def test_changes_of_two_migrations_keep_their_names(app: History, table: Table) -> None:
+    """Errors name them, and the positions of their passes are deleted, though both are carried out by one run."""
+    shop(app)
+    app.make()
+    app.migrate()
+    shop(app).objects.create(shop_id="a")
+    shop(app, town=text(default="Bern"))
+    app.make("--name", "town")
+    shop(app, by("town"), town=text(default="Bern"))
+    app.make("--name", "key")
+    app.migrate()
+    assert form(table).required == {"town": "histories.0002_town"}
+    keys = [each["sk"]["S"] for each in table.send(Request("Scan"))["Items"] if each["pk"]["S"] == "MIGRATIONS"]
+    assert [key for key in keys if key.startswith("WORK#")] == []
+
+
+def test_new_table_is_reverted_to_the_former_name(app: History, table: Table) -> None:
+    """Both migrations ran at once on a table without items, whose form never had a key of the former name."""
+    old, _ = renamed(app, "one", "two", key=True)
+    setup_table()
+    app.start()
+    shop(app, by("two"), two=text())
+    app.migrate()
+    shop(app, by("two"), two=text()).objects.create(shop_id="a", two="A")
+    app.migrate("0001")
+    old = shop(app, by("one"), one=text())
+    assert [each.one for each in old.objects.order_by("one")] == ["A"]
+    assert list(verify()) == []
