@@ -72,10 +72,10 @@ def record_migration(migration: Any, this: Run, *, is_applied: bool) -> None:
 
 
 def record_squashed() -> None:
-    """Record the squashed migrations on disk that replace those which the tables name.
+    """Record in each table which squashed migrations replace the ones that its forms name.
 
-    Code that has only the squashed migration follows the table then, also once its ``replaces`` is removed. Sends a
-    GetItem for each table, and a PutItem if one has changed; no request without squashed migrations on disk.
+    Code with only the squashed migration can then follow the table, even after you remove ``replaces``. Sends a GetItem
+    for each table, and a PutItem for each change. Without squashed migrations on disk, no request is sent.
     """
     graph = migration_loader()
     squashed = {

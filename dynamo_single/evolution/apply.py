@@ -66,7 +66,7 @@ def forwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
         this.announced[change.migration, change.number] = step
 
         def announced(form: StoredForm) -> StoredForm:
-            # An earlier change that is open may be the reason why the form lacks a part.
+            # The form may lack a part because an earlier change is open.
             is_over = not form.opened and step.form_change.is_over(form)
             if is_over or any(is_same(each, change) for each in form.opened):
                 return form

@@ -204,7 +204,7 @@ def drive(alias: str, this: Run, *, reverting: OpenChange | None = None) -> bool
 
 
 def _present_state(alias: str, this: Run) -> TableState:
-    """Return what a table says now. Open changes of an earlier release get their phases by the first bump."""
+    """Return the present state of a table. The first bump sets the phases of an earlier release's changes."""
     table = get_table(alias)
     state = run(knowledge.state_of(table))
     if not (state.former and changes_in(alias, state)):
@@ -213,7 +213,7 @@ def _present_state(alias: str, this: Run) -> TableState:
 
 
 def taken_over(alias: str, state: TableState, this: Run) -> TableState:
-    """Return the state of an earlier release with each open change in the phase that it has; any other as it is.
+    """Return the state of an earlier release with the phase of each open change, or any other state unchanged.
 
     Raises ``ConfigurationError`` unless the run is forced. Sends no request.
     """
@@ -342,7 +342,7 @@ def _needed(each: _Moving, state: TableState) -> set[str]:
         # Who does not have an attribute cannot write the keys that name it.
         form = state.forms[each.found.item_type]
         names = {name for key in each.step.new_keys for name in key.stored.values()}
-        # Processes name their last migration only. The name of a squashed one begins with the number of its first.
+        # Processes report only their last migration. A squashed one sorts before the migrations that it replaces.
         needed |= {min(form.names_of(form.changed[name])) for name in names if name in form.changed}
     return needed
 

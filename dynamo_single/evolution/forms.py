@@ -46,7 +46,7 @@ def _parts(snapshot: Snapshot, form: StoredForm) -> set[tuple[str, str]]:
 
 
 def _written(snapshot: Snapshot) -> set[str]:
-    """Return the physical names that code writes: those of the attributes, and the counts of checked references."""
+    """Return the physical names that code writes, including the counts of checked references."""
     checked = (each.stored for each in snapshot.attributes.values() if each.checked)
     return {*_attributes(snapshot), *(name_of_count(snapshot.item_type, stored) for stored in checked)}
 
@@ -81,7 +81,7 @@ def _rules(snapshot: Snapshot) -> list[str]:
 
 @dataclass(frozen=True)
 class FormChange:
-    """What one operation changes in a form, phase by phase.
+    """The effect of one operation on a form, phase by phase.
 
     ``labels`` are the model's labels before and after. ``values`` are the physical names that items may lack until the
     change has ended. ``renamed`` are the Python names before and after of an attribute that keeps its values under
@@ -102,10 +102,10 @@ class FormChange:
         return len(self.phases) - 1
 
     def is_over(self, form: StoredForm, *, is_reverted: bool = False) -> bool:
-        """Return whether a form says that the change has ended, or was reverted to its end.
+        """Return whether the change has ended by a form, or its revert has.
 
-        Django records either after the last bump: a run that was killed in between must not begin again. A change that
-        no form shows, such as a function over items, is never over.
+        Django records both after the last bump, and a run that was killed before that must not start again. Some
+        changes leave the form as it is, such as a function over items. They are never over.
         """
         one, other = (self.after, self.before) if is_reverted else (self.before, self.after)
         before, after = _parts(one, form), _parts(other, form)
@@ -115,16 +115,16 @@ class FormChange:
         return before != after and after - before <= found and found.isdisjoint(before - after)
 
     def taken_over(self, form: StoredForm) -> tuple[StoredForm, int]:
-        """Return the form of a change that an earlier release has opened, and its phase. Any pass may have begun.
+        """Return the form and the phase of a change that an earlier release has started. Any pass may have begun.
 
-        A rename has the phase of its names. Of the others, only changes that add something tolerate converted items in
-        their first phase: its passes for the way back remove them. See ``OpenChange.is_former``.
+        A rename has the phase of its names. Additions start at their first phase, whose passes for the way back remove
+        earlier results. Other changes start at the second phase. See also ``OpenChange.is_former``.
         """
         if self._stored_names is not None:
             recorded = form.renames.get(self._stored_names[1])
             number = 0 if recorded is None else recorded.phase
         elif self.phases is PAUSE and (moved := _attributes(self.after).keys() - _attributes(self.before).keys()):
-            # Copies of values that old code goes on to write, or values that new code alone has written since.
+            # Old code still writes the old name in the first case, and new code only the new name in the last case.
             number = self.last if moved <= form.attributes.keys() else 0
             form = replace(form, renames={new: each for new, each in form.renames.items() if new not in moved})
         else:
@@ -238,7 +238,7 @@ class FormChange:
             if earlier != later:
                 synonyms[later] = earlier
         form = replace(form, synonyms=synonyms)
-        # A table that was new after the rename, or that an earlier release has changed, has the later texts.
+        # New tables and those of an earlier release contain the later fingerprints.
         return replace(
             form,
             keys={form.canonical(text): facet for text, facet in form.keys.items()},
@@ -383,7 +383,7 @@ def without_change(form: StoredForm, change: OpenChange) -> StoredForm:
 
 
 def with_change(form: StoredForm, change: OpenChange) -> StoredForm:
-    """Return a form with the record of an open change, in the place of an earlier record of the same."""
+    """Return a form with the record of an open change, which replaces an earlier record of the change."""
     if any(is_same(each, change) for each in form.opened):
         return replace(form, opened=tuple(change if is_same(each, change) else each for each in form.opened))
     return replace(form, opened=(*form.opened, change))

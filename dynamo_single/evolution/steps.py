@@ -180,7 +180,7 @@ class Operation(Protocol):
 class Step:
     """One operation of a migration, with the snapshots before and after it.
 
-    ``place`` is the name of its migration and its number there; by default those of the current run at that time.
+    ``place`` contains the migration's name and the operation's number. The default is that of the current run.
     """
 
     operation: Operation
@@ -190,7 +190,7 @@ class Step:
     place: tuple[str, int] = ("", 0)
 
     def __post_init__(self) -> None:
-        # Later the run applies another migration.
+        # The run applies another migration later.
         object.__setattr__(self, "place", self.place if self.place[0] else _operation_id(self.operation))
 
     @property
@@ -231,7 +231,7 @@ class Step:
 
     @property
     def form_change(self) -> FormChange:
-        """What the operation changes in the form that the table records."""
+        """The effect of the operation on the recorded form."""
         operation, before, after = self.operation, self.before, self.after
         return FormChange(
             before,

@@ -156,7 +156,7 @@ def set_migration_lookup(found: Callable[[str], bool]) -> None:
 
 
 def _known_name(form: StoredForm, migration: str) -> str:
-    """Return the name under which this code has a migration, which may be squashed; its own name if it has none."""
+    """Return the name of a migration in this code, which may have it squashed. Return the given name by default."""
     return next((name for name in form.names_of(migration) if _has_migration(name)), migration)
 
 

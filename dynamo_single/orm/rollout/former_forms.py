@@ -1,7 +1,7 @@
 """Read the forms that releases before this protocol recorded, until the first change of a form replaces them.
 
-Their keys and rules were *open*, *filled* or *going*, and their changes had no phases: ``evolution/drive`` finds the
-phase of each before the first change of a form.
+Their keys and rules were *open*, *filled* or *going*, and their changes had no phases. ``evolution/forms`` derives the
+phases before the first change of a form.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dynamo_single.orm.rollout.states import (
 )
 
 _Phase = Literal["open", "filled", "going"]
-#: What the phase of a key has become. Nobody reads a key that is going, since later code does not write it.
+#: The facets of keys by their phases. No code reads a key that is going, since later code does not write it.
 _KEYS: Mapping[_Phase, Facet] = {"filled": PUBLIC, "going": WRITTEN}
 #: What the phase of a rename has become.
 _RENAMES: Mapping[_Phase, int] = {"open": 0, "filled": 2, "going": 3}

@@ -61,8 +61,8 @@ class OpenChange(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """A change of stored items that has begun and has not ended.
 
     ``phase`` is its place in the phases of its kind of change, in which it is since the revision ``since``.
-    ``is_reverted`` means that it goes back to the first, and ``is_former`` that an earlier release has begun it: items
-    may have values under both physical names before and after a conversion.
+    ``is_reverted`` means that it goes back to the first. ``is_former`` means that an earlier release started it. Items
+    may then have values under both physical names before and after a conversion.
     """
 
     kind: str
@@ -144,7 +144,7 @@ class StoredForm(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     - ``required`` are parts that all code has to write, each with the migration that added it.
     - ``changed`` are physical names, unique rules, ``primary`` and ``itemType`` with the last migration that added,
       changed or removed them, for errors.
-    - ``squashed`` are migrations of ``required`` and ``changed``, each with the squashed one that replaces it.
+    - ``squashed`` maps migrations of ``required`` and ``changed`` to the squashed migration that replaces them.
     - ``kept`` are physical names that all code has to write until they are removed.
     - ``paused`` is the migration that converts the items, while no code may use them.
     - ``version`` and ``raised_to`` are of an earlier release: the schema version that every item has at least, and the
@@ -177,7 +177,7 @@ class StoredForm(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
         return fingerprint
 
     def names_of(self, migration: str) -> tuple[str, ...]:
-        """Return the name of a migration, and those of the squashed migrations that replace it."""
+        """Return the name of a migration and the names of the squashed migrations that replace it."""
         found = [migration]
         while (later := self.squashed.get(found[-1])) is not None and later not in found:
             found.append(later)
