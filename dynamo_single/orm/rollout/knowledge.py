@@ -513,9 +513,6 @@ def change(table: Table, work: Callable[[TableState], TableState], *, moves: boo
     With ``moves`` the change is a bump: code of the revision before and of this one may work at the same time, and none
     of an earlier one. So is the first change of a table of an earlier release. The PutItem is dated, so that it happens
     within a lease after ``moved_at``. If ``work`` returns its argument, no request writes. Raises ``Conflict`` after as
-    With ``moves`` the change is a bump: code of the revision before and of this one may work at the same time, and none
-    of an earlier one. So is the first change of a table of an earlier release. The PutItem is dated, so that it happens
-    within a lease after ``moved_at``. If ``work`` returns its argument, no request writes. Raises ``Conflict`` after as
     many attempts as a transaction has, and ``ConfigurationError`` for a table that cannot have a state.
     """
     key = states.state_key(table.settings)
