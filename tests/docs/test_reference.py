@@ -137,7 +137,7 @@ def test_every_option_of_an_attribute_is_listed() -> None:
 def test_the_options_of_meta_are_listed() -> None:
     """The models page has this app's options, and those that it decides."""
     assert set(names("models.md", "Options of `Meta`")) == metaclass.OWN_OPTIONS
-    assert set(names("models.md", "Options that are decided")) == set(metaclass.DECIDED)
+    assert set(names("models.md", "Fixed options")) == set(metaclass.DECIDED)
 
 
 def test_the_physical_names_are_listed() -> None:

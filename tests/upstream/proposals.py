@@ -31,7 +31,7 @@ PROPOSALS = (
     (r"has no joins|FilteredRelation|__\w+' for values\(\)|Cannot order \S+ by '\w+__", "No joins."),
     (r"means the order of", "No joins."),
     (r"queryset inside a condition|\bExists|Subquery|OuterRef", "Querysets inside conditions."),
-    (r"The lookup '(i?regex|i?endswith)'", "Lookups that DynamoDB cannot answer."),
+    (r"equivalent of the lookup '(i?regex|i?endswith)'", "Lookups without a DynamoDB equivalent."),
     (r"icontains is not|iexact is not|istartswith is not", "Case."),
     (r"(week_day|month|day|hour|minute|second|quarter|week) is not supported", "Parts of dates"),
     (r"extra\(\) is not|raw\(\) is not|alias\(\) is not|turn it into SQL", "No computing while reading."),
