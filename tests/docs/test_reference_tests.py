@@ -23,7 +23,9 @@ def test_what_the_long_run_adds_is_listed() -> None:
     """The files that leave something to it, each with its numbers of examples in both runs."""
     using = {path: numbers(path) for path in (ROOT / "tests").rglob("*.py") if uses_deep(path)}
     rows = {
-        ROOT / "tests" / name: row[1:] for row in table(PAGE, "Additional tests of `make test-deep`") for name in code(row[0])
+        ROOT / "tests" / name: row[1:]
+        for row in table(PAGE, "Additional tests of `make test-deep`")
+        for name in code(row[0])
     }
     assert rows.keys() == using.keys()
     for path, (normal, deep) in rows.items():
