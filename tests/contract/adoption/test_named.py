@@ -160,6 +160,6 @@ def test_pickle_has_the_apps_own_names(shop: tuple[Any, Foreign]) -> None:
 
 def test_wrong_keys_name_the_settings(shop: tuple[Any, Foreign]) -> None:
     _, table = shop
-    with foreign_table(PARTITION_KEY="other"), pytest.raises(TableMismatch, match="needed are 'PK'"):
+    with foreign_table(PARTITION_KEY="other"), pytest.raises(TableMismatch, match="the settings require 'PK'"):
         schema.refuse(table.table.settings, schema.differences(table.table.settings, schema.observe(table.table)))
     schema.recreate(table.table)

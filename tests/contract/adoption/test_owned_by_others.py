@@ -44,7 +44,7 @@ def test_setup_says_which_index_is_missing(adopted: Table, arguments: tuple[str,
     with (
         adopted_table(KEY=key, INDEXES=["gs1", "gs2", "gs3"]),
         capture_requests() as sent,
-        pytest.raises(CommandError, match="is not as the settings say"),
+        pytest.raises(CommandError, match="does not match the settings"),
     ):
         setup(*arguments)
 
@@ -55,7 +55,7 @@ def test_setup_does_not_create_a_missing_table(table: Table) -> None:
     with (
         adopted_table(TABLE_NAME="not-there"),
         capture_requests() as sent,
-        pytest.raises(CommandError, match="is not as the settings say"),
+        pytest.raises(CommandError, match="does not match the settings"),
     ):
         setup()
 
@@ -81,5 +81,5 @@ def test_missing_expiry_is_only_noted(table: Table) -> None:
 
 
 def test_apply_refuses_an_adopted_table(table: Table) -> None:
-    with adopted_table(TABLE_NAME="not-there"), pytest.raises(TableMismatch, match="nothing was changed"):
+    with adopted_table(TABLE_NAME="not-there"), pytest.raises(TableMismatch, match="Nothing was changed"):
         schema.apply(get_table(ADOPTED))
