@@ -5,7 +5,7 @@
   keys.
 - ``templates``, ``attributes``, ``references`` and ``modelling`` make a model of each kind; ``describing`` combines
   them.
-- ``pynamodb_models`` reads a PynamoDB class instead.
+- ``pynamodb_models`` and ``pynamodb_attributes`` read a PynamoDB class instead.
 - ``proposal`` has the result as values. ``names`` and ``source`` write it as Python, with names as escaped literals.
 
 Only the command ``dynamo_inspect`` uses this folder.

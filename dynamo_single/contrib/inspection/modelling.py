@@ -16,6 +16,8 @@ from dynamo_single.orm.schema.keys.secret_values import words_of
 
 #: The most attributes of one model; the app keeps values that no attribute declares.
 MAX_ATTRIBUTES: Final = 100
+#: Words for parts of an object: the items of an order are not orders.
+_PARTS: Final = frozenset({"detail", "entry", "history", "item", "log", "record", "setting"})
 _OF_TYPES: Final = {"S": "UnicodeAttribute", "N": "DecimalAttribute", "B": "BinaryAttribute"}
 
 _ByIndex = list[tuple[Index, IndexTemplates]]
@@ -82,15 +84,9 @@ def _name(kind: Kind, found: Templates, by_index: _ByIndex, taken: Collection[st
     of_indexes = _labels(template for _, each in by_index for template in each.templates)
     named = next((label for label in (*labels, *of_indexes) if not words.is_structural(label)), None)
     first = named or (*labels, found.reader.layout.table_name)[0]
-    if labels and labels[0] != first and (_leads(found.primary[-1]) or names.model_name(first) in taken):
-        # The items of an order rather than the order itself.
+    if labels and labels[0] != first and (_PARTS & names.words(labels[:1]) or names.model_name(first) in taken):
         first = f"{first}_{labels[0]}"
     return names.model_name(first, taken)
-
-
-def _leads(template: Template) -> bool:
-    """Return whether a template has a variable after its first literal."""
-    return len(template) > 1
 
 
 def _labels(found: Iterable[Template]) -> Iterator[str]:

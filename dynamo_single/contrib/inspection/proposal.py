@@ -19,6 +19,15 @@ class ProposedAttribute(Struct):
     notes: list[str] = []
     #: The model that a reference names.
     refers_to: str = ""
+    #: Whether ``kind`` is a map class of the module rather than a class of ``models``.
+    is_local: bool = False
+
+
+class ProposedMap(Struct):
+    """A map class."""
+
+    name: str
+    attributes: list[ProposedAttribute]
 
 
 class ProposedKey(Struct):
@@ -41,8 +50,6 @@ class ProposedModel(Struct):
     names: dict[str, str] = {}
     item_type: str | None = None
     notes: list[str] = []
-    #: Source of nested classes, before the attributes.
-    nested: list[str] = []
 
 
 class Proposal(Struct):
@@ -54,4 +61,4 @@ class Proposal(Struct):
     indexes: dict[str, dict[str, Any]]
     models: list[ProposedModel]
     notes: list[str] = []
-    imports: list[str] = []
+    maps: list[ProposedMap] = []

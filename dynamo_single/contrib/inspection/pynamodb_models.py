@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 from django.utils.module_loading import import_string
 from pynamodb import attributes as pynamodb
@@ -21,27 +20,9 @@ from dynamo_single.contrib.inspection import names
 from dynamo_single.contrib.inspection.indexes import PROJECTED, key_setting
 from dynamo_single.contrib.inspection.keys import Variable
 from dynamo_single.contrib.inspection.names import literal
-from dynamo_single.contrib.inspection.proposal import Proposal, ProposedAttribute, ProposedKey, ProposedModel
+from dynamo_single.contrib.inspection.proposal import Proposal, ProposedKey, ProposedModel
+from dynamo_single.contrib.inspection.pynamodb_attributes import Translator, in_order
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.schema.keys.secret_values import is_secret_name
-
-#: The attributes of ``models`` and their options by PynamoDB's classes; a subclass comes before its base.
-_KINDS: Final[dict[type[Any], tuple[str, dict[str, str]]]] = {
-    pynamodb.VersionAttribute: ("VersionAttribute", {}),
-    pynamodb.TTLAttribute: ("TTLAttribute", {}),
-    pynamodb.UTCDateTimeAttribute: ("TimestampAttribute", {"stored_as": '"pynamodb"'}),
-    pynamodb.JSONAttribute: ("JSONAttribute", {"stored_as": '"text"'}),
-    pynamodb.NumberAttribute: ("NumberAttribute", {}),
-    pynamodb.BooleanAttribute: ("BooleanAttribute", {}),
-    pynamodb.UnicodeAttribute: ("UnicodeAttribute", {}),
-    pynamodb.BinaryAttribute: ("BinaryAttribute", {}),
-    pynamodb.UnicodeSetAttribute: ("UnicodeSetAttribute", {}),
-    pynamodb.NumberSetAttribute: ("NumberSetAttribute", {}),
-    pynamodb.BinarySetAttribute: ("BinarySetAttribute", {}),
-    pynamodb.ListAttribute: ("ListAttribute", {}),
-    pynamodb.MapAttribute: ("MapAttribute", {}),
-}
-_SETS: Final = ("SS", "NS", "BS")
 
 
 def imported(path: str) -> type[Model]:
@@ -98,15 +79,17 @@ def describe(model: type[Model], region: str) -> Proposal:
         notes=[*_notes(model)],
     )
     taken: set[str] = set()
+    translator = Translator(proposed.name)
     order = sorted(found, key=lambda stored: (not keys[stored].is_hash_key, not keys[stored].is_range_key))
     for stored in order:
         original, attribute, notes = found[stored]
         proposed.names[stored] = name = original if _is_free(original, taken) else names.python_name(original, taken)
         taken.add(name)
-        proposed.attributes.append(_attribute(name, attribute, notes))
+        proposed.attributes.append(translator.attribute(name, attribute, notes))
     for index in indexes:
         _add_index(proposal, proposed, index)
     proposal.models.append(proposed)
+    proposal.maps = translator.maps
     return proposal
 
 
@@ -122,10 +105,7 @@ def _is_free(name: str, taken: set[str]) -> bool:
 
 def _attributes(model: type[Model]) -> dict[str, tuple[str, Any, list[str]]]:
     """Return the attributes of a class and of its discriminated subclasses by their stored names, with notes."""
-    # PynamoDB orders them by name.
-    declared = [*dict.fromkeys(name for kind in reversed(model.__mro__) for name in vars(kind))]
-    order = sorted(model.get_attributes().items(), key=lambda each: declared.index(each[0]))
-    found = {each.attr_name: (name, each, list[str]()) for name, each in order}
+    found = {each.attr_name: (name, each, list[str]()) for name, each in in_order(model)}
     for _, discriminator, _ in [*found.values()]:
         if isinstance(discriminator, pynamodb.DiscriminatorAttribute):
             for kind in discriminator.get_registered_subclasses(model):
@@ -169,56 +149,3 @@ def _add_index(proposal: Proposal, model: ProposedModel, index: Any) -> None:
         entry["local"] = True
     proposal.indexes[name] = entry
     model.keys.append(ProposedKey(name, name, [(Variable(key.attr_name),) for key in keys], notes))
-
-
-def _attribute(name: str, attribute: Any, notes: list[str]) -> ProposedAttribute:
-    notes = [*notes]
-    declared = type(attribute)
-    if isinstance(attribute, pynamodb.DiscriminatorAttribute):
-        return ProposedAttribute(
-            name, "UnicodeAttribute", attribute.attr_name, {"null": "True"}, ["PynamoDB's discriminator"]
-        )
-    base = next((each for each in _KINDS if isinstance(attribute, each)), None)
-    if base is None:
-        note = f"{declared.__name__} stores it as {attribute.attr_type}"
-        return ProposedAttribute(name, "", attribute.attr_name, {}, [note])
-    kind, options = _KINDS[base][0], dict(_KINDS[base][1])
-    if getattr(attribute, "legacy_encoding", False):
-        options["stored_as"] = '"base64"'
-    if kind == "TTLAttribute":
-        # The setting TTL_ATTRIBUTE has its stored name.
-        return ProposedAttribute(name, kind, name, {"null": "True"}, notes)
-    if kind != "VersionAttribute":
-        if attribute.null or attribute.attr_type in _SETS or any("declares it" in note for note in notes):
-            options["null"] = "True"
-        _add_default(name, attribute, options, notes)
-    if kind == "NumberAttribute":
-        notes.append("IntegerAttribute() if it has only integers")
-    notes += _of_documents(attribute, declared, base)
-    return ProposedAttribute(name, kind, attribute.attr_name, options, notes)
-
-
-def _of_documents(attribute: Any, declared: type[Any], base: type[Any]) -> Iterator[str]:
-    if isinstance(attribute, pynamodb.MapAttribute) and declared is not pynamodb.MapAttribute:
-        members = ", ".join(f"{name} ({type(each).__name__})" for name, each in declared.get_attributes().items())
-        yield f"{declared.__name__} declares {members or 'no members'}: a schema=... validates them"
-    elif isinstance(attribute, pynamodb.ListAttribute) and attribute.element_type is not None:
-        yield f"a list of {attribute.element_type.__name__}"
-    elif declared is not base:
-        yield f"{declared.__name__} may convert the value: compare its serialize() and deserialize()"
-
-
-def _add_default(name: str, attribute: Any, options: dict[str, str], notes: list[str]) -> None:
-    default = attribute.default if attribute.default is not None else attribute.default_for_new
-    if default is None:
-        return
-    if is_secret_name(name):
-        notes.append("PynamoDB's class has a default")
-    elif callable(default):
-        notes.append(f"default={getattr(default, '__module__', '')}.{getattr(default, '__qualname__', '')}")
-    elif isinstance(default, str):
-        options["default"] = literal(default)
-    elif isinstance(default, bool | int | float | Decimal):
-        options["default"] = str(default) if not isinstance(default, Decimal) else literal(str(default))
-    else:
-        notes.append(f"PynamoDB's class has a default of the type {type(default).__name__}")

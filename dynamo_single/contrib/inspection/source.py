@@ -51,7 +51,10 @@ def module(proposal: Proposal) -> Iterator[str]:
     """Yield the lines of models.py."""
     yield "# models.py"
     yield "from dynamo_single import models"
-    yield from proposal.imports
+    for each in proposal.maps:
+        yield from ("", "", f"class {each.name}(models.MapAttribute):")
+        for attribute in each.attributes:
+            yield from _attribute(attribute)
     for model in proposal.models:
         yield ""
         yield ""
@@ -67,8 +70,6 @@ def _model(model: ProposedModel, alias: str) -> Iterator[str]:
         yield from comment(f"{model.count} {'item' if model.count == 1 else 'items'} of the sample.", "    ")
     for note in model.notes:
         yield from comment(note, "    ")
-    for line in model.nested:
-        yield f"    {line}".rstrip()
     for attribute in model.attributes:
         yield from _attribute(attribute)
     yield ""
@@ -99,7 +100,8 @@ def _attribute(attribute: ProposedAttribute) -> Iterator[str]:
     if attribute.stored != own and attribute.kind != "TTLAttribute":
         options["attr_name"] = literal(attribute.stored)
     arguments += [f"{name}={value}" for name, value in options.items()]
-    line = f"    {attribute.name} = models.{attribute.kind}({', '.join(arguments)})"
+    kind = attribute.kind if attribute.is_local else f"models.{attribute.kind}"
+    line = f"    {attribute.name} = {kind}({', '.join(arguments)})"
     yield from _noted(line, attribute.notes, "    ")
 
 
