@@ -21,8 +21,8 @@ EMAIL = "email"
 USERNAME = "username"
 PHONE = "phone"
 KINDS = (EMAIL, USERNAME, PHONE)
-#: What may have a secret of its own: a user has one of each, and a new password by mail is not asked for with it.
-SECRET_KINDS = (PHONE, USERNAME)
+#: The kinds that can have a separate secret. A new password of the account removes all of them.
+SECRET_KINDS = (PHONE, USERNAME, EMAIL)
 #: The least that a secret may be, so that guessing it is hopeless within the limits of ``lockout``.
 SHORTEST_SECRET = 6
 #: As much of it as is hashed.

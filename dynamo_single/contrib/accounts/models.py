@@ -73,9 +73,10 @@ class AbstractUser(auth.AbstractUser):
     more_emails = models.UnicodeSetAttribute(editable=False, attr_name="moreEmails")
     #: Accounts elsewhere that are known to be the user's, each as its provider and the subject there.
     identities = models.UnicodeSetAttribute(editable=False)
-    #: Peppered hashes of what is typed with the number, or the name, instead of the account's password.
+    #: Peppered hashes of the secrets for the number, the name and all addresses, instead of the account's password.
     phone_secret = models.UnicodeAttribute(null=True, editable=False, max_length=255, attr_name="phoneSecret")
     username_secret = models.UnicodeAttribute(null=True, editable=False, max_length=255, attr_name="usernameSecret")
+    email_secret = models.UnicodeAttribute(null=True, editable=False, max_length=255, attr_name="emailSecret")
     #: The address that is known to be the user's; another one in ``email`` is not confirmed by it.
     confirmed_email = models.EmailAttribute(null=True, editable=False, attr_name="confirmedEmail")
     #: When another address was last added or confirmed.
@@ -115,7 +116,9 @@ class AbstractUser(auth.AbstractUser):
                     user_id=self.user_id, kind=kind, identifier=identifier, confirmed=confirmed, password=secret
                 )
         for address in sorted(self.more_emails or ()):
-            yield login_model(user_id=self.user_id, kind=EMAIL, identifier=address, confirmed=True)
+            yield login_model(
+                user_id=self.user_id, kind=EMAIL, identifier=address, confirmed=True, password=self.email_secret
+            )
         for member in sorted(self.identities or ()):
             provider, subject = parted(member)
             yield login_model(user_id=self.user_id, kind=provider.upper(), identifier=subject, confirmed=True)

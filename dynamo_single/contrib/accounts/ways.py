@@ -144,7 +144,8 @@ class Ways(_Manager):
         """Let a kind of ``ACCOUNTS["SECRETS"]`` be opened by a secret of its own alone: one transaction.
 
         Without one, by the account's password again: ``LastWay`` for a user who has none, and no other way. The secret
-        stays when the number or the name changes, and goes when it is removed, and with a new password of the account.
+        stays when the number, the name or the address changes. Removing that, or a new password of the account, removes
+        it.
         """
         least = account_settings().secrets.get(kind)
         if least is None:
@@ -283,6 +284,9 @@ def left(user: Any, *, kind: str = "", member: str = "") -> Q:
     elsewhere = [each for each in user.identities or () if each != member and parted(each)[0] in wanted]
     addresses = [each for each in user.more_emails or () if each != member and EMAIL in wanted]
     ways = [Q(identities__contains=each) for each in sorted(elsewhere)]
+    if kind != EMAIL and (secret := user.own_secret(EMAIL.upper())) is not None:
+        ways += [Q(more_emails__contains=each, email_secret=secret) for each in sorted(addresses)]
+        addresses = []
     for name, each in held.items():
         if name not in typed:
             ways.append(Q(**{f"{name}__isnull": False, SECRETS[each]: user.own_secret(each)}))

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from dynamo_single.conf import table_settings
+from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import DELETED_AT, IN_PYTHON, ITEM_TYPE, And, Compare, Condition, Not, Or, join
 from dynamo_single.orm.plan.candidates import Candidate, evaluate_key, sorted_in_memory
@@ -250,10 +252,19 @@ def visibility_condition(query: Query, best: Candidate | None) -> tuple[Conditio
     if not layout.soft_delete or query.visibility == "all":
         return ()
     # An index holds live items under one key and deleted ones under another; the two may lie in one range.
-    in_index = best is not None and best.key.index is not None
+    in_index = best is not None and best.key.index is not None and not _others_delete(layout)
     if best is not None and in_index and not can_contain_others(neighbours(layout, best.key).opposite, best):
         return ()
     return (Compare(DELETED_AT, "isnull", query.visibility == "live"),)
+
+
+def _others_delete(layout: ModelLayout) -> bool:
+    """Return whether another program may set the time of a deletion, and leave the keys of live items."""
+    try:
+        settings = table_settings(layout.alias)
+    except ConfigurationError:
+        return False  # a query reports it
+    return not (settings.owns and settings.shape.is_own)
 
 
 def can_contain_others(sharings: Mapping[Shape, Sharing], best: Candidate) -> bool:

@@ -210,7 +210,7 @@ def test_what_cannot_be_a_secret_is_refused(mike: User, kind: str, secret: Any, 
 @pytest.mark.parametrize(
     ("secrets", "message"),
     [
-        ({"email": 6}, "must be a dict of some of 'phone', 'username'"),
+        ({"google": 6}, "must be a dict of some of 'phone', 'username', 'email'"),
         ({"phone": 4}, "6 to 128"),
         ({"phone": True}, "6 to 128"),
         (["phone"], "must be a dict"),

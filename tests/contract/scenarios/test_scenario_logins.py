@@ -126,6 +126,89 @@ def test_a_way_with_a_secret_of_its_own_has_its_hash_as_the_scenario_has_it(
     assert (opens("Mike", "471100"), opens("Mike"), opens(OLD), opens(OLD, "471100")) == (True, False, True, False)
 
 
+def test_all_addresses_share_a_secret_of_their_own(mike: User, table: Table, settings: Any) -> None:
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username"], "SECRETS": {"email": 6}}
+    mike.logins.add("email", "second@example.com")
+    with sends(["TransactWriteItems"], hashes=1):
+        mike.logins.set_secret("email", "471100")
+    stored = {sort: item.get("password") for (_, sort), item in own(table).items()}
+    assert stored[f"EMAIL#{OLD}"] == stored["EMAIL#second@example.com"] == {"S": mike.email_secret}
+    assert stored["USERNAME#Mike"] is None
+    for typed in (OLD, "second@example.com"):
+        with sends(LOGIN, hashes=1):
+            assert opens(typed, "471100")
+        assert not opens(typed)
+    assert (opens("Mike"), opens("Mike", "471100")) == (True, False)
+    assert_consistent()
+
+
+def test_a_new_password_removes_the_secret_of_addresses(mike: User, table: Table, settings: Any) -> None:
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username"], "SECRETS": {"email": 6}}
+    mike.logins.set_secret("email", "471100")
+    mike.set_password("another-password")
+    mike.save()
+    assert (opens(OLD, "471100"), opens(OLD, "another-password")) == (False, True)
+    assert "password" not in own(table)["USER#1", f"EMAIL#{OLD}"]
+
+
+@pytest.mark.parametrize("given", [None, "471100"])
+def test_the_secret_of_addresses_is_a_last_way(mike: User, settings: Any, given: str | None) -> None:
+    """A user without a password logs in by it: it cannot be removed, and the user name opens nothing."""
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username"], "SECRETS": {"email": 6}}
+    mike.logins.set_secret("email", "123456")
+    User.objects.filter(pk="1").update(password="!unusable")
+    mike.refresh_from_db()
+    if given is None:
+        with pytest.raises(LastWay):
+            mike.logins.set_secret("email", None)
+    else:
+        mike.logins.set_secret("email", given)
+    assert opens(OLD, given or "123456")
+
+
+# A kind of a project's own: a provider without an issuer.
+
+
+@pytest.fixture
+def badges(settings: Any) -> None:
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username", "badge"], "PROVIDERS": {"badge": None}}
+
+
+@pytest.mark.usefixtures("badges")
+def test_an_own_kind_is_found_by_two_reads(mike: User, table: Table) -> None:
+    with sends(["TransactWriteItems"]):
+        mike.logins.add("badge", "4711")
+    assert ("USER#1", "BADGE#4711") in own(table)
+    with sends(["GetItem", "GetItem"]):
+        assert User.objects.get_by_identity("badge", "4711") == mike
+    assert_consistent()
+
+
+@pytest.mark.usefixtures("badges")
+def test_an_own_kind_is_unique(mike: User) -> None:
+    mike.logins.add("badge", "4711")
+    eve = User.objects.create_user("Eve", "eve@example.com", PASSWORD)
+    with pytest.raises(UniqueViolation):
+        eve.logins.add("badge", "4711")
+    assert User.objects.get_by_identity("badge", "4711") == mike
+
+
+@pytest.mark.usefixtures("badges")
+def test_an_own_kind_goes_with_its_user(mike: User, table: Table) -> None:
+    mike.logins.add("badge", "4711")
+    mike.delete()
+    assert everything(table) == {}
+
+
+@pytest.mark.usefixtures("badges")
+def test_an_own_kind_counts_as_a_way(mike: User, settings: Any) -> None:
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "badge"], "PROVIDERS": {"badge": None}}
+    mike.logins.add("badge", "4711")
+    mike.logins.remove("email")
+    with pytest.raises(LastWay):
+        mike.logins.remove("badge", "4711")
+
+
 def test_signing_up_is_one_transaction(table: Table) -> None:
     with sends(["TransactWriteItems"], hashes=1):
         User.objects.create_user("Mike", OLD, PASSWORD)

@@ -17,7 +17,7 @@ USERNAME = "USERNAME"
 PHONE = "PHONE"
 ATTRIBUTES = {EMAIL: "email", USERNAME: "username", PHONE: "phone"}
 #: The attribute that has the hash of a kind's own secret, for the kinds that can have one.
-SECRETS = {USERNAME: "username_secret", PHONE: "phone_secret"}
+SECRETS = {USERNAME: "username_secret", PHONE: "phone_secret", EMAIL: "email_secret"}
 
 
 def member_of(provider: str, subject: str) -> str:
