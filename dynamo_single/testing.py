@@ -17,7 +17,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from dynamo_single import clock
-from dynamo_single.conf import aliases, engine_setting, parse, shapes
+from dynamo_single.conf import TableSettings, aliases, engine_setting, parse, shapes
 from dynamo_single.engines import Engine, LocalEngine, find_engine
 from dynamo_single.table import redirects, schema
 from dynamo_single.table.http.faults import refusal, unanswered, unreachable
@@ -205,24 +205,39 @@ def _is_of_tests(table: Table) -> bool:
 def local_engine(*, alias: str = "default", root: Path | None = None, engine: Engine | None = None) -> Iterator[Table]:
     """Run an engine in memory on a free port, with the alias pointing to it and its table created.
 
+    The companion of the table is created there too, and so are the tables whose companion it is.
+
     Use it in a session-wide fixture, since starting takes some milliseconds. Without ``engine``, the setting
     ``DYNAMO_SINGLE_ENGINE`` chooses the engine. ``root`` is the directory of ``node_modules``.
     """
     where = root or Path(getattr(django_settings, "BASE_DIR", Path.cwd()))
     with LocalEngine(engine or find_engine(where, engine_setting())) as running:
         declared = django_settings.DYNAMO_SINGLE
-        known = parse(alias, declared[alias])
-        local = {
-            "TABLE_NAME": known.table_name,
-            "REGION": known.region,
-            **shapes.declared(known.shape),
-            "ENDPOINT_URL": running.endpoint_url,
-            "TRANSPORT": known.transport,
-        }
-        with override_settings(DYNAMO_SINGLE={**declared, alias: local}), guard.allow_engine(running.endpoint_url):
-            table = get_table(alias)
-            schema.apply(table)
-            yield table
+        local = {each.alias: _at(running.endpoint_url, each) for each in _with_companions(alias, declared)}
+        with override_settings(DYNAMO_SINGLE={**declared, **local}), guard.allow_engine(running.endpoint_url):
+            for each in map(get_table, local):
+                schema.apply(schema.as_owned(each))
+            yield get_table(alias)
+
+
+def _with_companions(alias: str, declared: Mapping[str, object]) -> list[TableSettings]:
+    """Return the settings of an alias, of its companion, and of the tables that have it as their companion."""
+    known = parse(alias, declared[alias])
+    others = [parse(name, value) for name, value in declared.items() if name != alias]
+    return [known, *(each for each in others if alias == each.companion or each.alias == known.companion)]
+
+
+def _at(endpoint_url: str, known: TableSettings) -> dict[str, object]:
+    """Return the settings of a table at another endpoint."""
+    return {
+        "TABLE_NAME": known.table_name,
+        "REGION": known.region,
+        **shapes.declared(known.shape),
+        "ENDPOINT_URL": endpoint_url,
+        "TRANSPORT": known.transport,
+        **({} if known.owns else {"OWNS": False}),
+        **({"COMPANION": known.companion} if known.companion else {}),
+    }
 
 
 def setup_table(alias: str = "default") -> Table:
