@@ -1,4 +1,4 @@
-"""The message that users meet most: no key answers the query, why not, and what can be done about it.
+"""The most common error: no key supports a query. Its message contains the reasons and the fixes.
 
 This module knows keys and queries, and must not know how a plan is made.
 """
@@ -28,7 +28,7 @@ _RANGES = ("lt", "lte", "gt", "gte", "range", "startswith")
 def no_access_pattern(
     query: Query, constraints: Constraints, rejected: Sequence[Rejection], *, in_any_order: str | None = None
 ) -> NoAccessPattern:
-    """Make the error for a query that none of the model's keys answers; ``in_any_order`` would but for the order."""
+    """Return the error for a query that no key supports; ``in_any_order`` names a key that would without the order."""
     lines = [f"{query.layout.label}: no key supports {query_text(query)}."]
     lines += [f"  {describe_key(rejection.key)}: {rejection.reason}." for rejection in rejected]
     lines += [
@@ -45,7 +45,7 @@ def unknown_key(query: Query, keys: Iterable[AccessKey], name: str) -> NoAccessP
 
 
 def key_not_filled(query: Query, filled: Plan) -> KeyNotFilled:
-    """Make the error for a query that is answered only by keys which not every item has yet."""
+    """Return the error for a query that only incomplete keys support."""
     used = [part.key for part in (filled, *filled.parts) if part.key is not None and part.lookup is None]
     keys = ", ".join(describe_key(key) for key in dict.fromkeys(used) if key.name in query.missing_keys)
     if not keys:
@@ -61,14 +61,14 @@ def key_not_filled(query: Query, filled: Plan) -> KeyNotFilled:
 
 
 def attribute_not_filled(query: Query, name: str) -> KeyNotFilled:
-    """Make the error for a query that asks for what not every item has yet."""
+    """Return the error for a query that filters by an attribute that some items do not have yet."""
     return KeyNotFilled(
         f"{query.layout.label}: {query_text(query)} needs {name}, which some items may not have yet. {_FILLING}"
     )
 
 
 def query_text(query: Query) -> str:
-    """Write what was asked as a queryset's methods: ``filter(name='Mike').order_by(name)``."""
+    """Write a query as queryset methods: ``filter(name='Mike').order_by(name)``."""
     text = "all()" if query.where == EVERYTHING else f"filter({condition_text(query.where, query.layout)})"
     if query.ordering:
         text += f".order_by({ordering_text(query.ordering)})"
@@ -121,7 +121,7 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: str | None) 
 
 
 def propose_key(query: Query, constraints: Constraints) -> str | None:
-    """Spell out the ``IndexKey`` that would answer a query, or ``None`` if no index can."""
+    """Propose the ``IndexKey`` that would support a query, or return ``None`` if no index can."""
     layout = query.layout
     if query.consistent or (layout.soft_delete and query.visibility != "live"):
         return None
@@ -148,12 +148,12 @@ def propose_key(query: Query, constraints: Constraints) -> str | None:
 
 
 def _is_canonical(name: str, constraints: Constraints) -> bool:
-    """Whether an attribute is looked up by its canonical form, so that another spelling finds it too."""
+    """Return whether an attribute is looked up by its canonical form, so that another spelling finds it too."""
     return any(term.operator == "canonical" for term in constraints.on(name))
 
 
 def _narrows(term: Compare) -> bool:
-    """Whether a comparison is answered by a range of a sort key: that of objects without a value is one."""
+    """Return whether a range of a sort key serves a comparison: objects without a value form such a range."""
     return term.operator in _RANGES or (term.operator, term.value) == ("isnull", True)
 
 
@@ -163,7 +163,7 @@ def _variable(name: str, query: Query, constraints: Constraints) -> str:
 
 
 def _place(name: str, query: Query, constraints: Constraints) -> tuple[str, ...]:
-    """Where a key has to have the objects without a value, if the query can be after them."""
+    """Return where a key must have objects without a value, if the query can match them."""
     info = query.layout.attributes[name]
     if info.required or name in query.layout.identity or constraints.excludes_empty(name, text=info.is_text):
         return ()
@@ -175,7 +175,7 @@ def _place(name: str, query: Query, constraints: Constraints) -> tuple[str, ...]
 
 
 def _places(query: Query, constraints: Constraints) -> Iterable[str]:
-    """Keys that are there, and would answer if they held what lacks a value."""
+    """Return existing keys that would support the query if they contained objects without a value."""
     if query.consistent or (query.layout.soft_delete and query.visibility != "live"):
         return
     for key in query.layout.indexes:

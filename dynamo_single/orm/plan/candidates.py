@@ -1,6 +1,6 @@
-"""One declared key weighed against a query: how it would be read by that key, or the one thing that is missing.
+"""Match one declared key with a query: return how the key would be read, or the first missing requirement.
 
-This module must not know the other keys of the model, except that their items may lie in the range that is read.
+This module does not depend on the other keys of the model, except that their items may be in the range.
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ from dynamo_single.orm.schema.layout import AccessKey, IndexCondition, ModelLayo
 from dynamo_single.table.masking import ESCAPE
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
-# One part of a sort key narrowed by comparisons: the bounds of the keys that hold just the values asked for.
-#
-# Every character of a written value is ``$`` or higher and every separator that keeps the order is lower, so that ``P
-# + value + "$"`` lies after all keys of exactly that value and in front of those of every higher one, and is itself
-# never a key. DynamoDB takes one condition on the sort key: BETWEEN if there are two bounds.
+# The bounds of the keys whose sort key part has the requested values.  Every character of an encoded value is ``$`` or
+# higher and every separator that keeps the order is lower. Therefore ``P + value + "$"`` is after all keys of exactly
+# that value and before those of every higher value, and is itself never a key. DynamoDB accepts one condition on the
+# sort key: BETWEEN if there are two bounds.
 
 
 class Narrowing(Struct, frozen=True):
@@ -63,7 +62,7 @@ class _Bound(Struct, frozen=True):
 
 
 def narrow_by_part(part: KeyPart, prefix: str, comparisons: Sequence[Compare]) -> Narrowing | None:
-    """Narrow the keys that start with ``prefix`` by what is compared with the next part; ``None`` if nothing is."""
+    """Narrow the keys that start with ``prefix`` by comparisons with the next part; return ``None`` without one."""
     if part.bound.prefixable:
         for comparison in comparisons:
             if comparison.operator == "startswith" and comparison.value:
@@ -85,7 +84,7 @@ def narrow_by_part(part: KeyPart, prefix: str, comparisons: Sequence[Compare]) -
 
 
 def _of_values(part: KeyPart, prefix: str) -> Iterable[_Bound]:
-    """Where the values begin or end of a part that objects without one have too: nothing compares to these."""
+    """Return where values begin or end in a part that also has objects without one: no value compares to these."""
     if part.place == "first":
         yield _Bound(prefix + EMPTY, is_upper=False)
     elif part.place == "last":
@@ -123,7 +122,7 @@ def _between(prefix: str, bounds: Sequence[_Bound], used: Sequence[Compare]) -> 
         return Narrowing(">=", (low,), tuple(used)) if low else Narrowing("", (), tuple(used))
     impossible = low > high or not high
     if low:
-        # BETWEEN includes its bounds: where nothing follows the value, "less than" still has to be asked.
+        # BETWEEN includes its bounds: without characters after the value, "less than" still needs a filter.
         strict = [bound for bound in uppers if bound.strict]
         left = [term for term in used if not (strict and term.operator == "lt")]
         return Narrowing("between", (low, high), tuple(left), impossible)
@@ -160,9 +159,9 @@ class Candidate(Struct, frozen=True):
 def evaluate_key(
     key: AccessKey, query: Query, constraints: Constraints, shares: Callable[[AccessKey, KeyRange], bool]
 ) -> Candidate:
-    """Find how a key answers a query, or raise ``UnsuitableKey``.
+    """Return how a key serves a query, or raise ``UnsuitableKey``.
 
-    ``shares`` tells whether other items than the model's can lie in a range of the key.
+    ``shares`` returns whether a range of the key can contain items of other models.
     """
     _check_given(key.partition.parts, constraints, key)
     condition = None
@@ -199,7 +198,7 @@ def _check_given(parts: Sequence[KeyPart], constraints: Constraints, key: Access
 
 
 def _check_condition(given: IndexCondition, condition: Condition, query: Query, constraints: Constraints) -> None:
-    """A query that does not ask for the condition of an index can be after items that are not in it."""
+    """Raise ``UnsuitableKey`` unless the query implies the condition of an index, which omits other items."""
     asked = (term for term in constraints.terms if not _is_identity(term))
     if not implies(join(lower(term, query.layout) for term in asked), condition):
         raise UnsuitableKey(f"it may omit matching items; filter by {lowering.filter_text(given)} too")
@@ -419,13 +418,13 @@ def _ranges(
 
 
 def _others(terms: Iterable[Condition], used: Iterable[Condition]) -> tuple[Condition, ...]:
-    """The conditions besides those that the key expresses."""
+    """Return the conditions that the key does not express."""
     expressed = {id(each) for each in used}
     return tuple([term for term in terms if id(term) not in expressed])
 
 
 def _implied(key: AccessKey, layout: ModelLayout, constraints: Constraints) -> tuple[Condition, ...]:
-    """What holds of every item of an index: it has a value for each part of its keys, and meets the condition."""
+    """Return the properties of every item of an index: values for each part of its keys, and its condition."""
     names = () if key.index is None else key.required_variables
     found: list[Condition] = []
     for name in names:

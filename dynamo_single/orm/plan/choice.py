@@ -1,6 +1,6 @@
 """The best of a model's keys for a query: every key is weighed, and each other is rejected with a sentence.
 
-What the key leaves open becomes a filter. This module must not know how a query is taken apart or refused.
+Conditions outside the key become a filter. This module does not depend on how a query is split or rejected.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ else:
     advice = LazyModule("dynamo_single.orm.plan.advice")
 
 _KINDS = {"empty": 0, "get": 1, "batch_get": 2, "query": 3}
-#: What each place of a candidate's rank means, for the one that is worse there.
+#: The explanation for each position of a candidate's rank, for the candidate that is worse there.
 _DRAWBACKS = (
     "it would read more than single items",
     "it does not use its whole sort key",
@@ -91,7 +91,7 @@ def plan_of_claims(
 
 
 def is_sortable(query: Query, constraints: Constraints) -> bool:
-    """Whether the results of a query can be sorted in memory, if something bounds how many there are."""
+    """Return whether the results of a query can be sorted in memory, given a limit on their number."""
     try:
         check_sortable(query, constraints)
     except UnsuitableKey:
@@ -100,7 +100,7 @@ def is_sortable(query: Query, constraints: Constraints) -> bool:
 
 
 def _finds_one(candidate: Candidate, lookups: Iterable[Lookup]) -> bool:
-    """Whether all that a key reads is whole keys, or the items of one unique value by one Query."""
+    """Return whether a key reads only complete keys, or the items of one unique value by one Query."""
     parts = (*candidate.key.partition.parts, *candidate.key.sort.parts[: candidate.equal])
     given = {part.name for part in parts}
     is_one = len(candidate.ranges) == 1 and any(given.issuperset(lookup.fields) for lookup in lookups)
@@ -113,7 +113,7 @@ def _of_claims(
     primary = query.layout.primary
     if not keys:
         return Plan("empty", query, primary, reason=f"no object can have such a {lookup.name}")
-    # The claim does not say all of it: its owner may have changed since, and texts are claimed in a normal form.
+    # The claim is not sufficient: its owner may have changed since, and strings are claimed in a normal form.
     wanted = (*constraints.terms, *visibility_condition(query, None), *unexpired_condition(query.layout, now))
     verb, several = ("are", "together") if len(lookup.fields) > 1 else ("is", "")
     return Plan(
@@ -251,7 +251,7 @@ def visibility_condition(query: Query, best: Candidate | None) -> tuple[Conditio
     layout = query.layout
     if not layout.soft_delete or query.visibility == "all":
         return ()
-    # An index holds live items under one key and deleted ones under another; the two may lie in one range.
+    # An index contains live items under one key and deleted ones under another; both may be in one range.
     in_index = best is not None and best.key.index is not None and not _others_delete(layout)
     if best is not None and in_index and not can_contain_others(neighbours(layout, best.key).opposite, best):
         return ()
@@ -268,20 +268,20 @@ def _others_delete(layout: ModelLayout) -> bool:
 
 
 def can_contain_others(sharings: Mapping[Shape, Sharing], best: Candidate) -> bool:
-    """Whether what is read by a key can hold items of the others."""
+    """Return whether the items read by a key can include items of the others."""
     if best.keys:
         return sharings[KEY].applies(KeyRange(KeyCondition(pk, "=", (sk,)), sk, KEY) for pk, sk in best.keys)
     return any(sharings[reading.shape].applies((reading,)) for reading in best.ranges)
 
 
 def is_shared(layout: ModelLayout, key: AccessKey, reading: KeyRange) -> bool:
-    """Whether items of other models, unique claims, or the model's items by another key can lie in the range."""
+    """Return whether other models' items, unique claims, or other keys of the model can be in the range."""
     found = neighbours(layout, key)
     return found.foreign[reading.shape].applies((reading,)) or found.own[reading.shape].applies((reading,))
 
 
 def needs_python(*conditions: Condition) -> bool:
-    """Whether a condition compares by what DynamoDB has no operator for."""
+    """Return whether a condition needs a comparison that DynamoDB does not have."""
     for condition in conditions:
         if isinstance(condition, And | Or) and needs_python(*condition.children):
             return True

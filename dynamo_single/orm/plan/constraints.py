@@ -1,4 +1,4 @@
-"""What a query says of each attribute, taken from the conditions that all have to hold.
+"""The constraints of a query on each attribute, from the conditions that must all hold.
 
 Equalities are worked out here: what remains of several conditions on one attribute is the values that meet them all.
 This module must not know keys beyond the identity's attributes.
@@ -42,11 +42,11 @@ class Constraints(Struct, frozen=True):
         return self._by_attribute.get(attribute, ())
 
     def fixed(self, attribute: str) -> bool:
-        """Whether the attribute can have one value only."""
+        """Return whether the attribute can have one value only."""
         return len(self.allowed.get(attribute, ())) == 1
 
     def excludes_empty(self, attribute: str, *, text: bool) -> bool:
-        """Whether every item that meets the query has a value here, and not the empty text."""
+        """Return whether every matching item has a value here other than the empty string."""
         return any(_excludes_empty(term, text=text) for term in self.on(attribute))
 
 
@@ -96,7 +96,7 @@ def _listed(term: Any) -> tuple[object, ...]:
 
 
 def _whole_identities(term: Condition, layout: ModelLayout) -> tuple[Identity, ...] | None:
-    """The identities that a condition fixes completely, if it says nothing else."""
+    """Return the identities that a condition fixes completely, if it has no other parts."""
     if isinstance(term, Compare) and term.attribute == IDENTITY and term.operator == "in":
         return tuple(term.value)
     equal = {
@@ -172,7 +172,7 @@ def _common_values(equalities: Sequence[Compare], layout: ModelLayout) -> tuple[
     """The values that all the equalities allow, each once."""
     if len(equalities) == 1 and equalities[0].operator == "exact":
         (term,) = equalities
-        operand(term, layout.attributes[term.attribute], term.value)  # raises for what nothing equals
+        operand(term, layout.attributes[term.attribute], term.value)  # raises for values that equal nothing
         return (term.value,)
     first, *further = (_normal_values(term, layout) for term in equalities)
     for values in further:

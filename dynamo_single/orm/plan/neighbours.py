@@ -1,7 +1,7 @@
-"""What else can lie in the range of a key that is read: other models' items, unique claims, the model's own other keys.
+"""Find other items in the range of a key: other models' items, unique claims, and the model's other keys.
 
-It is decided once for each key and shape of a range, for all values at the same time; values are looked at only where
-it depends on them. This module must not know conditions, nor which key is chosen.
+It decides this once for each key and shape of a range, for all values; it checks values only if the result depends on
+them. This module does not depend on conditions, or on the chosen key.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _CLAIMS = f"{names.UNIQUE_PREFIX}{SEPARATOR}"
 
 
 class Shape(NamedTuple):
-    """What a range gives of the sort key, whatever the values are.
+    """The known part of the sort key in a range, independent of the values.
 
-    ``prefix`` is all keys with the first ``given`` values, ``start`` those of which the next value starts with a text,
+    ``prefix`` contains all keys with the first ``given`` values, ``start`` those whose next value starts with a string,
     ``above`` those from some next value up to the end of the prefix.
     """
 
@@ -47,7 +47,7 @@ class KeyRange(NamedTuple):
 
 
 class Sharing(Struct, frozen=True):
-    """Whether some other keys can lie in ranges of one shape: in every one, or where the values meet some templates."""
+    """Whether other keys can be in ranges of one shape: in every range, or if the values match some templates."""
 
     is_always: bool = False
     dependent_keys: tuple[AccessKey, ...] = ()
@@ -55,7 +55,7 @@ class Sharing(Struct, frozen=True):
     claims: bool = False
 
     def applies(self, ranges: Iterable[KeyRange]) -> bool:
-        """Whether one of the ranges can hold another item; they are looked at if it depends on them."""
+        """Return whether one of the ranges can contain another item; check the values if the result depends on them."""
         if self.is_always or not (self.dependent_keys or self.claims):
             return self.is_always
         return any(self._applies(reading) for reading in ranges)
@@ -67,7 +67,7 @@ class Sharing(Struct, frozen=True):
 
 
 class Neighbours(Struct, frozen=True):
-    """What else a key's ranges can hold, by their shape: items of other models, and those of the model's other keys.
+    """The other items that a key's ranges can contain, by shape: those of other models, and of the model's other keys.
 
     ``opposite`` are the model's deleted items among the live ones, or the live ones among the deleted.
     """
@@ -78,7 +78,7 @@ class Neighbours(Struct, frozen=True):
 
 
 def neighbours(layout: ModelLayout, key: AccessKey) -> Neighbours:
-    """Give what is decided of one of the model's keys; it is decided again when there are other models."""
+    """Return the decision for one of the model's keys; decide again after new models are declared."""
     return find_neighbours(layout.origin, tuple(layout.neighbours()))[id(key)]
 
 
@@ -122,7 +122,8 @@ def _shapes(key: AccessKey) -> Iterator[Shape]:
 
 
 def _shares_partitions(key: AccessKey, other: AccessKey) -> bool | None:
-    """Whether another key has the partitions of a key: always, never, or depending on the values and the shard."""
+    """Return whether another key has the partitions of a key: always, never, or depending on the values and the
+    shard."""
     if key.sharding is None and other.sharding is None:
         return key.partition.pattern.is_read_by(other.partition.pattern, wholly=True)
     pairs = product(_patterns(key), _patterns(other))
@@ -130,7 +131,7 @@ def _shares_partitions(key: AccessKey, other: AccessKey) -> bool | None:
 
 
 def _patterns(key: AccessKey) -> tuple[Pattern, ...]:
-    """What the partitions of a key are like: without a shard's number, and with one."""
+    """Return patterns for the partitions of a key: without a shard's number, and with one."""
     pattern = key.partition.pattern
     if key.sharding is None:
         return (pattern,)
@@ -152,7 +153,7 @@ def _sharing(
 
 
 def _shares_sort_keys(pattern: Pattern, shape: Shape, other: Pattern) -> bool | None:
-    """Whether ranges of a shape can hold sort keys of another template: always, never, or depending on the values."""
+    """Return whether ranges of a shape can contain sort keys of another template: always, never, or by the values."""
     if shape.kind == "partition":
         return True
     if shape.kind == "key":
@@ -168,14 +169,14 @@ def _shares_sort_keys(pattern: Pattern, shape: Shape, other: Pattern) -> bool | 
 
 
 def _end(prefix: Pattern) -> Pattern:
-    """What ends a prefix that ends with the separator: ``prefix_end`` puts the character above it in its place."""
+    """Return the end of a prefix that ends with the separator: ``prefix_end`` puts the next character in its place."""
     *before, last = prefix.literals
     # Right after a value that character is like one more of the value.
     return Pattern((*before, last[:-1] + ESCAPE if before == [] or last[:-1] else ""))
 
 
 def _lies_in(other: AccessKey, reading: KeyRange) -> bool:
-    """Whether a range of these values can hold keys of another template on the same index."""
+    """Return whether a range of these values can contain keys of another template on the same index."""
     if not other.has_partition(reading.condition.partition):
         return False
     kind, operands = reading.shape.kind, reading.condition.operands
@@ -183,5 +184,5 @@ def _lies_in(other: AccessKey, reading: KeyRange) -> bool:
         return other.sort.matches(operands[0])
     if kind == "start":
         return other.sort.could_start_with(operands[0])
-    # All keys between two bounds start with what both start with, except the upper bound itself.
+    # All keys between two bounds start with the common start of both, except the upper bound itself.
     return other.sort.could_start_with(reading.prefix) or (kind == "above" and other.sort.matches(operands[-1]))

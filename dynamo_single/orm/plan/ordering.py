@@ -1,4 +1,4 @@
-"""Whether a key's own order is the order that a query asks for.
+"""Compare a key's own order with the order that a query requests.
 
 Attributes that the query fixes to one value order nothing and may stand anywhere. This module does no I/O.
 """
@@ -23,17 +23,17 @@ _SORTABLE = frozenset(("S", "N", "B", "BOOL"))
 
 
 class UnsuitableKey(Exception):
-    """Says why a key cannot answer a query; never leaves the planner."""
+    """The reason why a key cannot serve a query; the planner always catches it."""
 
 
 class ReadOrder(Struct, frozen=True):
-    """How a key is read so that its items come in the order asked for."""
+    """The way to read a key so that its items have the requested order."""
 
     forward: bool = True
     merge: Merge = "concatenate"
     partitions: tuple[str, ...] = ()
     single: bool = False
-    #: Whether it is the order that was asked for: without one, partitions may be read in any sequence.
+    #: Whether this is the requested order: without one, partitions may be read in any sequence.
     orders: bool = False
 
 
@@ -61,7 +61,7 @@ def read_order_of(query: Query, key: AccessKey, constraints: Constraints, partit
 
 
 def merged_order(served: ReadOrder) -> ReadOrder:
-    """The same for a key in shards, which are merged by the sort key whatever is asked; or raise ``UnsuitableKey``."""
+    """Return the same for a sharded key, whose shards are merged by the sort key; or raise ``UnsuitableKey``."""
     several = len(served.partitions) > 1
     if several and served.merge == "concatenate" and not served.single and served.orders:
         raise UnsuitableKey(
@@ -79,7 +79,7 @@ def memory_order(
     """Sort complete primary keys in the query's order; raise ``UnsuitableKey`` if their values do not determine it."""
     by_name = {part.name: part for part in parts}
     wanted = _wanted(query.ordering, constraints)
-    # A stable sort keeps equal keys as they are given, so that the opposite order needs them the other way round.
+    # A stable sort keeps the sequence of equal keys, so the opposite order needs them reversed.
     keys = list(found)[::-1] if wanted and wanted[-1].descending else list(found)
     for order in reversed(wanted):
         part = by_name.get(order.attribute)
@@ -95,8 +95,8 @@ def memory_order(
 def sorts_like(key: AccessKey, query: Query, constraints: Constraints) -> tuple[Sort, ...]:
     """Return what items are sorted by to come in the order in which a key has them, or raise ``UnsuitableKey``.
 
-    Attributes that the query does not order by break ties, as they do in the key, and the identity comes last. Of
-    several partitions the key has the order too if the query orders by these first.
+    Attributes outside the query's order break ties, as in the key, and the identity comes last. Across several
+    partitions the key has the order too if the query orders by these first.
     """
     wanted = _wanted(query.ordering, constraints)
     settled = {name for name in query.layout.identity if constraints.fixed(name)}
@@ -128,7 +128,7 @@ def check_sortable(query: Query, constraints: Constraints) -> None:
 
 
 def sorts_by_value(query: Query, constraints: Constraints) -> tuple[Sort, ...]:
-    """Return what items are sorted by where no key has their order; ties are broken by the identity."""
+    """Return the sort of items if no key has their order; the identity breaks ties."""
     wanted = _wanted(query.ordering, constraints)
     sorts = [Sort(order.attribute, order.descending, order.missing_first) for order in wanted]
     return (*sorts, *_identity_after(query, sorts, descending=bool(sorts) and sorts[-1].descending))
@@ -140,7 +140,7 @@ def _identity_after(query: Query, sorts: Iterable[Sort], *, descending: bool) ->
 
 
 def significant_order(query: Query, constraints: Constraints) -> tuple[Order, ...]:
-    """What of a query's order puts its items in different places: up to where no two of them are alike."""
+    """Return the part of a query's order that distinguishes its items."""
     found: list[Order] = []
     seen = {name for name in query.layout.identity if constraints.fixed(name)}
     for order in _wanted(query.ordering, constraints):
@@ -176,7 +176,7 @@ def _sorted_partitions(leading: Sequence[Order], varying: Sequence[KeyPart], par
 
 
 def _has_missing_where_wanted(order: Order, part: KeyPart, constraints: Constraints) -> bool:
-    """Whether objects without a value come where an order wants them, if it says so and the key holds any."""
+    """Return whether the position of objects without a value matches the order, if both specify it."""
     if order.missing_first is None or not part.place or constraints.excludes_empty(order.attribute, text=False):
         return True
     return order.missing_first == ((part.place == "first") != order.descending)
@@ -189,7 +189,7 @@ def _direction(
     seen = set(settled)
     for position, order in enumerate(wanted):
         if seen.issuperset(query.layout.identity):
-            # No two items are alike by now, so what follows cannot change their order.
+            # No two items are equal after this, so further attributes do not change their order.
             break
         if position >= len(names) or names[position] != order.attribute:
             kept = f"its order is {', '.join(names)}" if names else "it keeps no order"

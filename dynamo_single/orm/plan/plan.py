@@ -59,13 +59,13 @@ class Sort(Struct, frozen=True):
     part: KeyPart | None = None
 
     def __str__(self) -> str:
-        """As ``order_by()`` takes it, and where missing values go if that was given."""
+        """Write the order as ``order_by()`` accepts it, with the position of missing values if it was set."""
         where = {None: "", True: " (missing values first)", False: " (missing values last)"}[self.missing_first]
         return f"{'-' if self.descending else ''}{self.attribute}{where}"
 
 
 class InMemory(Struct, frozen=True):
-    """What is made of the matches after they are read: they are sorted, or put to ``work``, said in words.
+    """The processing of the matches after reading: a sort, or the ``work`` described in words.
 
     Without a ``limit`` something else bounds how many there are. ``is_reversed`` turns the whole result round.
     ``key_name`` names the key that has the same order.
@@ -78,7 +78,7 @@ class InMemory(Struct, frozen=True):
     key_name: str = ""
 
     def __str__(self) -> str:
-        """What is done, as ``explain()`` says it."""
+        """Describe the processing, as ``explain()`` prints it."""
         sorts = ", ".join(map(str, self.ordering))
         work = " and ".join(filter(None, (self.work, sorts and f"sorted by {sorts}")))
         bound = "" if self.limit is None else f", at most {self.limit} matches"
@@ -87,7 +87,7 @@ class InMemory(Struct, frozen=True):
 
 
 class Query(Struct, frozen=True):
-    """What was asked, in the model's own names."""
+    """The query, in the model's own names."""
 
     layout: ModelLayout
     where: Condition = EVERYTHING
@@ -97,14 +97,14 @@ class Query(Struct, frozen=True):
     consistent: bool = False
     allow_scan: bool = False
     without: tuple[str, ...] = ()
-    #: The most items that may be read for nothing, where the queryset says so.
+    #: The maximum number of discarded items, if the queryset sets it.
     allow_reads: int | None = None
     #: The names of keys that not every item has, and of such attributes.
     missing_keys: frozenset[str] = frozenset()
     missing_attributes: frozenset[str] = frozenset()
-    #: Whether the result is read in pages, each from where the one before ended: nothing is sorted in memory.
+    #: Whether the result is read in pages, each from the end of the previous page: sorting in memory is impossible.
     in_pages: bool = False
-    #: The ways to find an object by what is unique about it, and the fingerprints of those that not every item is in.
+    #: The ways to find an object by a unique value, and the fingerprints of the incomplete ones.
     lookups: tuple[Lookup, ...] = ()
     missing_rules: frozenset[str] = frozenset()
     #: How many shards the model's sharded keys have; ``None`` for a model without any.
@@ -112,9 +112,9 @@ class Query(Struct, frozen=True):
 
 
 class KeyCondition(Struct, frozen=True):
-    """What one Query reads: one partition, and at most one condition on the sort key.
+    """The range of one Query: one partition, and at most one condition on the sort key.
 
-    Of a sharded key it is one shard: ``partition`` is the whole text then, and ``place`` says which one it is.
+    For a sharded key it is one shard: ``partition`` is then the whole string, and ``place`` its number.
     """
 
     partition: str
@@ -123,7 +123,7 @@ class KeyCondition(Struct, frozen=True):
     place: int = 0
 
     def includes(self, sort: str) -> bool:
-        """Whether an item of the partition with this sort key is read."""
+        """Return whether the range includes an item of the partition with this sort key."""
         if not self.operator:
             return True
         first, last = self.operands[0], self.operands[-1]
@@ -135,7 +135,7 @@ class KeyCondition(Struct, frozen=True):
 
 
 class Rejection(Struct, frozen=True):
-    """Why a key does not answer a query."""
+    """The reason why a key does not support a query."""
 
     key: AccessKey
     reason: str
@@ -144,22 +144,21 @@ class Rejection(Struct, frozen=True):
 class Plan(Struct, frozen=True):
     """How a query is read.
 
-    ``keys`` are the primary keys of a get or a batch_get, in the order in which items are to be given; ``conditions``
-    are a query's, one request each (and more for further pages). ``filter`` is what the key conditions do not express:
-    DynamoDB applies it for a query and a scan, the reader applies it to each item of a get, a batch_get and a claim.
-    The ``keys`` of a claim are those of the claims, which name the objects' own; ``lookup`` says what is claimed.
+    ``keys`` are the primary keys of a get or a batch_get, in the order of the results. ``conditions`` are a query's,
+    one request each (and more for further pages). ``filter`` contains the conditions outside the key: DynamoDB applies
+    it for a query and a scan, the reader applies it to each item of a get, a batch_get and a claim. The ``keys`` of a
+    claim are the claims' own, which name the objects' keys; ``lookup`` describes the claimed values.
 
-    With several conditions ``merge`` says how their items are put in order: ``concatenate``, or ``sort_key`` to merge
-    them by the text of the key's sort attribute, descending unless ``forward``.
+    With several conditions ``merge`` sets the order of their items: ``concatenate``, or ``sort_key`` to merge them by
+    the string of the key's sort attribute, descending unless ``forward``.
 
-    A union has ``parts``, plans of the other kinds, which are read one after the other, or merged in the order that was
-    asked for. An item that several of them find is given by one only: a part leaves out what meets a condition of its
-    ``exclusions``, in stored names. ``merged_by`` is what of the order tells its items apart, and empty if nothing
-    does.
+    A union has ``parts``, plans of the other kinds. They are read sequentially, or merged in the requested order. Each
+    item comes from one part only: a part omits items that meet a condition of its ``exclusions``, in stored names.
+    ``merged_by`` is the part of the order that distinguishes items, and empty if there is none.
 
-    ``projection`` has the physical names of what is read of each item; the whole item is read if there are none. With
-    ``in_memory`` the matches are not the result yet. A plan that is ``held`` has one part, which is read once and
-    without its filter; the reader applies that to each item.
+    ``projection`` contains the physical names to read of each item; without any, the whole item is read. With
+    ``in_memory`` the matches are processed further. A ``held`` plan has one part, which is read once and without its
+    filter; the reader applies that to each item.
     """
 
     kind: PlanKind
@@ -186,7 +185,7 @@ class Plan(Struct, frozen=True):
             self,
             forward=not self.forward,
             keys=self.keys[::-1],
-            # Shards are merged, where the direction alone turns the order.
+            # Shards are merged, so the direction alone reverses the order.
             conditions=self.conditions if self.is_sharded else self.conditions[::-1],
             parts=tuple(part.backwards() for part in self.parts[::-1]),
         )
@@ -203,7 +202,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def is_paged(self) -> bool:
-        """Whether the result is what the pages hold, page after page, and nobody looks at an item before."""
+        """Whether the result is the items of the pages in sequence, without a check of each item."""
         return self.kind in {"query", "scan"} and not self.is_merged and self.in_memory is None
 
     @property
@@ -218,14 +217,12 @@ class Plan(Struct, frozen=True):
 
     @property
     def consistent(self) -> bool:
-        """Whether the requests are strongly consistent, as those of a claim are always."""
+        """Whether the requests are strongly consistent, as those of a claim always are."""
         return self.query.consistent or self.kind == "claim"
 
 
-# Which attributes a plan reads, where not all of an item is wanted, and the items that are read so.
-#
-# A projection makes an answer smaller; DynamoDB charges the whole item all the same. This module must not know
-# querysets.
+# The attributes that a plan reads if it does not need whole items.  A projection makes a response smaller, but DynamoDB
+# charges for the whole item. This module does not depend on querysets.
 
 
 class PartialItem(dict[str, dict[str, Any]]):
@@ -237,22 +234,22 @@ class PartialItem(dict[str, dict[str, Any]]):
 
 
 def project(plan: Plan, wanted: Collection[str]) -> Plan:
-    """Let a plan read these attributes only, and what reading itself needs; whole items if that is all of them.
+    """Limit a plan to these attributes and those that reading needs; read whole items if these are all.
 
-    What is held in memory is held whole, for other questions.
-    Needed are every key that is read by, the identity, what says whether an item is there, what a sequence is put in
-    order by, and what conditions compare that are looked at after reading.
+    Cached results are whole items, for other queries. Required attributes are those of every used key, the identity,
+    the markers of the trash and expiry, the attributes of the order, and those of conditions that are checked after
+    reading.
     """
     layout = plan.layout
     state = {DELETED_AT, layout.expires} if layout.soft_delete else {layout.expires}
     ordering = (order.attribute for order in plan.query.ordering)
-    # Of a place inside a document, the document.
+    # For a path inside a document, the document.
     sorted_by = (sort.attribute.partition("__")[0] for sort in plan.in_memory.ordering) if plan.in_memory else ()
     read = {*wanted, *layout.identity, *state, *ordering, *sorted_by}
     if plan.kind in ("empty", "held") or layout.attributes.keys() <= {*read, ITEM_TYPE}:
         return plan
     stored = tuple(info.stored for name, info in layout.attributes.items() if name in read)
-    # Whoever makes objects of the items may have heard meanwhile that the other name is the one to read.
+    # By the time objects are created from the items, the other name may be the current one.
     stored += tuple(twin.other for twin in layout.twins if twin.used in stored)
     parts = tuple(replace(part, projection=_projection(part, stored)) for part in plan.parts)
     return replace(plan, projection=_projection(plan, stored), parts=parts)
@@ -284,7 +281,7 @@ def _projection(plan: Plan, stored: Iterable[str]) -> tuple[str, ...]:
     layout = plan.layout
     index = plan.index
     keys = () if index is None else (names.index_partition(index), names.index_sort(index))
-    # DynamoDB takes no filter for single items, and what another part of a union gives is dropped after reading.
+    # DynamoDB does not filter single items, and duplicates of another part of a union are dropped after reading.
     matched = (*((plan.filter,) if plan.kind in ("get", "batch_get", "claim") else ()), *plan.exclusions)
     compared = (name for condition in matched for name in names_in(lower(condition, layout)))
     claimed = () if plan.lookup is None else (names.DELETED_AT, *sorted(plan.lookup.stored_names))

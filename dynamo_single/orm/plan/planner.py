@@ -1,6 +1,7 @@
-"""From a query to its plan: one key, several that are read together, or a refusal that says what is missing.
+"""Turn a query into a plan: one key, several keys together, or an error that names the missing parts.
 
-Nothing is sent and nothing is guessed: a query that no keys answer is a ``NoAccessPattern``, unless a scan was allowed.
+Planning does not send requests or guess: a query that no keys support raises ``NoAccessPattern``, unless a scan is
+allowed.
 """
 
 from __future__ import annotations
@@ -49,18 +50,17 @@ if TYPE_CHECKING:
 else:
     advice = LazyModule("dynamo_single.orm.plan.advice")
 
-# One question taken apart into several that are answered one by one: what ``|`` joins, and live and deleted objects.
-#
-# This module makes queries out of a query. It must not know keys, plans or requests.
+# Split a query into several queries: the alternatives of an ``|``, and live and deleted objects.  This module turns
+# queries into queries. It does not depend on keys, plans or requests.
 
-#: The most parts that one query is taken apart into. Each is planned by itself, and sends requests of its own.
+#: The maximum number of parts of one query. Each is planned separately, with separate requests.
 MAX_PARTS = 100
 #: The most values of an ``in`` that are looked up one by one rather than read past.
 MAX_VALUES = 25
 
 
 class Alternative(Struct, frozen=True):
-    """One of the queries that a query is taken apart into: ``own`` stands there in the place of what is ``split``."""
+    """One of the parts of a query: ``own`` replaces the part that is ``split``."""
 
     query: Query
     own: Condition = EVERYTHING
@@ -68,7 +68,7 @@ class Alternative(Struct, frozen=True):
 
 
 def alternatives(query: Query) -> Iterator[tuple[Alternative, ...]]:
-    """Give each way to take one step: the queries which together give what this one does.
+    """Yield each way to split a query once: the queries that are together equivalent to it.
 
     First the ways to split at an ``|`` or an ``in``, in the order of the conditions; then live and deleted apart.
     """
@@ -92,11 +92,11 @@ def _sides(term: Condition) -> tuple[Condition, ...]:
     return tuple(Compare(term.attribute, "exact", value) for value in values) if len(values) <= MAX_VALUES else ()
 
 
-#: How often a query is taken apart, one ``|`` after the other, before it counts as one that no keys answer.
+#: The maximum number of splits, one ``|`` after another, before a query is treated as unsupported.
 MAX_STEPS = 3
 #: The kinds of plans that read items by their keys.
 _SINGLE_ITEMS = ("get", "batch_get", "claim")
-#: The types of values that a key has in their own order, and so has what is merged of several.
+#: The types of values whose own order a key has, and therefore a merge of several keys.
 _ORDERED_TYPES = ("S", "N")
 #: ``using_index`` of this name means the table itself, which a scan reads.
 PRIMARY = "primary"
@@ -105,7 +105,7 @@ PRIMARY = "primary"
 def plan(query: Query, *, now: object = None) -> Plan:
     """Find how a query is read.
 
-    ``now`` is the present as a value of the attribute by which items expire; it is needed if the model has one.
+    ``now`` is the current time as a value of the expiry attribute; a model with that attribute needs it.
     """
     layout = query.layout
     _check_names(query)
@@ -151,8 +151,8 @@ def _as_if_filled(query: Query, now: object) -> Plan | None:
 def plan_of_keys(query: Query, keys: Sequence[tuple[str, str]], *, now: object = None) -> Plan:
     """The plan that reads items by their whole primary keys, each given once; ``now`` is as of ``plan()``.
 
-    It is the one that ``plan()`` finds for the values that these keys are made of, but for what was ``rejected``: no
-    key is weighed. The query has no conditions.
+    It is the plan that ``plan()`` returns for the values of these keys, without the ``rejected`` ones: it does not
+    compare keys. The query has no conditions.
     """
     kind: PlanKind = "get" if len(keys) == 1 else "batch_get"
     key = query.layout.primary
@@ -170,7 +170,8 @@ def _nothing(query: Query) -> Plan:
 
 
 def _parts(query: Query, found: Plan | None, merged_by: Sequence[Order], now: object, steps: int) -> list[Plan] | None:
-    """Give the plans which together answer a query, of which one key gives what was ``found``; none for nothing."""
+    """Return the plans that together serve a query for which one key ``found`` a plan; an empty list for an empty
+    query."""
     if found is not None and (found.kind != "query" or found.filter == EVERYTHING):
         return [found]
     if steps:
@@ -187,7 +188,7 @@ def _parts(query: Query, found: Plan | None, merged_by: Sequence[Order], now: ob
 def _parts_of_each(
     way: Sequence[Alternative], merged_by: Sequence[Order], now: object, steps: int
 ) -> list[list[Plan]] | None:
-    """Give the plans of each query, or ``None`` if one of them cannot be answered or they would be too many."""
+    """Return the plans of each query, or ``None`` if one of them is not supported or there are too many."""
     all_parts: list[list[Plan]] = []
     count = 0
     for each in way:
@@ -205,14 +206,15 @@ def _parts_of_each(
 
 
 def _in_one_order(parts: Sequence[Plan], merged_by: Sequence[Order]) -> bool:
-    """Whether parts can be merged while they are read, or have single items only, which are sorted after reading."""
+    """Return whether parts can be merged while they are read, or have only single items, which are sorted later."""
     if all(_has_order(part, merged_by) for part in parts):
         return True
     return all(part.kind in _SINGLE_ITEMS and is_sortable(part.query, Constraints((), {})) for part in parts)
 
 
 def _reads_less(part: Plan, whole: Plan, own: Condition) -> bool:
-    """Whether a part's key takes up what its own side of an ``|`` asks for, and all that the key of the whole does."""
+    """Return whether a part's key covers the conditions of its side of an ``|``, and those that the whole query's key
+    covers."""
     if part.kind != "query":
         return True
     asked, left = _compared(own), _compared(part.filter)
@@ -225,7 +227,7 @@ def _compared(condition: Condition) -> set[str | None]:
 
 
 def _has_order(part: Plan, merged_by: Sequence[Order]) -> bool:
-    """Whether every item of a part has the values by which the parts are merged, and these can be compared."""
+    """Return whether every item of a part has comparable values for the attributes of the merge."""
     query, key = part.query, part.key
     constraints = _gather(query)
     if constraints is None or key is None:
@@ -258,7 +260,7 @@ def _union(query: Query, parts: list[Plan], rejected: list[Rejection], whole: Pl
 
 
 def _without_order(query: Query, constraints: Constraints) -> str | None:
-    """What answers a query except for its order: the name of the first key, or the claims."""
+    """Return the key or claims that would serve a query without its order."""
     if not query.ordering:
         return None
     unordered = replace(query, ordering=())
@@ -273,7 +275,8 @@ def _may_scan(query: Query) -> bool:
 
 
 def _refuse_missing(query: Query) -> None:
-    """A condition or an order by what some items do not have yet would leave those out, or in, wherever it stands."""
+    """Reject a condition or an order by an attribute that some items do not have yet, because results would be
+    wrong."""
     named = {*attributes_of(query.where), *(order.attribute for order in query.ordering)}
     for name in sorted(query.missing_attributes & named):
         raise advice.attribute_not_filled(query, name)

@@ -1,8 +1,7 @@
-"""Plans by the shape of a query: which attributes it compares and how it orders, but not with which values.
+"""Plans by the shape of a query: the attributes it compares and its order, but not the values.
 
-A shape is planned once for a binding, with values of no meaning. If the plan does not depend on them, each query of the
-shape gets it with its own values: the key's templates are rendered, and nothing is weighed. Whatever is not as usual is
-planned by itself.
+A shape is planned once per binding, with placeholder values. If the plan does not depend on them, each query of the
+shape reuses it with its own values: only the key's templates are rendered. Unusual queries are planned individually.
 """
 
 from __future__ import annotations
@@ -29,22 +28,22 @@ from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 Values = Mapping[str, Any]
-#: What writes a text of a key; ``None`` if a part is empty or the text too long.
+#: A function that encodes a string of a key; returns ``None`` if a part is empty or the string too long.
 Writer = Callable[[Values], str | None]
 
 #: The bytes of a sort key that a range has room for after it.
 _SORT_LIMIT: Final = SORT_KEY_LIMIT - len(LAST.encode())
-#: What stands for the present time while a shape is planned.
+#: A placeholder for the current time while a shape is planned.
 _SOME_TIME: Final = clock.EPOCH
 
 
 class PlanShape(Struct, frozen=True, eq=False):
-    """A plan, and what makes it one of other values.
+    """A plan, and the functions that adapt it to other values.
 
-    ``checks`` raise an error for a value that cannot be compared; a text in a key needs none. ``keys`` write a
-    partition and the beginning of a sort key: the first pair is the plan's, the others are those of keys that the
-    planner weighs too. ``terms`` are the conditions of the filter: the name of an attribute that is compared with a
-    value of the query, ``None`` for the time to live, and whatever is the same in each query.
+    ``checks`` raise an error for a value that cannot be compared; a string in a key needs none. ``keys`` write a
+    partition and the beginning of a sort key: the first pair is the plan's, the others belong to alternative keys.
+    ``terms`` are the conditions of the filter: the name of an attribute that is compared with a value of the query,
+    ``None`` for the time to live, or a condition without values.
     """
 
     plan: Plan
@@ -101,7 +100,7 @@ def plan(query: Query, *, now: object = None) -> Plan:
 
 
 def _values(query: Query) -> Values | None:
-    """The values that attributes are to have, if nothing else is asked."""
+    """Return the required values of attributes, if there are no other conditions."""
     if query.missing_keys or query.missing_attributes or query.missing_rules or query.schedule is not None:
         return None
     where = query.where
@@ -162,25 +161,25 @@ def shape_of(
 
 
 def _has_condition_on(layout: ModelLayout, names: Iterable[str]) -> bool:
-    """Whether an index holds only objects that have some values of the attributes: a query may ask for these."""
+    """Return whether an index contains only objects with some values of the attributes, which a query may set."""
     conditions = (key.condition for key in layout.indexes)
     return any(each is not None and not {*each.attributes}.isdisjoint(names) for each in conditions)
 
 
 def _is_of_one_range(plan: Plan) -> bool:
-    """Whether one GetItem or one Query reads all of it, and nothing is made of the items afterwards."""
+    """Return whether one GetItem or one Query reads everything, without processing of the items."""
     ranges = plan.keys if plan.kind == "get" else plan.conditions if plan.kind == "query" else ()
     return len(ranges) == 1 and not (plan.parts or plan.exclusions or plan.lookup or plan.in_memory or plan.merged_by)
 
 
 def _given(key: AccessKey, names: Iterable[str]) -> int:
-    """How many values of the sort key are given, from the first one on."""
+    """Return the number of leading values of the sort key that are set."""
     missing = [place for place, part in enumerate(key.sort.parts) if part.name not in names]
     return min(missing, default=len(key.sort.parts))
 
 
 def _depends(layout: ModelLayout, key: AccessKey, plan: Plan, names: tuple[str, ...]) -> bool:
-    """Whether it depends on the values what else lies in the range that is read."""
+    """Return whether other items in the range depend on the values."""
     near, given = neighbours(layout, key), _given(key, names)
     shapes = {KEY if given == len(key.sort.parts) else Shape("prefix", given), *(() if given else (PARTITION,))}
     sharings = [some[shape] for some in (near.foreign, near.own, near.opposite) for shape in shapes if shape in some]
@@ -190,7 +189,7 @@ def _depends(layout: ModelLayout, key: AccessKey, plan: Plan, names: tuple[str, 
 def _written(
     layout: ModelLayout, key: AccessKey, names: tuple[str, ...]
 ) -> tuple[set[str], tuple[tuple[Writer, Writer], ...]]:
-    """The attributes whose values are written, and what writes the keys: that of the plan is the first one."""
+    """Return the attributes whose values are encoded, and the encoders of the keys: the first is the plan's."""
     keys = (*layout.keys, *(() if layout.trash is None else (layout.trash,)))
     weighed = [each for each in keys if {part.name for part in each.partition.parts} <= {*names} and each is not key]
     written: set[str] = set()

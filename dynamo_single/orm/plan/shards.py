@@ -1,7 +1,7 @@
-"""Which shards of a sharded key a query reads: those that its identities and its times can be in.
+"""The shards of a sharded key that a query reads: those that its identities and times can be in.
 
-What a query says of other attributes narrows nothing. This module sends nothing, and must not know where the schedule
-is recorded.
+Conditions on other attributes do not narrow them. This module does not send requests, and does not depend on where the
+schedule is recorded.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def range_in_shard(reading: KeyRange, place: int) -> KeyRange:
 
 
 def _windows(sharding: Sharding, constraints: Constraints) -> list[Window]:
-    """The times that a query asks for: each one that is named, or all between two bounds."""
+    """Return the times that a query matches: the named ones, or all between two bounds."""
     named = constraints.allowed.get(sharding.at)
     if named is not None:
         return [_moment(each) for each in named]

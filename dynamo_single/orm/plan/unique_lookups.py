@@ -1,6 +1,6 @@
-"""What is unique about objects as a way to find one: its claim names the object that holds it.
+"""Find an object by a unique value: its claim names the object that holds it.
 
-A lookup is a value that whoever plans is given. This module must not know how claims are written or read.
+A lookup is a value that the planner receives. This module does not depend on how claims are written or read.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ Key = tuple[str, str]
 class Lookup(Struct, frozen=True):
     """Some attributes whose values, taken together, only one live object has: it holds a claim on them.
 
-    ``condition`` is in stored names: what does not meet it holds no claim. ``stored_names`` are the physical names of
-    all that decides about the claim; attributes in ``canonical`` are claimed whatever their case. ``claim_key`` gives
-    the key of the claim on the values of an item, whatever else it holds, and ``claim_keys`` those of all claims that
-    an item holds.
+    ``condition`` is in stored names: an item that does not meet it has no claim. ``stored_names`` are the physical
+    names of all attributes that determine the claim; attributes in ``canonical`` are claimed without regard to case.
+    ``claim_key`` returns the key of the claim on an item's values, and ``claim_keys`` those of all claims of an item.
     """
 
     fields: tuple[str, ...]
@@ -61,7 +60,7 @@ class Lookup(Struct, frozen=True):
 
 
 def claims_of(lookup: Lookup, constraints: Constraints, layout: ModelLayout) -> tuple[Key, ...] | None:
-    """The keys of the claims of which one is held by whatever meets the conditions; ``None`` where that is not sure.
+    """Return the keys of the claims of which each matching object holds one; ``None`` if this is uncertain.
 
     None at all means that no object can meet them.
     """
@@ -93,7 +92,7 @@ def _values(name: str, lookup: Lookup, constraints: Constraints) -> Sequence[obj
 
 
 def _implies(constraints: Constraints, condition: Condition, layout: ModelLayout) -> bool:
-    """Whether every live object that meets the constraints meets a condition in stored names."""
+    """Return whether every live object that meets the constraints meets a condition in stored names."""
     if condition == EVERYTHING:
         return True
     live = (Compare(DELETED_AT, "isnull", True),) if layout.soft_delete else ()
@@ -102,7 +101,7 @@ def _implies(constraints: Constraints, condition: Condition, layout: ModelLayout
 
 
 def _always(condition: Condition, constraints: Constraints, layout: ModelLayout) -> bool:
-    """Whether a condition holds for all values that the constraints allow what it looks at."""
+    """Return whether a condition holds for all values that the constraints allow."""
     names = set(names_in(condition))
     infos = [info for info in layout.attributes.values() if info.stored in names]
     lists = [constraints.allowed.get(info.name, ()) for info in infos]

@@ -1,4 +1,4 @@
-"""``annotate()``, ``values()`` after it, ``dates()`` and ``datetimes()``: querysets that say what is to be computed.
+"""``annotate()``, ``values()`` after it, ``dates()`` and ``datetimes()``: querysets with computations.
 
 Django resolves and checks the names; nothing is sent. This module must not know how results are made.
 """
@@ -50,7 +50,7 @@ async def aggregate(
 
 
 def annotate(queryset: Q, args: Sequence[object], kwargs: Mapping[str, object]) -> Q:
-    """The same queryset with measures of each object, or after ``values()`` of each group of them."""
+    """Return the queryset with computed values for each object, or after ``values()`` for each group."""
     expressions = aggregates.named_expressions(args, kwargs, "annotate")
     queryset._refuse_secrets(expressions.values())
     before = queryset._asked.computation
@@ -93,7 +93,7 @@ def _groups(queryset: PlannedQuerySet[DynamoModel]) -> Columns | None:
     identity = registry.layout_of(queryset.model).identity
     if chosen is None or len(identity) > 1:
         return chosen
-    # One name for what a group has, so that it can be ordered by.
+    # A single name for a group's column, so that results can be ordered by it.
     return replace(chosen, attributes=tuple(identity[0] if name == "pk" else name for name in chosen.attributes))
 
 
@@ -137,7 +137,7 @@ def _of_children(model: type[DynamoModel], name: str) -> str:
 def with_columns(
     queryset: Q, before: Computation, fields: Sequence[object], expressions: Mapping[str, object], shape: Shape
 ) -> Q:
-    """``values()`` of what was computed ``before``: the names of the groups or of the objects, and the aliases."""
+    """Return ``values()`` of computations made ``before``: the columns of the groups or objects, and the aliases."""
     model = queryset.model
     if before.dates is not None:
         raise NotSupported(
@@ -171,7 +171,7 @@ def dates(queryset: Q, name: str, kind: str, order: str) -> Q:
 
 
 def datetimes(queryset: Q, name: str, kind: str, order: str, zone: datetime.tzinfo | None) -> Q:
-    """The moments at which the periods of an attribute begin."""
+    """Return the datetimes at which the periods of an attribute begin."""
     measures.check_period(kind, measures.DATETIME_PERIODS, order)
     return _dates(queryset, name, (TimestampAttribute,), kind, order, zone or timezone.get_current_timezone())
 

@@ -1,6 +1,6 @@
-"""The asynchronous twins of what a queryset reads: awaited in the event loop, where nothing of a project is passed by.
+"""The asynchronous read methods of a queryset: awaited in the event loop if a project does not override them.
 
-What a project's class overrides is Django's twin: the synchronous method in a thread.
+If a project's class overrides the synchronous method, the asynchronous method runs it in a thread, as Django does.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ else:
 
 
 class AsyncQuerySet(WritingQuerySet[M]):
-    """The twins that read."""
+    """The asynchronous read methods."""
 
     def __aiter__(self) -> AsyncIterator[M]:
         """The results, which are read with the first of them and kept."""
@@ -46,10 +46,10 @@ class AsyncQuerySet(WritingQuerySet[M]):
         return results()
 
     async def aiterator(self, chunk_size: int = iterate.CHUNK_SIZE) -> AsyncIterator[M]:
-        """The objects page by page, nothing is kept; ``chunk_size`` bounds how many are read along with related ones.
+        """Return the objects page by page without caching; read related objects for ``chunk_size`` objects at a time.
 
-        Without related objects a page is sent for with its first object, or where a project's code is called in a
-        thread, at most one page ahead of what was taken.
+        Without related objects, each page is requested with its first object. If a project's code runs in a thread, it
+        reads at most one page ahead.
         """
         related_reads = related_reads_of(self)
         if self._is_native():
@@ -101,7 +101,7 @@ class AsyncQuerySet(WritingQuerySet[M]):
         """``contains()``, awaited."""
         if not self._is_native() or not are_plain(type(self), ("contains",)):
             return await super().acontains(obj)
-        # What Django checks before it asks.
+        # The checks that Django makes first.
         checked = self._chain()
         checked._result_cache = [obj] if self._result_cache is None else self._result_cache
         found = models.QuerySet.contains(checked, obj)
@@ -149,17 +149,17 @@ class AsyncQuerySet(WritingQuerySet[M]):
     def page(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]:
         """The first objects, or those from a cursor on: as many as ``size``, whatever the conditions leave out.
 
-        One request reads a page where nothing is filtered. Otherwise reading goes on until one match more than ``size``
-        is found, the end is reached, or ``max_requests`` were sent. A cursor of another query is ``InvalidCursor``.
+        Without a filter, one request reads a page. Otherwise it reads until one object more than ``size`` matches, the
+        end is reached, or ``max_requests`` were sent. A cursor of another query raises ``InvalidCursor``.
         """
         return run(self._paged(size, cursor, max_requests))
 
     def _two(self, args: object, kwargs: object) -> Any:
-        """The queryset of the one object that is asked for, and of a second one if there are several."""
+        """Return the queryset of a single object, with a limit of two to detect a second match."""
         raise NotImplementedError
 
     def _only(self, found: list[M], args: object, kwargs: object) -> M:
-        """The one object that was found."""
+        """Return the single object."""
         raise NotImplementedError
 
     def _in_any_order(self, id_list: object) -> Self:
@@ -182,5 +182,5 @@ class AsyncQuerySet(WritingQuerySet[M]):
 
 async def _first_of(queryset: Any) -> Any:
     found = queryset[:1]
-    # A slice of what was read already is a list.
+    # A slice of loaded results is a list.
     return next(iter(found if isinstance(found, list) else await found._read()), None)

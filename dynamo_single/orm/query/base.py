@@ -1,6 +1,6 @@
-"""How Django's evaluation of a queryset comes to our reading: filtering, fetching, and what iterates over the results.
+"""Connect Django's evaluation of a queryset to our reads: filtering, fetching, and iterating over the results.
 
-``state`` says what is asked, and ``results`` answers it, page by page. ``queryset`` has the public methods.
+``state`` describes the query, and ``results`` reads it page by page. ``queryset`` has the public methods.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ else:
     one_query = LazyModule("dynamo_single.orm.results.one_query")
 
 
-#: What a queryset's class may not have of its own: all that lies between a question and its objects.
+#: Methods between a query and its objects, which a queryset's class must not override.
 BETWEEN = (
     *("query", "filter", "order_by", "_filter_or_exclude", "_filter_or_exclude_inplace", "_chain", "_clone"),
     *("iterator", "_iterator", "_fetch_all", "__iter__", "__len__", "__getitem__"),
@@ -59,12 +59,12 @@ _PASSED_BY = (*BETWEEN, "get", "count", "exists", "first", "last", "reverse", "i
 #: How the names of conditions end that take a list.
 _TAKE_LISTS = ("__in", "__range")
 
-#: Querysets that were pickled while this module was called so name their iterables by it.
+#: Querysets that were pickled under this module's former name refer to their iterables by it.
 sys.modules.setdefault("dynamo_single.orm.query.planned", sys.modules[__name__])
 
 
 class ObjectIterable(ModelIterable):  # type: ignore[type-arg]  # not generic at run time
-    """Objects, with what they were annotated with."""
+    """Objects with their annotations."""
 
     queryset: StatefulQuerySet[Any]
 
@@ -82,7 +82,7 @@ class RowIterable(BaseIterable):  # type: ignore[type-arg]  # not generic at run
 
 
 def _lazily(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[DynamoModel]:
-    """What is read of a queryset, which begins with the first result: an event loop may stand where this is called."""
+    """Return the results of a queryset, starting with the first result; it may be called in an event loop."""
     return chain.from_iterable(map(_results, (queryset,)))
 
 
@@ -91,14 +91,14 @@ def _results(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[DynamoModel]:
 
 
 def open_pages(state: QueryState, shape: type[Any]) -> Results:
-    """The pages of what a queryset gives, objects or rows, of which nothing is read yet."""
+    """Return the pages of a queryset's objects or rows, before the first read."""
     if shape is ObjectIterable:
         computed = state.asked.computation
         return objects.open_pages(state) if computed is None else rows.annotated_objects(state, computed)
     return objects.open_pages(state) if state.computation is None else rows.rows(state)
 
 
-#: What is read by the pages of ``open_pages()``, and not by a project's own iterable.
+#: ``open_pages()`` reads these, unlike a project's own iterable.
 _ITERABLES = (ObjectIterable, RowIterable)
 
 
@@ -138,11 +138,11 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             return
         with django_errors_translated(self.model, *conditions):
             super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
-        # Django's property would carry out a manager's own condition first, which may be this very one.
+        # Django's property would apply a manager's own condition first, which may be this one.
         check_condition_count(self._query.where.children)
 
     def _identifies_one(self, kwargs: Mapping[str, object]) -> bool:
-        """Return whether a filter is the complete primary key of one object, and nothing else is asked."""
+        """Return whether a filter is only the complete primary key of one object."""
         raise NotImplementedError
 
     def _ask_later(self, negate: bool, condition: models.Q) -> None:
@@ -170,7 +170,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         super()._fetch_all()
 
     def _is_native(self) -> bool:
-        """Whether a coroutine may read by itself: nothing of a project's would be passed by."""
+        """Return whether a coroutine may read without bypassing a project's overrides."""
         return (
             are_plain(type(self), _PASSED_BY)
             and async_safety.creates_plain_objects(self.model)
@@ -178,9 +178,9 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         )
 
     async def _state(self) -> QueryState:
-        """What is asked at this moment.
+        """Return the current state of the query.
 
-        In an event loop, once it is known in which form the items are that it is planned for: planning asks for it.
+        In an event loop this follows the read of the items' schema, which planning needs.
         """
         state = state_of(await self._narrowed() if self._reads_before() and not self.query.is_empty() else self)
         if not is_run():
@@ -188,11 +188,11 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         return state
 
     async def _know(self) -> None:
-        """Ask the table what planning queries of this model asks, so that they can be planned in an event loop."""
+        """Read the table's state for this model, so that queries can be planned in an event loop."""
         await objects.read_form(state_of(self))
 
     async def _read(self) -> list[M]:
-        """All results, as they are kept, and what is read along: ``list()`` of the queryset, for a coroutine."""
+        """Return all results with their related objects and cache them: ``list()`` of the queryset, for a coroutine."""
         if self._result_cache is None and self._is_native():
             related_reads, found = (
                 related_reads_of(self),
@@ -210,7 +210,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
     async def _pages(self) -> Results:
         """The results some at a time, of which nothing is kept: ``iterator()`` for a coroutine.
 
-        In an event loop all of them are read at once where a project's own code has to be called in a thread.
+        In an event loop, it reads all of them together if a project's own code must run in a thread.
         """
         if not is_run() and not self._is_native():
             yield await self._read()
@@ -257,7 +257,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         run(self._read_with(others))
 
     async def _read_with(self, others: Sequence[PlannedQuerySet[DynamoModel]], most: int | None = None) -> None:
-        """``_fetch_with()`` for a coroutine; in an event loop not where a project's code would be passed by.
+        """Run ``_fetch_with()`` in a coroutine; not in an event loop if this would bypass a project's overrides.
 
         Nothing is kept if there are ``most`` results or more.
         """

@@ -1,4 +1,4 @@
-"""The parts of ``explain()`` besides the plan: the related objects that a read adds, and the total cost.
+"""The parts of ``explain()`` after the plan: the reads of related objects, and the total cost.
 
 ``orm.requests.explain`` describes the plan. This module must not create or change plans.
 """
@@ -24,7 +24,7 @@ SHOWN = 20
 
 
 def announce_related(state: QueryState, plan: Plan, together: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield the reads of related objects; ``together`` names those that the objects' own request includes."""
+    """Yield the reads of related objects; ``together`` names those included in the objects' own request."""
     related_reads = state.related_reads
     if related_reads.references:
         shown = ", ".join(map(repr, related_reads.references))

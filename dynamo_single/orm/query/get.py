@@ -1,6 +1,6 @@
-"""Read objects by their whole primary keys without Django's query and the planner, if nothing else is asked.
+"""Read objects by their complete primary keys, without Django's query and the planner, if there are no other options.
 
-Any other question is planned, and its errors are worded there. Both ways send the same requests and find the same
+Any other query is planned, and the planner's path words its errors. Both paths send the same requests and find the same
 objects.
 """
 
@@ -57,14 +57,14 @@ Keys = Mapping[ItemKey, tuple[Any, Values]]
 
 
 def key_of_one(queryset: StatefulQuerySet[DynamoModel], given: Mapping[str, object]) -> ItemKey | None:
-    """Return the primary key that the arguments of ``get()`` identify; ``None`` if the question has to be planned."""
+    """Return the primary key that the arguments of ``get()`` identify; ``None`` if the query must be planned."""
     write = key_writer(queryset.model) if _is_plain_query(queryset) else None
     found = None if write is None else write(given)
     return None if found is None else found[0]
 
 
 def keys_of_several(queryset: StatefulQuerySet[DynamoModel], pks: Sequence[object]) -> Keys | None:
-    """Return the distinct primary keys of objects with these ``pk``; ``None`` if the question has to be planned."""
+    """Return the distinct primary keys of objects with these ``pk``; ``None`` if the query must be planned."""
     if not pks or len(pks) > MAX_KEYS or queryset.query.order_by or not _is_plain_query(queryset):
         return None
     write = key_writer(queryset.model)
@@ -85,7 +85,7 @@ async def by_pk(queryset: StatefulQuerySet[DynamoModel], keys: Keys) -> dict[Any
 
 
 def _pk_of(obj: DynamoModel, pk: object, values: Values) -> Any:
-    """Return the ``pk`` that an object was asked for by, or its own ``pk`` if its attributes differ from its key."""
+    """Return the requested ``pk`` of an object, or its own ``pk`` if its attributes differ from its key."""
     return pk if values.items() <= obj.__dict__.items() else obj.pk
 
 
@@ -111,8 +111,8 @@ async def one(queryset: StatefulQuerySet[M], key: ItemKey) -> list[M]:
 class Lookup(Struct, frozen=True, eq=False):
     """How to read an object by its whole key: the request without the key, and how to make the object.
 
-    ``shares`` tells which keys other models may also have. It is ``None`` if that does not depend on the key.
-    ``condition`` is what an item has to meet, in stored names.
+    ``shares`` returns whether other models may have a key too. It is ``None`` if this does not depend on the key.
+    ``condition`` is the condition on an item, in stored names.
     """
 
     params: Mapping[str, object]
@@ -151,7 +151,7 @@ def lookup(binding: ModelBinding, visibility: Visibility, consistent: bool) -> L
 
 
 def _matcher(condition: Condition) -> Callable[[NewItem], bool]:
-    """Return a function that tells whether an item meets a condition in stored names."""
+    """Return a function that checks a condition in stored names on an item."""
     if condition == EVERYTHING:
         return lambda item: True
     careful = partial(matches, condition)
@@ -190,7 +190,7 @@ class KeyFilter(Struct, frozen=True, eq=False):
 
 
 def is_key_filter(queryset: StatefulQuerySet[DynamoModel], kwargs: Mapping[str, object]) -> bool:
-    """Return whether a filter identifies one object of a queryset that asks for nothing else."""
+    """Return whether a filter identifies one object of a queryset without other options."""
     if not _is_plain_query(queryset) or (write := key_writer(queryset.model)) is None:
         return False
     return write(kwargs) is not None
@@ -209,7 +209,7 @@ def key_filter(queryset: StatefulQuerySet[DynamoModel]) -> KeyFilter | None:
 
 
 def _is_plain_query(queryset: StatefulQuerySet[DynamoModel], *, deferred: bool = False) -> bool:
-    """Return whether a queryset asks for whole objects and nothing else, by no method that a project overrides.
+    """Return whether a queryset requests only whole objects, without methods that a project overrides.
 
     With ``deferred``, a filter that Django has not built yet does not count.
     """
@@ -218,7 +218,7 @@ def _is_plain_query(queryset: StatefulQuerySet[DynamoModel], *, deferred: bool =
     if queryset._deferred_filter is not None and not deferred:
         return False
     asked, query = queryset._asked, queryset._query
-    # Without soft delete there are no deleted objects, and nothing is sent.
+    # Without soft delete there are no deleted objects, so no request is needed.
     if asked.visibility == "deleted" and not registry.layout_of(queryset.model).soft_delete:
         return False
     return not (
@@ -258,8 +258,9 @@ Writer = Callable[[Mapping[str, object]], tuple[ItemKey, Values] | None]
 def key_writer(binding: ModelBinding) -> Writer | None:
     """Return a function from the arguments of ``get()`` to the key and its values.
 
-    The function returns ``None`` unless the arguments are the whole identity in its stored form. A model has none if
-    its primary key is sharded, a comparison with the identity is less strict than a key, or a project converts values.
+    The function returns ``None`` unless the arguments are the complete identity in its stored form. A model has no such
+    function if its primary key is sharded, if a comparison with the identity is less strict than a key, or if a project
+    converts values.
     """
     model, layout = binding.model, binding.layout
     primary = layout.primary
@@ -305,7 +306,7 @@ def _is_looked_up_as_stored(attribute: Attribute) -> bool:
 def _given_by(field: Any) -> Callable[[Any], Values | None]:
     """Return a function from a ``pk`` to the values of the identity."""
     if isinstance(field, IdentityField):
-        # split() accepts a text only if it is spelled as the object's own pk.
+        # split() accepts a string only if it equals the object's own pk.
         return lambda pk: field.split(pk) if type(pk) is str else None
     name = field.attname
     return lambda pk: {name: pk}

@@ -25,12 +25,12 @@ else:
 
 T = TypeVar("T")
 
-#: Django's own default (QuerySet.iterator), where related objects are read along.
+#: Django's own default (QuerySet.iterator) for reading related objects.
 CHUNK_SIZE = 2000
 
 
 def iterate(results: Iterable[T], related_reads: RelatedReads, chunk_size: int | None = None) -> Iterator[T]:
-    """The results; what is read along is read for each chunk of them."""
+    """Return the results; read related objects for each chunk."""
     found = iter(results)
     if not related_reads:
         yield from found
@@ -40,7 +40,7 @@ def iterate(results: Iterable[T], related_reads: RelatedReads, chunk_size: int |
 
 
 async def aread_related(pages: Results, related_reads: RelatedReads, chunk_size: int) -> AsyncGenerator[Any, None]:
-    """The results, awaited; what is read along is read for each chunk of them."""
+    """Return the results asynchronously; read related objects for each chunk."""
     _check(chunk_size)
     chunk: list[Any] = []
     async with aclosing(pages):
@@ -68,7 +68,7 @@ def _check(chunk_size: int) -> None:
 async def aiterate(
     results: Iterable[T], related_reads: RelatedReads, chunk_size: int = CHUNK_SIZE
 ) -> AsyncGenerator[T, None]:
-    """The same from asynchronous code; requests are sent by a thread, at most one page ahead of what was taken."""
+    """Return the results to asynchronous code; a thread sends requests, at most one page ahead."""
     _check(chunk_size)
     found = iter(results)
     take = sync_to_async(_chunk if related_reads else _rest_of_page)

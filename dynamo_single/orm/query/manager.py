@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dynamo_single.orm.write.batch_transactions import Progress
     from dynamo_single.orm.write.bulk import CreatedList
 
-    # What from_queryset() makes, spelled out for checkers: Django's stubs know only Django's queryset.
+    # The result of from_queryset(), written out for type checkers: Django's stubs know only Django's queryset.
     class _Base(models.Manager[M]):
         # See QuerySet.as_manager(). mypy takes no such class as a base without the plugin of django-stubs.
         @classmethod
@@ -89,7 +89,7 @@ class SoftDeleteManager(Manager[M]):
     def __init__(self, visibility: Visibility | None = None) -> None:
         super().__init__()
         if visibility is not None and visibility != self.visibility:
-            # Related managers are made of another manager's class alone, and have to show what that one does.
+            # Related managers derive from another manager's class alone, and must return the same objects.
             cls: Any = type(self)
             self.__class__ = _class_with_visibility(cls, visibility)
 
@@ -109,19 +109,20 @@ class BaseManager(Manager[M]):
 
 @lru_cache(maxsize=256)
 def _class_with_visibility(cls: type[object], visibility: Visibility) -> Any:
-    """A class of managers as it is, but for what its managers show; by its name it is found as before."""
+    """Return a class of managers that returns the same objects under the same name."""
     return type(cls.__name__, (cls,), {"__module__": cls.__module__, "visibility": visibility})
 
 
 def _with_visibility(queryset: QuerySet[M], visibility: Visibility) -> QuerySet[M]:
-    """The queryset, or a copy if it does not show these objects already: each question begins here."""
+    """Return the queryset, or a copy if it does not return these objects already: each query begins here."""
     return queryset if queryset._asked.visibility == visibility else queryset.with_visibility(visibility)
 
 
 if TYPE_CHECKING:
 
     class Children(references.Children[references.Child]):
-        """``Children`` as a project declares them, whose ``company.people`` is a manager; the schema knows none."""
+        """``Children`` as a project declares them, whose ``company.people`` is a manager; the schema does not depend on
+        managers."""
 
         @overload
         def __get__(self, instance: None, owner: object) -> Self: ...

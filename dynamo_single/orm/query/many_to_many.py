@@ -82,7 +82,7 @@ class RelatedManager:
         self.through = end.through
 
     def add(self, *objs: Any, through_defaults: Defaults = None) -> None:
-        """Add objects, or those of a ``pk``; existing edges are kept as they are."""
+        """Add objects, or the objects of a ``pk``; keep existing edges unchanged."""
         run(self.aadd(*objs, through_defaults=through_defaults))
 
     async def aadd(self, *objs: object, through_defaults: Defaults = None) -> None:
@@ -92,7 +92,7 @@ class RelatedManager:
             await self._add(await self._resolved(objs), through_defaults)
 
     def remove(self, *objs: Any) -> None:
-        """Remove objects, or those of a ``pk``."""
+        """Remove objects, or the objects of a ``pk``."""
         run(self.aremove(*objs))
 
     async def aremove(self, *objs: object) -> None:
@@ -349,7 +349,7 @@ class EdgesManager(RelatedManager):
         return registry.has_soft_delete(self.model) or not behind.get_queryset()._is_plain()
 
     def _shown(self, pks: list[object]) -> list[object]:
-        """Return those that the manager does not hide: a BatchGetItem for each hundred if it may hide some."""
+        """Return the objects that the manager does not hide: a BatchGetItem for each hundred if it may hide some."""
         if not pks or not self._may_hide():
             return pks
         behind: Any = super()

@@ -1,6 +1,7 @@
-"""The queryset: Django's, with a plan of DynamoDB requests in the place of SQL.
+"""The queryset: Django's, with a plan of DynamoDB requests instead of SQL.
 
-The public methods. ``base`` has what they are made of; nothing is sent before a queryset is evaluated.
+This module has the public methods. ``base`` contains their implementation; a queryset does not send a request until it
+is evaluated.
 """
 
 from __future__ import annotations
@@ -93,21 +94,21 @@ T = TypeVar("T")
 class QuerySet(AsyncQuerySet[M]):
     """A lazy description of what to read; the same methods as Django's, each exact or refused by name.
 
-    ``explain()`` says which requests a queryset will send. A query that no declared key can answer raises
-    ``NoAccessPattern`` unless ``allow_scan()`` was called.
+    ``explain()`` lists the requests of a queryset. A query that no declared key supports raises ``NoAccessPattern``
+    unless ``allow_scan()`` was called.
     """
 
     if TYPE_CHECKING:
-        # The manager has each method of the queryset, its own too. No type can say so of any queryset, so that to a
-        # checker it is the queryset.
+        # The manager has every method of the queryset, including custom ones. No type can express this for any
+        # queryset, so for a type checker it is the queryset.
         @classmethod
         def as_manager(cls) -> Self: ...  # type: ignore[override]  # a manager, to Django's stubs
 
     def explain(self, *, format: str | None = None, execute: bool = False, **options: object) -> str:
-        """Say which requests will be sent, why, and what they read for nothing. Sends nothing.
+        """Return the requests, the reasons for them, and the items they discard, without sending a request.
 
-        With ``execute`` the queryset is evaluated, and what it gives is thrown away: each request is reported with the
-        items and capacity units that it took, those of ``select_related`` and ``prefetch_related`` too.
+        With ``execute`` it evaluates the queryset and discards the results: it reports each request with its items and
+        capacity units, including those of ``select_related`` and ``prefetch_related``.
         """
         if format is not None or options:
             raise NotSupported("explain() takes no format and no options but execute=True. Call explain().")
@@ -131,7 +132,7 @@ class QuerySet(AsyncQuerySet[M]):
         return self.filter(filter_obj) if isinstance(filter_obj, models.Q) else self.filter(**filter_obj)
 
     def order_by(self, *field_names: Any) -> Self:
-        """In the order of the key that answers the query, or its reverse; any other order is refused."""
+        """Order by the key that serves the query, or its reverse; reject any other order."""
         self._refuse_secrets(field_names)
         with django_errors_translated(self.model, *field_names):
             return super().order_by(*field_names)
@@ -141,14 +142,15 @@ class QuerySet(AsyncQuerySet[M]):
         return run(self._counted())
 
     def exists(self) -> bool:
-        """Whether there is one: reads until the first match."""
+        """Return whether there is an object: read until the first match."""
         return run(self._found_any())
 
     def _identifies_one(self, kwargs: Mapping[str, object]) -> bool:
         return get.is_key_filter(self, kwargs)
 
     def get(self, *args: object, **kwargs: object) -> M:
-        """The one object: one GetItem for a whole primary key, two for a unique value, else a Query for two matches."""
+        """Return the single object: one GetItem for a complete primary key, two for a unique value, else a Query for
+        two matches."""
         key = get.key_of_one(self, kwargs) if kwargs and not args else None
         found = list(self._two(args, kwargs)) if key is None else run(get.one(self, key))
         return self._only(found, args, kwargs)
@@ -173,7 +175,7 @@ class QuerySet(AsyncQuerySet[M]):
     def in_bulk(self, id_list: object = None, *, field_name: str = "pk") -> dict[Any, M]:
         """The objects by ``pk``: one BatchGetItem for each hundred, in their order; by a unique attribute two.
 
-        It takes 10,000 keys, as ``__in`` does. Beside an SQL database Django takes them in parts of what that takes.
+        It accepts 10,000 keys, like ``__in``. With an SQL database Django splits them by that database's limit.
         """
         self._check_bulk(field_name)
         if id_list is not None:
@@ -189,7 +191,7 @@ class QuerySet(AsyncQuerySet[M]):
         return self if id_list is None or query.is_sliced or query.order_by else self.order_by()
 
     def first(self) -> M | None:
-        """The first object in the given order, or else in the order of the key that answers the query."""
+        """Return the first object in the requested order, or else in the order of the key that serves the query."""
         return next(iter(self[:1]), None)
 
     def last(self) -> M | None:
@@ -203,7 +205,8 @@ class QuerySet(AsyncQuerySet[M]):
 
     @property
     def totally_ordered(self) -> bool:
-        """Always: a key's order has a place for every item. Django asks since 6.1, and would else order by ``pk``."""
+        """Always true, because a key's order is total. Django reads it since 6.1, and would order by ``pk``
+        otherwise."""
         return True
 
     def reverse(self) -> Self:
@@ -238,7 +241,7 @@ class QuerySet(AsyncQuerySet[M]):
     # pages
 
     def cursor_for(self, obj: DynamoModel, *, before: bool = False) -> str:
-        """The cursor of the page that begins after an object, or ``before`` it ends; sends nothing.
+        """Return the cursor of the page that begins after an object, or ends ``before`` it, without a request.
 
         The object has to be one of the queryset's, as it was read.
         """
@@ -278,13 +281,14 @@ class QuerySet(AsyncQuerySet[M]):
     def aggregate(self, *args: object, **kwargs: object) -> dict[str, Any]:
         """``Count``, ``Min``, ``Max``, ``Sum`` and ``Avg`` of attributes, with Django's types of results.
 
-        One count is one Query with Select=COUNT; the least or greatest value of what a key is ordered by is one Query
-        for one item. Everything else reads every match, and needs a slice or ``allow_in_memory()``.
+        A single count is one Query with Select=COUNT; the minimum or maximum of the attribute that orders a key is one
+        Query for one item. Everything else reads every match, and needs a slice or ``allow_in_memory()``.
         """
         return run(annotate.aggregate(self, args, kwargs))
 
     def annotate(self, *args: object, **kwargs: object) -> Any:  # objects get attributes that their type does not have
-        """The same aggregates for each object, or after ``values()`` for each group, which needs ``allow_in_memory()``.
+        """Compute the same aggregates for each object, or after ``values()`` for each group, which needs
+        ``allow_in_memory()``.
 
         ``Count("people")`` of ``people = Children(...)`` is one Query with Select=COUNT for each object.
         """
@@ -295,16 +299,16 @@ class QuerySet(AsyncQuerySet[M]):
         return annotate.dates(self, field_name, kind, order)
 
     def datetimes(self, field_name: str, kind: str, order: str = "ASC", tzinfo: datetime.tzinfo | None = None) -> Any:
-        """The same as moments, down to the second, by the clocks of ``tzinfo`` or of the current time zone.
+        """Return the same as datetimes, down to the second, in ``tzinfo`` or the current time zone.
 
-        With ``USE_TZ = False`` they are naive, by the clocks of ``TIME_ZONE`` whatever ``tzinfo`` says, as in Django.
+        With ``USE_TZ = False`` they are naive in ``TIME_ZONE``, whatever ``tzinfo`` is, as in Django.
         """
         return annotate.datetimes(self, field_name, kind, order, tzinfo)
 
     def only(self, *fields: object) -> Self:
-        """Objects of which the named attributes are read, and the identity; each other is read when it is asked for.
+        """Load only the named attributes and the identity; the others are loaded on access.
 
-        The answers become smaller; DynamoDB charges whole items all the same.
+        The responses become smaller, but DynamoDB charges for whole items.
         """
         self._check_loadable("only")
         names = fields if fields == (None,) else refresh.named_fields(self.model, fields, "only")
@@ -321,7 +325,7 @@ class QuerySet(AsyncQuerySet[M]):
             raise TypeError(f"Cannot call {name}() after .values() or .values_list()")
 
     def union(self, *other_qs: object, all: bool = False) -> Self:
-        """What any of the querysets gives, each object once: the same as ``|``; ordered again by ``order_by()``."""
+        """Return the objects of any of the querysets, each once, like ``|``; ``order_by()`` sorts them again."""
         if all:
             raise NotSupported(
                 "union(all=True) is not supported: an object comes once. Chain the querysets in Python: "
@@ -349,7 +353,8 @@ class QuerySet(AsyncQuerySet[M]):
         return result
 
     def distinct(self, *field_names: object) -> Self:
-        """The same objects, as no query gives one twice; of ``values()`` each row once: needs ``allow_in_memory()``."""
+        """Return the same objects, which are distinct already; for ``values()`` each row once, with
+        ``allow_in_memory()``."""
         if field_names:
             raise NotSupported(
                 "distinct() over fields is not supported. To read each value once, call "

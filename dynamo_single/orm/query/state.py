@@ -1,4 +1,4 @@
-"""The state of a queryset: what was asked, held as one value, and all that an evaluation has to know, made of it.
+"""The state of a queryset: the query as one value, and everything that its evaluation needs.
 
 Django's own ``sql.Query`` holds the rest and is never compiled to SQL. Django changes it in place, so ``state_of``
 reads it again for each evaluation; what comes after that is given the value (``results.state``) and no queryset.
@@ -40,7 +40,7 @@ else:
 
 
 class InKeyOrder(str):
-    """An alias for ``using()``, by which an order by ``pk`` alone is given up for that of the key."""
+    """An alias for ``using()``, which replaces an order by ``pk`` alone with the order of the key."""
 
     def queryset_of(self, queryset: Any) -> Any:
         """The queryset that ``using()`` gives for this alias."""
@@ -48,14 +48,14 @@ class InKeyOrder(str):
 
 
 class StatefulQuerySet(models.QuerySet[M]):
-    """A queryset that holds what is asked besides Django's own query, and the methods that ask it."""
+    """A queryset that stores options beyond Django's own query, and the methods that set them."""
 
     _asked = Asked()
-    #: Who is told how far a bulk operation is; no part of what is asked.
+    #: The progress callback of bulk operations, which is not part of the query.
     _progress: Progress | None = None
     #: How many objects a bulk operation writes in one transaction at most; ``None`` for each by itself.
     _together: int | None = None
-    #: For whom is read what is touched later; Django's own name since 6.1.
+    #: The objects for which a missing value is loaded on access; Django's own name since 6.1.
     _fetch_mode: FetchMode
     # Private to Django.
     _chain: Callable[[], Self]
@@ -66,7 +66,7 @@ class StatefulQuerySet(models.QuerySet[M]):
 
     @property
     def query(self) -> Query:
-        """Django's query; it carries along what else is asked, so that a pickled one gives the same rows again."""
+        """Django's query; it includes the other options, so that an unpickled query returns the same rows."""
         found: Any = models.QuerySet.query.fget(self)  # type: ignore[attr-defined]  # a property at run time
         found.asked = self._asked, self._iterable_class
         return cast(Query, found)
@@ -100,29 +100,29 @@ class StatefulQuerySet(models.QuerySet[M]):
         return self._asking(replace(self._asked, consistent=True))
 
     def allow_scan(self) -> Self:
-        """Allow reading the whole table, every model's items included, if no key answers the query."""
+        """Allow reading the whole table, including every model's items, if no key supports the query."""
         return self._asking(replace(self._asked, allow_scan=True))
 
     def allow_reads(self, number: int) -> Self:
-        """Allow reading up to ``number`` items for nothing, in the place of ``MAX_READS``, and without a warning.
+        """Allow ``number`` discarded items instead of ``MAX_READS``, without a warning.
 
-        Items that a filter leaves out are read, and paid for, all the same. Past the number it is ``TooManyReads``.
+        Items that a filter discards are read and charged. More raise ``TooManyReads``.
         """
         return self._asking(replace(self._asked, allow_reads=objects.checked_reads(number)))
 
     def allow_in_memory(self, limit: int = DEFAULT_LIMIT) -> Self:
-        """Allow working on up to ``limit`` matches in memory, for what DynamoDB does not compute or put in order.
+        """Allow up to ``limit`` matches in memory, for computations and orders that DynamoDB does not support.
 
-        If there are more, ``TooManyMatches`` is raised; nothing is cut off. What a key answers is read by it as ever.
+        More raise ``TooManyMatches``; results are never cut off. Queries that a key supports still use it.
         """
         return self._asking(replace(self._asked, in_memory=objects.checked_limit(limit)))
 
     def fetch_mode(self, fetch_mode: FetchMode) -> Self:
         """For whom a reference, or an attribute that ``only()`` left out, is read once it is touched.
 
-        ``FETCH_ONE``: for that object. ``FETCH_PEERS``: for all objects of this result that have not got it, by a
-        BatchGetItem for each hundred. ``FETCH_RAISE``: ``FetchBlocked``. ``DYNAMO_SINGLE_FETCH_MODE`` says what holds
-        without it.
+        ``FETCH_ONE`` loads it for that object. ``FETCH_PEERS`` loads it for all objects of this result without it, by a
+        BatchGetItem for each hundred. ``FETCH_RAISE`` raises ``FetchBlocked``. ``DYNAMO_SINGLE_FETCH_MODE`` sets the
+        default.
         """
         clone = self._chain()
         clone._fetch_mode = checked_mode(fetch_mode)
@@ -133,7 +133,7 @@ class StatefulQuerySet(models.QuerySet[M]):
         return self._asking(replace(self._asked, visibility=visibility))
 
     def without_secrets(self) -> Self:
-        """Refuse each later condition, order, aggregate and list of columns that names a secret; sends nothing.
+        """Reject each later condition, order, aggregate and column that names a secret, without a request.
 
         For querysets that take names from an address. ``DisallowedLookup``, a ``FieldError``, names the attribute, and
         Django responds to it with status 400. Conditions and orders from before the call stay. Objects are read whole.
@@ -173,13 +173,13 @@ class StatefulQuerySet(models.QuerySet[M]):
         check_nesting((self.query.where, other.query.where))
 
     def _is_plain(self) -> bool:
-        """Whether this asks for all live objects, whole, as a default manager that nobody changed does."""
+        """Return whether this requests all live objects, whole, like an unchanged default manager."""
         query: Any = self.query
         special = (query.where.children, query.is_sliced, query.select_related, self._prefetch_related_lookups)
         return self._asked == Asked() and not query.deferred_loading[0] and not any(special)
 
     def _gives_all(self, objs: Sequence[models.Model]) -> bool:
-        """Whether a related manager's queryset, which has one condition, gives these objects as they were read."""
+        """Return whether a related manager's queryset with one condition returns these loaded objects."""
         asked = replace(self._asked, visibility=Asked().visibility)
         if asked != Asked() or self.query.is_sliced or len(self.query.where.children) > 1:
             return False
@@ -187,11 +187,11 @@ class StatefulQuerySet(models.QuerySet[M]):
         return self._asked.visibility == "all" or states == [self._asked.visibility == "live"] * len(states)
 
     def _reads_before(self) -> bool:
-        """Whether something has to be read before it is known what is asked."""
+        """Return whether something must be read before the query is known."""
         return bool(self._asked.inside)
 
     async def _narrowed(self) -> Self:
-        """The queryset that is evaluated in the place of this one, once that is read."""
+        """Return the queryset that replaces this one after that read."""
         if not self._asked.inside:
             return self
         narrowed = self._asking(replace(self._asked, inside=()))
@@ -202,7 +202,7 @@ class StatefulQuerySet(models.QuerySet[M]):
 
 
 def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
-    """What a queryset asks at this moment; raises ``NotSupported`` by name for what no key could ever answer."""
+    """Return the current query; raise ``NotSupported`` by name for conditions that no key can support."""
     is_empty = queryset.query.is_empty()
     if not is_empty and queryset._reads_before():
         queryset = run(queryset._narrowed())
@@ -232,7 +232,7 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
 
 
 def query_identity(queryset: StatefulQuerySet[Any]) -> object:
-    """What is equal for two querysets that give the same objects; sends nothing.
+    """Return a value that is equal for two querysets with the same objects, without a request.
 
     Raises ``NotSupported`` as ``state_of()`` does.
     """
@@ -245,12 +245,12 @@ def _where(model: type[DynamoModel], query: Query, *, in_python: bool) -> Condit
         return lookups.with_canonical_equality(model, tree.read_where(model, query.where, in_python=in_python))
     except DynamoSingleError:
         if query.is_empty():
-            return Nothing()  # as in Django, a condition that cannot be answered is no matter where nothing is asked
+            return Nothing()  # as in Django, an unsupported condition is harmless in an empty query
         raise
 
 
 def related_reads_of(queryset: StatefulQuerySet[DynamoModel]) -> RelatedReads:
-    """What is read along with the objects of a queryset; of rows there are no related objects."""
+    """Return the related objects to read with a queryset's objects; rows have none."""
     wanted, prefetched = queryset.query.select_related, queryset._prefetch_related_lookups
     mode = mode_to_set(queryset._fetch_mode) if issubclass(queryset._iterable_class, ModelIterable) else None
     if not wanted or queryset._asked.columns is not None:
@@ -267,7 +267,7 @@ def related_reads_of(queryset: StatefulQuerySet[DynamoModel]) -> RelatedReads:
 
 
 def _implied_references(model: type[DynamoModel], query: Query) -> tuple[str, ...]:
-    """The references that ``select_related()`` without names follows: those that every object has and that are read."""
+    """Return the references of ``select_related()`` without names: the required and loaded ones."""
     read = refresh.attributes_to_load(model, query.deferred_loading)
     kept = None if read is None else {*read, *registry.layout_of(model).identity}
     references = (field for field in model._meta.concrete_fields if field.is_relation and not field.null)

@@ -1,6 +1,6 @@
-"""What a queryset writes: the methods that change or create the objects that it describes, or that it is given.
+"""The write methods of a queryset: they change or create the objects that it matches or receives.
 
-``queryset_update`` and ``bulk`` do it; ``queryset`` puts these methods beside the reading ones.
+``queryset_update`` and ``bulk`` implement them; ``queryset`` combines these methods with the read methods.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class WritingQuerySet(PlannedQuerySet[M]):
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete each object as its own ``delete()`` does, under the queryset's conditions; the counts are by model.
 
-        Orders do not count. One whole primary key is one DeleteItem if nothing follows from the deletion; otherwise
-        objects are read by the plan's requests.
+        The order is ignored. One complete primary key is one DeleteItem if the deletion has no effects; otherwise the
+        plan's requests read the objects.
         """
         return run(self._removed("delete", current()))
 
     def hard_delete(self) -> tuple[int, dict[str, int]]:
-        """Delete each object for good, with soft delete too, under the queryset's conditions."""
+        """Delete each object permanently, with soft delete too, under the queryset's conditions."""
         return run(self._removed("hard_delete", current()))
 
     async def _removed(self, name: str, pending: Block | None) -> tuple[int, dict[str, int]]:
@@ -110,7 +110,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         if self.query.is_sliced:
             raise TypeError("Cannot update a query once a slice has been taken.")
         self._check_rows()
-        # Before anything is read, and where the queryset is not even planned.
+        # Before any read, and even if the queryset is not planned.
         await knowledge.ask(registry.layout_of(self.model))
         assigned = queryset_update.read_assignments(self.model, given)
         if not assigned:
@@ -130,9 +130,9 @@ class WritingQuerySet(PlannedQuerySet[M]):
     ) -> CreatedList[M]:
         """Create objects without signals: one request or transaction each, up to eight at once, none over an item.
 
-        What two of them cannot both have is found before anything is sent. ``ignore_conflicts`` leaves out what exists;
-        ``update_conflicts`` sets ``update_fields`` of it, or writes whole objects over it. ``in_transactions`` is the
-        method of that name; with it ``batch_size`` bounds the objects of one.
+        Conflicts between two of the objects are found before any request. ``ignore_conflicts`` skips existing objects;
+        ``update_conflicts`` sets their ``update_fields``, or overwrites them with whole objects. ``in_transactions`` is
+        the method of that name; with it ``batch_size`` limits the objects of one transaction.
         """
         given = (batch_size, ignore_conflicts, update_conflicts, update_fields, unique_fields)
         return run(self._created(objs, *given, in_transactions, current()))
@@ -203,7 +203,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
     def on_progress(self, callback: Progress | None) -> Self:
         """Let ``callback(done, total)`` be called after each object that a bulk operation is done with.
 
-        ``total`` is ``None`` where objects are written while they are read.
+        ``total`` is ``None`` if objects are written while they are read.
         """
         clone = self._chain()
         clone._progress = callback
@@ -212,9 +212,9 @@ class WritingQuerySet(PlannedQuerySet[M]):
     def in_transactions(self) -> Self:
         """Let bulk operations write up to 100 actions in one TransactWriteItems: a hundredth of the requests.
 
-        Each transaction is carried out wholly or not at all, and takes twice the write units. An object's action counts
-        for one, and so does that of each unique value, counter and source of copies. It is about ``bulk_create()``,
-        ``bulk_update()``, ``update()``, ``delete()``, ``hard_delete()`` and ``restore()``.
+        Each transaction is executed completely or not at all, and takes twice the write units. An object's action
+        counts as one, as do those of each unique value, counter and source of copies. This applies to
+        ``bulk_create()``, ``bulk_update()``, ``update()``, ``delete()``, ``hard_delete()`` and ``restore()``.
         https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
         """
         clone = self._chain()
@@ -234,7 +234,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
             raise NotSupported(f"Rows that are {computed} cannot be written: write the objects.")
 
     def _writes_natively(self, name: str) -> bool:
-        """Whether an event loop may write by itself what a method writes."""
+        """Return whether an event loop may execute a write method directly."""
         models = on_delete.involved_models(self.model) if name in _DELETING else {self.model}
         return self._is_native() and are_plain(type(self), (name,)) and all(map(creates_plain_objects, models))
 
@@ -260,7 +260,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
 
     async def acreate(self, **kwargs: Any) -> M:
         """``create()``, awaited."""
-        # What is no attribute has Django's own error.
+        # An unknown attribute has Django's own error.
         if not (self._creates_natively() and kwargs.keys() <= self.model._settable()):
             return await super().acreate(**kwargs)
         obj: M = self.model(**kwargs)
@@ -278,7 +278,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         return await self._got_or_created(defaults, kwargs)
 
     async def _got_or_created(self, defaults: Defaults, asked: Mapping[str, object]) -> tuple[M, bool]:
-        # Django's own steps, but for the SQL transaction that it puts around the creation.
+        # Django's own steps, without the SQL transaction around the creation.
         try:
             return await self._one(asked), False
         except self.model.DoesNotExist:
@@ -344,13 +344,15 @@ class WritingQuerySet(PlannedQuerySet[M]):
 
 
 async def _resolved(values: Mapping[str, object]) -> dict[str, object]:
-    """Values, of which those that can be called are called, as Django does: in a thread, since they are a project's."""
+    """Return the values; call those that are callable in a thread, as Django does, because they are a project's
+    code."""
     if not any(map(callable, values.values())):
         return dict(values)
     return await call_sync(lambda: {name: value() if callable(value) else value for name, value in values.items()})
 
 
-# As with Django's, a manager has no delete(): nobody deletes everything by leaving filter() out. Templates call none.
+# As in Django, a manager has no delete(), so that a missing filter() cannot delete everything. Templates must not call
+# it.
 WritingQuerySet.delete.queryset_only = WritingQuerySet.hard_delete.queryset_only = True  # type: ignore[attr-defined]
 WritingQuerySet.adelete.queryset_only = WritingQuerySet.ahard_delete.queryset_only = True  # type: ignore[attr-defined]
 WritingQuerySet.hard_delete.alters_data = WritingQuerySet.restore.alters_data = True  # type: ignore[attr-defined]

@@ -27,7 +27,7 @@ from dynamo_single.table.request import LIMITS, MAX_OPERATORS
 #: How deep conditions may be nested.
 MAX_NESTING = 50
 
-#: How Django's error names what it does not find.
+#: The start of Django's message for an unknown name.
 _KEYWORD = re.compile(r"Cannot resolve keyword '(\w+)'")
 
 
@@ -35,7 +35,7 @@ _KEYWORD = re.compile(r"Cannot resolve keyword '(\w+)'")
 def django_errors_translated(model: type[DynamoModel], *conditions: object) -> Iterator[None]:
     """Raise Django's errors about conditions and expressions as errors of this app.
 
-    A ``FieldError`` becomes ``UnknownField`` or ``NotSupported``, with the names to filter by. If ``conditions`` name a
+    A ``FieldError`` becomes ``UnknownField`` or ``NotSupported``, with the available names. If ``conditions`` name a
     secret, the error of a wrong value becomes ``InvalidValue``: Django's contains the value, and so do its causes.
     """
     try:
@@ -53,7 +53,7 @@ def django_errors_translated(model: type[DynamoModel], *conditions: object) -> I
 
 
 def raise_unknown(model: type[DynamoModel], error: FieldError) -> NoReturn:
-    """Raise Django's ``FieldError`` as one of ours, with the names that can be asked by."""
+    """Raise Django's ``FieldError`` as one of ours, with the names that filters support."""
     if isinstance(error, DynamoSingleError):
         raise error
     text, choices, _ = str(error).partition(" Choices are: ")
@@ -63,14 +63,15 @@ def raise_unknown(model: type[DynamoModel], error: FieldError) -> NoReturn:
     if way_out is not None:
         raise NotSupported(f"{model._meta.label} cannot be filtered by {keyword!r}: {way_out}.") from error
     if choices:
-        # Django names what refers to the model too, by which nothing can be filtered here.
+        # Django also lists names of referring models, which filters do not support here.
         names = (field.name for field in model._meta.concrete_fields if not isinstance(field, IdentityField))
         text += f"{choices}{', '.join(sorted(names))}."
     raise UnknownField(f"{model._meta.label}: {text}") from error
 
 
 def with_sorted_members(condition: object) -> Any:
-    """The same condition, with the members of a set after ``in`` in one order, the same in every process.
+    """Return the same condition with the set members after ``in`` sorted, so that the order is the same in every
+    process.
 
     Requests are sent in the order of a list, and a cursor of one process has to be good in another.
     """
@@ -88,7 +89,7 @@ def with_sorted_members(condition: object) -> Any:
 def check_nesting(conditions: Iterable[object]) -> None:
     """Refuse conditions that are nested deeper than ``MAX_NESTING``, of a ``Q`` or of Django's where-tree.
 
-    Django and this app walk through them by recursion. An expression of DynamoDB has room for no more either.
+    Django and this app walk through them by recursion. DynamoDB's expressions have the same limit.
     """
     level = list(conditions)
     for _ in range(MAX_NESTING + 1):
@@ -129,7 +130,7 @@ def check_conditions(model: type[DynamoModel], conditions: Iterable[object]) -> 
 
 
 def identity_parts(model: Any, kwargs: Mapping[str, object]) -> str:
-    """What a ``pk`` is made of, where nothing was found since a text cannot be one; empty otherwise."""
+    """Return the parts of a ``pk`` if a string cannot be one and matches no object; empty otherwise."""
     field, pk = model._meta.pk, kwargs.get("pk")
     if not isinstance(field, IdentityField) or not isinstance(pk, str) or is_identity(pk, len(field.names)):
         return ""
@@ -137,7 +138,7 @@ def identity_parts(model: Any, kwargs: Mapping[str, object]) -> str:
 
 
 def check_lists(model: type[DynamoModel], conditions: Iterable[object]) -> None:
-    """Refuse a value that is no list where a lookup takes one; Django's error does not say in which condition."""
+    """Reject a value that must be a list; Django's error does not name the condition."""
     for condition in conditions:
         if isinstance(condition, Q):
             check_lists(model, condition.children)

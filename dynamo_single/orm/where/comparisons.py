@@ -1,4 +1,4 @@
-"""Comparisons of ours, made of what one lookup of Django's says.
+"""Convert one Django lookup to our comparisons.
 
 This module must not know keys, plans or requests.
 """
@@ -56,19 +56,19 @@ if TYPE_CHECKING:
 # DynamoDB compares what is stored, so both have to be stored in the same way.
 
 COMPARED = ("exact", "lt", "lte", "gt", "gte")
-#: What lies in a document is compared with attributes that are stored as it is.
+#: Nested values are compared with attributes of the same stored type.
 _AS_IN_DOCUMENTS = ("text", "number")
 
 
 def is_attribute(value: object) -> bool:
-    """Whether a lookup's value is another attribute, or a place in one."""
+    """Return whether a lookup's value is another attribute, or a path in one."""
     return isinstance(value, Col | KeyTransform)
 
 
 def members_with_attributes(values: object) -> tuple[object, ...] | None:
     """The members of a list, or the bounds of a range, if there are attributes among them; else ``None``."""
     if isinstance(values, ExpressionList):
-        # Of a member that is no expression Django makes one.
+        # Django wraps a member that is not an expression in one.
         members = values.get_source_expressions()
         return tuple(each.value if isinstance(each, Value) else each for each in members)
     return tuple(values) if isinstance(values, list | tuple) and any(map(is_attribute, values)) else None
@@ -143,19 +143,19 @@ def _called(subject: Subject) -> str:
 SIZED_TYPES = {"S", "B", "M", "L", "SS", "NS", "BS"}
 SIZE_COMPARISONS = ("exact", "in", "lt", "lte", "gt", "gte", "range")
 JSON_COMPARISONS = ("exact", "in", "isnull", "attribute_type")
-#: What compares with values that may be finer than the stored ones.
+#: Comparisons with values that may be finer than the stored ones.
 ROUNDED = {"exact", "in", "lt", "lte", "gt", "gte", "range"}
 
 
 def read_lookup(model: type[DynamoModel], node: Any, *, in_python: bool = False) -> Condition:
-    """The condition of one lookup; raises ``NotSupported`` by name for what DynamoDB cannot answer exactly.
+    """Return the condition of one lookup; raise ``NotSupported`` by name if DynamoDB has no exact equivalent.
 
-    With ``in_python`` texts may be compared in ways that only Python knows.
+    With ``in_python``, strings may be compared in ways that only Python supports.
     """
     if isinstance(node, TupleIn) and isinstance(node.lhs, ColPairs) and len(node.lhs.targets) == 1:
-        # How Django's prefetch of a foreign key asks for the objects that are referred to.
+        # The form in which Django's prefetch of a foreign key queries the referenced objects.
         field: Any = node.lhs.targets[0]
-        # Of objects that refer to nothing it has None among them.
+        # For objects without a reference it contains None.
         return attribute_comparison(
             field, "in", membership_values(field.name, (field.get_prep_value(member) for (member,) in node.rhs))
         )
@@ -219,13 +219,13 @@ def attribute_comparison(field: Any, operator: str, value: object) -> Condition:
 
 
 def _rounded(field: DynamoField, operator: str, value: Any) -> Condition:
-    """A comparison with what may lie between two values that can be stored, put in terms of the lower one."""
+    """Convert a comparison with a value between two storable values to the lower one."""
     if operator == "range":
         low, high = (_rounded(field, bound, each) for bound, each in zip(("gte", "lte"), value, strict=True))
         if low == Compare(field.attname, "gte", value[0]) and high == Compare(field.attname, "lte", value[1]):
             return Compare(field.attname, "range", value)
         return And((low, high))
-    attribute: Any = field.attribute  # one that rounds has a floor
+    attribute: Any = field.attribute  # an attribute that rounds has a floor
     floor = attribute.floor
     if operator == "in":
         return Compare(field.attname, "in", tuple(each for each in value if floor(each) == each))
@@ -237,7 +237,7 @@ def _rounded(field: DynamoField, operator: str, value: Any) -> Condition:
 
 
 def _place(subject: Subject, operator: str, value: Any, path: tuple[str | int, ...]) -> Condition:
-    """A comparison of what lies at one place."""
+    """Compare a nested value."""
     name = subject.field.attname
     if subject.sized:
         return _sized(name, operator, value, path)

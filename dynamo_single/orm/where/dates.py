@@ -1,9 +1,9 @@
-"""Parts of dates as ranges: ``created_at__date``, ``__year``, and ``__month`` and ``__day`` beside a year.
+"""Parts of dates as ranges: ``created_at__date``, ``__year``, and ``__month`` and ``__day`` with a year.
 
-DynamoDB compares stored moments and does not compute, so a year is asked for as the time from its beginning to its end.
-What such a lookup means is worked out in whole days of the calendar; only then do moments come of them, in the current
-time zone, or without ``USE_TZ`` in ``TIME_ZONE``, as Django has it. This module knows Django's lookup classes and must
-not know keys, plans or requests.
+DynamoDB compares stored datetimes and does not compute, so a year becomes the range from its beginning to its end. A
+lookup is first converted to whole days of the calendar, and then to datetimes in the current time zone, or without
+``USE_TZ`` in ``TIME_ZONE``, as in Django. This module uses Django's lookup classes and does not depend on keys, plans
+or requests.
 """
 
 from __future__ import annotations
@@ -31,16 +31,14 @@ if TYPE_CHECKING:
     from dynamo_single.orm.schema.fields.base import DynamoField
 
 
-# When days are: the moments of whole calendar days in a time zone.
-#
-# A day has 23 or 25 hours where clocks change, and where they are set back over midnight it has two pieces. This
-# module must not know queries.
+# Convert whole calendar days to ranges of datetimes in a time zone.  A day has 23 or 25 hours when clocks change, and
+# two pieces if they are set back over midnight. This module does not depend on queries.
 
 T = TypeVar("T")
-#: Days or moments as the spans that they consist of: sorted, apart from each other, without their ends.
+#: Days or datetimes as spans: sorted, disjoint, without their ends.
 Spans = tuple[tuple[T, T], ...]
 
-#: The calendar's days as ordinals, from the first that Python knows to the one after the last.
+#: The calendar's days as ordinals, from Python's first day to the one after the last.
 FIRST, END = datetime.date.min.toordinal(), datetime.date.max.toordinal() + 1
 BEGINNING = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 ETERNITY = datetime.datetime.max.replace(tzinfo=datetime.UTC)
@@ -63,7 +61,7 @@ def moments_of_days(
 
 
 def _before(day: int, zone: datetime.tzinfo) -> Moments:
-    """All moments that are on an earlier day."""
+    """Return all datetimes on earlier days."""
     if day <= FIRST:
         return ()
     if day >= END:
@@ -80,7 +78,7 @@ def _before(day: int, zone: datetime.tzinfo) -> Moments:
 
 
 def _change(low: datetime.datetime, high: datetime.datetime, zone: datetime.tzinfo) -> datetime.datetime:
-    """When the clocks change between two moments, to the second."""
+    """Return when the clocks change between two datetimes, to the second."""
     before = low.astimezone(zone).utcoffset()
     while high - low >= 2 * SECOND:
         middle = low + (high - low) // SECOND // 2 * SECOND
@@ -92,7 +90,7 @@ def _change(low: datetime.datetime, high: datetime.datetime, zone: datetime.tzin
 
 
 def union(spans: Iterable[tuple[Any, Any]]) -> Spans[Any]:
-    """What lies in any of these spans; empty ones disappear, and those that touch become one."""
+    """Return the union of spans, without empty ones, and with adjacent ones joined."""
     merged: list[tuple[Any, Any]] = []
     for low, high in sorted(span for span in spans if span[0] < span[1]):
         if merged and low <= merged[-1][1]:
@@ -103,18 +101,18 @@ def union(spans: Iterable[tuple[Any, Any]]) -> Spans[Any]:
 
 
 def intersection(one: Spans[Any], other: Spans[Any]) -> Spans[Any]:
-    """What lies in both."""
+    """Return the intersection."""
     return union((max(low, begin), min(high, end)) for low, high in one for begin, end in other)
 
 
 def complement(spans: Spans[object], first: object, end: object) -> Spans[Any]:
-    """What lies between ``first`` and ``end`` and in none of these spans."""
+    """Return the range between ``first`` and ``end`` without these spans."""
     edges = [first, *(edge for span in spans for edge in span), end]
     return union(zip(edges[::2], edges[1::2], strict=True))
 
 
 EVERY_DAY: Spans[int] = ((FIRST, END),)
-#: Over how many years a month or a day may be asked for; each year is a range of its own at least.
+#: The maximum number of years for a month or a day; each year is at least one range.
 MAX_YEARS = 100
 
 _PARTS: dict[type[Any], str] = {ExtractYear: "year", ExtractMonth: "month", ExtractDay: "day", TruncDate: "date"}
@@ -122,7 +120,7 @@ _COMPARED = ("exact", "in", "lt", "lte", "gt", "gte", "range", "isnull")
 
 
 class DatePart(Struct, frozen=True):
-    """One comparison of a part of a stored date or moment; ``zone`` is ``None`` for dates."""
+    """One comparison of a part of a stored date or datetime; ``zone`` is ``None`` for dates."""
 
     field: Any
     zone: datetime.tzinfo | None
@@ -132,12 +130,12 @@ class DatePart(Struct, frozen=True):
 
     @property
     def is_null_test(self) -> bool:
-        """Whether it only asks if there is a value, of which every part is missing or none."""
+        """Whether it only compares the presence of a value, since all parts are missing or none."""
         return self.operator == "isnull"
 
     @property
     def subject(self) -> tuple[str, datetime.tzinfo | None]:
-        """What it speaks of: comparisons of one subject are worked out together."""
+        """The subject of the comparison; comparisons of one subject are combined."""
         return self.field.attname, self.zone
 
 
@@ -229,7 +227,7 @@ def _span_of(part: DatePart) -> Spans[int]:
 
 
 def _begin(value: int | datetime.date, further: int = 0) -> int:
-    """The first day of a year or the day itself, or of what comes ``further`` after it."""
+    """Return the first day of a year, or the day itself, or of the period ``further`` after it."""
     if isinstance(value, datetime.date):
         return value.toordinal() + further
     year = value + further
@@ -264,7 +262,7 @@ def _needs_years(part: DatePart) -> NotSupported:
 
 
 def condition_of(part: DatePart, days: Spans[int]) -> Condition:
-    """The condition that a part's attribute lies in one of these days."""
+    """Return the condition that an attribute is in one of these days."""
     field, zone = part.field, part.zone
     conditions = tuple(_on_days(field, days) if zone is None else _in_time(field, days, zone))
     if not conditions:
@@ -282,9 +280,9 @@ def _on_days(field: object, days: Spans[int]) -> Iterator[Condition]:
 
 
 def _in_time(field: DynamoField, days: Spans[int], zone: datetime.tzinfo) -> Iterator[Condition]:
-    attribute: Any = field.attribute  # one that rounds has a floor
+    attribute: Any = field.attribute  # an attribute that rounds has a floor
     for first, end in moments_of_days(days, zone):
-        # The last moment that can be stored: with both bounds in it, a key condition expresses the whole of it.
+        # The last storable datetime: with both bounds inclusive, a key condition expresses the whole range.
         last = None if end is None else attribute.floor(end - datetime.timedelta(microseconds=1))
         yield _between(field, first, last)
 

@@ -1,7 +1,7 @@
 """Conditions that a caller gives along with a write: Django's ``Q``, or a condition of PynamoDB, as a value of ours.
 
-Both are checked as a filter's are, so that a name or a value that is wrong is reported before anything is sent. This
-module sends nothing.
+Both are checked like a filter, so that a wrong name or value is reported before any request. This module does not send
+requests.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from dynamo_single.orm.schema.layout import IndexCondition, ModelLayout
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.tree import read_where
 
-#: PynamoDB's comparisons; ``<>`` is the negation of ``=``, which DynamoDB treats alike but for a missing attribute.
+#: PynamoDB's comparisons; ``<>`` is the negation of ``=``, which DynamoDB treats alike except for a missing attribute.
 _COMPARISONS = {"=", "<", "<=", ">", ">="}
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _STEP = re.compile(r"\[([0-9]+)\]")
@@ -73,7 +73,7 @@ def read_precondition(model: Any, condition: object, layout: ModelLayout | None 
 def read_declared(model: type[DynamoModel], condition: object, layout: ModelLayout | None = None) -> Condition:
     """The condition of a declaration, which is read once: a day in it is one of the settings' time zone.
 
-    ``NotSupported`` for one that asks for a counter or a version: these change without anybody reading the object.
+    ``NotSupported`` for a condition on a counter or a version, which change without a read of the object.
     """
     try:
         with timezone.override(None):
@@ -162,12 +162,12 @@ def _place(path: Path) -> tuple[str, tuple[str | int, ...]]:
 
 
 def condition_reader(model: type[DynamoModel], name: str, given: object) -> Callable[[], IndexCondition] | None:
-    """What reads a key's ``condition=``, once: it takes lookups, which take a model that is complete."""
+    """Return a function that reads a key's ``condition=`` once: lookups need a complete model."""
     return None if given is None else cache(partial(read_index_condition, model, name, given))
 
 
 def read_index_condition(model: type[DynamoModel], name: str, given: object) -> IndexCondition:
-    """What a key's ``condition=`` says; raises ``ConfigurationError`` for what no item can be held to."""
+    """Read a key's ``condition=``; raise ``ConfigurationError`` for a condition that items cannot meet."""
     where = f"{model._meta.label}: the condition of the key {name}"
     if not isinstance(given, Q):
         raise ConfigurationError(f"{where} is {given!r}, as a migration has it: declare a Q, as in Q(status='open').")

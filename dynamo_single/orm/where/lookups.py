@@ -1,7 +1,7 @@
-"""What one lookup of Django's compares, how, and with what.
+"""Read the subject, operator and value of one Django lookup.
 
-Django resolves names, lookups and values; this module takes them out of what it made of one lookup. It knows Django's
-lookup classes and must not make conditions, nor know keys, plans or requests.
+Django resolves names, lookups and values; this module extracts them from the result. It uses Django's lookup classes,
+and does not create conditions or depend on keys, plans or requests.
 """
 
 from __future__ import annotations
@@ -39,15 +39,14 @@ from dynamo_single.orm.schema.keys.values import checked_text, shown
 from dynamo_single.orm.schema.references import Children
 from dynamo_single.orm.schema.types import DynamoModel, ModelField
 
-# Names that lead out of an object, or into one of its attributes: what is refused of them, and the way out.
-#
-# DynamoDB has no joins and returns attributes whole.
+# Names that lead to another object, or into an attribute: the unsupported uses and their alternatives.  DynamoDB has no
+# joins and returns attributes whole.
 
 Use = Literal["values", "order_by"]
 
 
 def refuse_path(model: type[DynamoModel], name: str, use: Use) -> None:
-    """Raise ``NotSupported`` for ``company__name`` and ``data__price`` where an attribute is to be named."""
+    """Raise ``NotSupported`` for ``company__name`` and ``data__price`` if an attribute name is required."""
     first, _, rest = name.lstrip("-+").partition("__")
     field: Any = next((each for each in model._meta.concrete_fields if first in (each.name, each.attname)), None)
     if field is None or not rest or not hasattr(field, "attribute"):
@@ -79,7 +78,7 @@ _CANNOT = {
 
 
 def relation_advice(model: type[DynamoModel], name: str) -> str | None:
-    """Where to ask what ``filter(orders__status=...)`` asks, if the name's first part is a relation of the model."""
+    """Return the alternative to ``filter(orders__status=...)`` if the name's first part is a relation of the model."""
     first, _, rest = name.partition("__")
     relation: Any = getattr(model, first, None)
     if isinstance(relation, ReverseOneToOneDescriptor):
@@ -91,7 +90,7 @@ def relation_advice(model: type[DynamoModel], name: str) -> str | None:
 
 
 def reference_between(model: type[DynamoModel], other: type[DynamoModel]) -> Any:
-    """The first reference of a model to another one; ``None`` if it has none."""
+    """Return the first reference of a model to another; ``None`` if it has none."""
     fields: Any = model._meta.concrete_fields
     related = (field for field in fields if field.is_relation)
     wanted = other._meta.concrete_model
@@ -99,7 +98,7 @@ def reference_between(model: type[DynamoModel], other: type[DynamoModel]) -> Any
 
 
 def referrer_advice(reference: ModelField, path: str) -> str:
-    """How to find objects by what refers to them: those are asked, and give the keys."""
+    """Explain how to find objects by referring objects: query those first, and use their keys."""
     other, values = reference.model._meta.object_name, f"values_list({reference.attname!r}, flat=True)"
     without = f"exclude(pk__in={other}.objects.{values})"
     if path in ("isnull", reference.model._meta.pk.name):
@@ -119,7 +118,7 @@ MAX_WAYS = 3
 
 
 def reference_advice(model: type[DynamoModel], field: ModelField) -> str:
-    """How to find objects by what they refer to: that is queried first, and one reference after the other follows."""
+    """Explain how to find objects by referenced objects: query those first, then follow each reference."""
     wanted: Any = field.model._meta.concrete_model
     level: list[list[Any]] = [[]]
     for _ in range(MAX_STEPS):
@@ -133,7 +132,7 @@ def reference_advice(model: type[DynamoModel], field: ModelField) -> str:
 
 
 def aggregate_advice(model: type[DynamoModel], field: ModelField, measure: str) -> str:
-    """How to aggregate another model's attribute: of what refers to this model, or of what it refers to."""
+    """Explain how to aggregate an attribute of a referring or referenced model."""
     measured: Any = field.model
     back, forward = reference_between(measured, model), reference_between(model, measured)
     if back is not None and forward is None and not field.model._meta.auto_created:
@@ -162,7 +161,7 @@ def excluded_reference(model: type[DynamoModel], query: Any) -> Any:
 
 
 def exclusion_advice(reference: ModelField) -> str:
-    """How to find objects by what does not refer to them."""
+    """Explain how to find objects without a referring object."""
     other, values = reference.model._meta.object_name, f"values_list({reference.attname!r}, flat=True)"
     return (
         f"DynamoDB has no joins. Query {other} first: exclude(pk__in={other}.objects.{values}) returns the "
@@ -172,7 +171,7 @@ def exclusion_advice(reference: ModelField) -> str:
 
 
 def edge_advice(model: type[DynamoModel], field: ModelField) -> str | None:
-    """How to find objects by what a many-to-many relation leads to, or by its edges; ``None`` if there is none."""
+    """Explain how to find objects by a many-to-many relation, or by its edges; return ``None`` without one."""
     other: Any = field.model
     meta: Any = model._meta
     ends = [(each.name, each, each.m2m_field_name(), each.m2m_reverse_field_name()) for each in meta.many_to_many]
@@ -202,7 +201,7 @@ def edge_advice(model: type[DynamoModel], field: ModelField) -> str | None:
     return None
 
 
-#: Lookups that DynamoDB answers exactly, and the operator of ours that each one is.
+#: Lookups with an exact DynamoDB equivalent, and our operator for each.
 OPERATORS: dict[type[Any], str] = {
     lookups.Exact: "exact",
     lookups.In: "in",
@@ -217,15 +216,15 @@ OPERATORS: dict[type[Any], str] = {
     Canonical: "canonical",
     AttributeType: "attribute_type",
 }
-#: What asks for keys of a map. Django's other lookups of these names derive from them and ask something else.
+#: Lookups for keys of a map. Django's other lookups of these names derive from them and differ.
 KEY_LOOKUPS: dict[type[Any], str] = {
     json.HasKey: "has_key",
     json.HasKeys: "has_keys",
     json.HasAnyKeys: "has_any_keys",
 }
-#: What a folded copy is compared by instead of the text itself.
+#: Lookups that compare a folded copy instead of the string itself.
 FOLDED = {"iexact": "exact", "icontains": "contains", "istartswith": "startswith"}
-#: Lookups that DynamoDB has no exact answer for, and what to do instead.
+#: Lookups without an exact DynamoDB equivalent, and their alternatives.
 ADVICE = {
     "iendswith": "keep the folded text reversed in an attribute of its own and use startswith on that, or ",
     "endswith": "keep the text reversed in an attribute of its own and use startswith on that, or ",
@@ -243,7 +242,7 @@ MAX_PLACES = 64
 
 
 class Subject(Struct, frozen=True):
-    """What is compared: an attribute, a place in it, or the size of one of these."""
+    """The subject of a comparison: an attribute, a path in it, or the size of one of these."""
 
     field: Any
     steps: tuple[str, ...] = ()
@@ -276,7 +275,7 @@ def operator_of(node: object) -> str:
 
 
 def subject_of(model: type[DynamoModel], side: Any) -> Subject:
-    """What a side of a lookup is; raises ``NotSupported`` for what is not stored with the model's items."""
+    """Return the subject of a side of a lookup; raise ``NotSupported`` for values outside the model's items."""
     steps: list[str] = []
     sized = isinstance(side, Size)
     if sized:
@@ -346,14 +345,14 @@ def compared_field(model: type[DynamoModel], side: Col) -> DynamoField:
 
 
 def is_own(model: type[DynamoModel], side: Col) -> bool:
-    """Whether a column is the model's own, and not one that a reference leads to, of the same model perhaps."""
+    """Return whether a column belongs to the model, rather than to a referenced object, even of the same model."""
     meta: Any = model._meta.concrete_model._meta  # type: ignore[union-attr]  # not None once a model is made
     field: Any = side.target
     return field.model._meta.concrete_model._meta is meta and side.alias in (meta.db_table, None)
 
 
 def _computed(model: type[DynamoModel], side: object) -> NotSupported:
-    """The error for a condition on what would have to be computed from the stored value."""
+    """Return the error for a condition that would have to compute from the stored value."""
     if isinstance(side, Exists) and (reference := excluded_reference(model, side.query)) is not None:
         label = model._meta.label
         return NotSupported(f"{label} cannot be filtered by objects that refer to it: {exclusion_advice(reference)}.")
@@ -375,12 +374,12 @@ def _called(expression: object) -> str:
 
 
 def direct_value(node: Any) -> Any:
-    """What a lookup compares with; a queryset or an expression is refused."""
+    """Return the value of a lookup; reject a queryset or an expression."""
     return plain_value(node.rhs)
 
 
 def plain_value(value: Any) -> Any:
-    """One of the values that a lookup compares with, as ``direct_value`` has it."""
+    """Return one of a lookup's values, as in ``direct_value``."""
     if isinstance(value, Value):
         return value.value
     if isinstance(value, Expression) or hasattr(value, "resolve_expression"):
@@ -397,7 +396,7 @@ def plain_value(value: Any) -> Any:
 
 
 def value_of(node: object, subject: Subject, operator: str) -> object:
-    """What a lookup compares with, in the form that its operator takes."""
+    """Return the value of a lookup in the form that its operator needs."""
     value, field = direct_value(node), subject.field
     if operator in _VALUES:
         return _VALUES[operator](subject, value)
@@ -409,7 +408,7 @@ def value_of(node: object, subject: Subject, operator: str) -> object:
 
 
 def null_test(name: str, value: object) -> bool:
-    """What ``isnull`` compares with, which Django takes as ``True`` or ``False`` only."""
+    """Return the value of ``isnull``; Django accepts only ``True`` or ``False``."""
     if not isinstance(value, bool):
         raise InvalidValue(f"{name}__isnull takes True or False, not a {type(value).__name__}.")
     return value
@@ -433,7 +432,7 @@ def _bounds(subject: Subject, value: object) -> tuple[object, ...]:
 
 
 def _contained(subject: Subject, value: object) -> object:
-    """What a set or a list contains is one member, not a whole set."""
+    """Return the single member that a set or a list should contain."""
     is_plural = isinstance(value, list | set | tuple | dict)
     if not subject.steps and subject.field.attribute.attr_type in {"SS", "NS", "BS", "L"} and is_plural:
         given = MASK if subject.field.attribute.is_secret() else shown(value)
@@ -480,17 +479,15 @@ _VALUES: dict[str, Callable[[Subject, Any], Any]] = {
 }
 
 
-# Comparisons without regard to case: by a folded copy of a text, or by a key or a claim that holds its canonical
-# form.
-#
+# Comparisons without regard to case: by a folded copy of a string, or by a key or a claim with its canonical form.
 # DynamoDB compares bytes, so there is no third way.
 
-#: The types of DynamoDB that hold texts, or numbers that are written as texts.
+#: DynamoDB's types for strings, and for numbers encoded as strings.
 _SEARCHED = ("S", "N", "SS", "NS")
 
 
 def folded_condition(field: DynamoField, lookup: str, operator: str, value: object) -> Condition:
-    """A text compared by its folded form; raises ``NotSupported`` if the model keeps none."""
+    """Compare a string by its folded form; raise ``NotSupported`` if the model has no copy."""
     attribute, name = field.attribute, field.attname
     if attribute.key_kind != "text":
         exact = f"use {name} without __iexact, or " if operator == "exact" else ""
@@ -514,10 +511,10 @@ def folded_condition(field: DynamoField, lookup: str, operator: str, value: obje
 
 
 def python_condition(field: DynamoField, lookup: str, value: object) -> Condition:
-    """A part of a text, of a number as it is written, or of a member of a set, compared in Python.
+    """Compare a part of a string, of an encoded number, or of a set member in Python.
 
-    A folded copy finds what the text itself would not, such as what is written without its accents. A comparison that
-    a key can answer is left to the copy alone.
+    A folded copy finds values that the string itself would not, such as those without accents. A comparison that a key
+    supports uses only the copy.
     """
     attribute, name = field.attribute, field.attname
     if attribute.attr_type not in _SEARCHED:
@@ -535,7 +532,7 @@ def python_condition(field: DynamoField, lookup: str, value: object) -> Conditio
 
 
 def folded_copy_of(field: Any) -> CanonicalAttribute | None:
-    """The copy that says most about a text: the one of which less was taken away."""
+    """Return the copy whose fold removes least from a string."""
     copies = [
         attribute
         for attribute in registry.attributes_of(field.model).values()
@@ -552,7 +549,7 @@ def _is_in_canonical_key(field: Any) -> bool:
 
 
 def with_canonical_equality(model: type[DynamoModel], condition: Condition) -> Condition:
-    """A queryset's condition with equality of the texts whose canonical form is an identity: compared by that form.
+    """Return a condition whose equalities with canonical identities compare by the canonical form.
 
     These are parts ``{name:canonical}`` of the primary key, and ``canonical=True`` attributes that a key has so. Within
     a negation the text itself is compared, as DynamoDB does it.
@@ -571,7 +568,7 @@ def _canonically(names: frozenset[str], condition: Condition) -> Condition:
 
 @cache
 def identity_texts(model: type[DynamoModel]) -> frozenset[str]:
-    """The texts of a model whose canonical form is an identity: equality with them is without regard to case."""
+    """Return the strings of a model with a canonical identity: equality with them ignores case."""
     layout = registry.layout_of(model)
     primary = (*layout.primary.partition.parts, *layout.primary.sort.parts)
     found = {part.name for part in primary if part.bound.spec == "canonical"}

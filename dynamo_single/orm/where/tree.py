@@ -30,9 +30,9 @@ Around = Mapping[tuple[str, datetime.tzinfo | None], Spans[int]]
 def read_where(
     model: type[DynamoModel], node: Any, around: Around | None = None, *, in_python: bool = False
 ) -> Condition:
-    """The condition of a where-tree; raises ``NotSupported`` by name for what DynamoDB cannot answer exactly.
+    """Return the condition of a where-tree; raise ``NotSupported`` by name if DynamoDB has no exact equivalent.
 
-    With ``in_python`` it may be one that only Python compares by.
+    With ``in_python`` it may use comparisons that only Python supports.
     """
     around = around or {}
     if isinstance(node, NothingNode):
@@ -89,7 +89,7 @@ def _read_together(
 
 
 def _part(model: type[DynamoModel], node: object) -> DatePart | None:
-    """A lookup as a comparison of a part of a date; a whole attribute, which most lookups compare, has none."""
+    """Return a lookup as a comparison of a part of a date; a whole attribute, the usual subject, has no part."""
     return None if isinstance(getattr(node, "lhs", None), Col) else read_part(model, node)
 
 
@@ -134,7 +134,7 @@ def _ordered_attributes(model: type[DynamoModel], name: str) -> tuple[str, ...]:
 
 
 def _check_own_order(model: type[DynamoModel], name: str, attribute: str) -> None:
-    """To Django an order by a reference is that of the objects referred to, if their model has one."""
+    """Return the order by a reference, which in Django is the referenced model's own order, if it has one."""
     other: Any = model._meta.get_field(name).related_model
     ordering = tuple(other._meta.ordering)
     if ordering not in ((), ("pk",), (other._meta.pk.name,)):

@@ -136,7 +136,7 @@ def resolve(target: Target, value: object) -> object:
         if result.operator in ("append", "prepend"):
             with hidden_value_errors(target.attribute.is_secret(), target.label):
                 shape.check(given, target.label)
-        # What another attribute holds need not be as declared of this one.
+        # The value of another attribute may not match the declaration of this one.
         return replace(result, computed=True) if result.operator == "copy" else result
     member = shape.at(target.place.path, target.label)
     if result.operator in ("set", "remove"):
@@ -144,7 +144,7 @@ def resolve(target: Target, value: object) -> object:
             with hidden_value_errors(target.attribute.is_secret(), target.label):
                 shape.check_at(target.place.path, given, target.label)
         return result
-    # What DynamoDB would make of it is not known before.
+    # The app cannot know in advance what DynamoDB computes.
     leaves_right = result.operator == "sum" and sums_stay_right(member)
     return result if member is None or leaves_right else replace(result, computed=True)
 
@@ -336,7 +336,7 @@ def _constant(target: Target, linear: _Linear) -> Any:
     if not _is_number(constant):
         raise InvalidValue(f"{target.label}: {target.shown(constant)} is not a number.")
     if target.place.path or isinstance(attribute, DecimalAttribute):
-        # What is added need not have the places of the result, which is rounded to them.
+        # An addend may have more decimal places than the result, which is rounded.
         return target.stored(_decimal(constant))
     return attribute.to_attribute_value(constant)
 
@@ -476,7 +476,7 @@ def with_current_operands(
 
 
 def operand_values(obj: DynamoModel, changes: Sequence[Change], read: Item, item: Item) -> Values:
-    """Return the operands' values in an item, by attribute, except those that were set in the object."""
+    """Return the operands' values in an item, by attribute, except attributes that were set in the object."""
     operands, set_here = operand_names(changes), changed_attributes(obj, read)
     held = decode.values_of(type(obj), item, frozenset(operands))
     names = {name for name, each in form_of(type(obj)).stored.items() if each in operands} - set_here

@@ -29,7 +29,7 @@ from dynamo_single.table.table import get_table
 
 
 def has_plain_deletion(model: type[DynamoModel]) -> bool:
-    """Return whether the deletion of a model's object is one DeleteItem, and no receiver of a signal is told of it."""
+    """Return whether the deletion of a model's object is one DeleteItem, without receivers of signals."""
     if registry.has_soft_delete(model) or effects_of(model) or on_delete.has_references(model):
         return False
     return not (is_heard(model, pre_delete, post_delete) or cascading_children(model))
@@ -40,7 +40,7 @@ async def delete_each(model: type[DynamoModel], pages: AsyncGenerator[Iterable[A
 
     One object is a DeleteItem. Raises ``BulkError``, which names what is deleted, or a single error.
     """
-    # Objects that a migration has given other keys meanwhile are not deleted by their former ones.
+    # Objects to which a migration has given other keys are not deleted by their former keys.
     table, lease = get_table(model._options.alias), (await taken(model)).lease
 
     async def work(unit: Sequence[Any]) -> list[Outcome]:
@@ -66,7 +66,7 @@ async def delete_each(model: type[DynamoModel], pages: AsyncGenerator[Iterable[A
 
 
 async def _units(pages: AsyncGenerator[Iterable[Any], None]) -> AsyncGenerator[list[Any], None]:
-    """Yield as many objects as one request deletes; one that has been moved, which others may refer to, by itself."""
+    """Yield the objects of each request; a moved object, which others may refer to, gets its own."""
     unit: list[Any] = []
     async with aclosing(pages):
         async for page in pages:

@@ -50,7 +50,7 @@ _RETRIED_ERRORS = (StaleObject, SourceChanged, MissingReference)
 class Outcome(Struct, frozen=True):
     """The result of writing one object: the number of written objects by model, or the error.
 
-    An object that was not ``was_tried`` was in a transaction with one that failed.
+    If an object was not ``was_tried``, another object of its transaction failed.
     """
 
     pk: Any
@@ -86,8 +86,8 @@ class ObjectWriter(Struct):
     async def write_together(self, units: Sequence[object]) -> list[Outcome]:
         """Write objects in as few transactions as they fit into, one after the other; after a failure no more.
 
-        What cannot join others, since it depends on what is not sent yet, begins another transaction; what cannot join
-        any is written by itself, and so is an object that another writer has changed meanwhile.
+        A write that depends on unsent writes begins another transaction. A write that cannot join any transaction is
+        sent separately, as is an object that another process has changed.
         """
         rest, outcomes = deque(units), list[Outcome]()
         while rest and all(outcome.error is None for outcome in outcomes):
@@ -109,13 +109,13 @@ class ObjectWriter(Struct):
                 if not await group.join(rest[0], self.write):
                     break
             except DynamoSingleError:
-                # Where others are pending it may be because of them.
+                # If other writes are pending, they may be the cause.
                 break
             rest.popleft()
         return group
 
     async def _sent(self, group: _Transaction, rest: deque[Any]) -> list[Outcome]:
-        """What became of a transaction's objects; those that can be tried again without others are put back."""
+        """Record the outcome of a transaction's objects; put back those that can be retried separately."""
         try:
             await group.send()
         except DynamoSingleError as error:
@@ -133,7 +133,7 @@ class ObjectWriter(Struct):
         rest: deque[object],
     ) -> list[Outcome]:
         if not refused:
-            # It is about all of them, and nobody may know whether they are written.
+            # The error concerns all of them, and their outcome may be unknown.
             return [Outcome(self.pk(each.unit), {}, error) for each in group.joined]
         others = [each.unit for each in group.joined if id(each) not in refused]
         outcomes: list[Outcome] = []
@@ -183,7 +183,7 @@ class _Transaction(Struct, eq=False):
     async def join(self, unit: object, write: ObjectWrite) -> bool:
         """Add an object's write; return ``False`` if there is no room. If it fails, nothing was added."""
         block, before, called = self.block, len(self.block.entries), len(self.block.callbacks)
-        # What is read meanwhile meets what is pending.
+        # Reads in between see the pending writes.
         token = pending.enter(block)
         fits = False
         try:
@@ -210,7 +210,7 @@ class _Transaction(Struct, eq=False):
         return sum(len(entry.actions) for entry in self.block.entries) > len(self.block.actions())
 
     async def send(self) -> None:
-        """Send everything as one request; an empty transaction sends none."""
+        """Send everything as one request; do not send an empty transaction."""
         await send.send_block(self.block)
 
     def gone(self, error: DynamoSingleError) -> set[int]:
@@ -348,11 +348,11 @@ class BulkWrite(Struct):
             raise
         if self.failed or self.not_read is not None:
             if block is not None:
-                # Nothing is written yet, and nothing of a half will be.
+                # No write was sent yet, so none is incomplete.
                 block.discard(begun[0])
                 block.drop_callbacks(begun[1])
                 raise self._errors()[0]
-            # Of what is still being read nothing more is asked for.
+            # Requests for further objects stop.
             not_begun = [] if self.total is None else [pk async for unit in rest for pk in pks(unit)]
             raise self._error((*self.untried_pks, *not_begun))
         return self.counts

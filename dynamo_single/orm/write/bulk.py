@@ -83,8 +83,8 @@ class _NewObject(Struct, frozen=True, eq=False):
 class CreatedList(list[T]):
     """The result of ``bulk_create()``: the objects that it was given, in their order.
 
-    ``skipped`` contains those that were not written: with ``ignore_conflicts`` because the object exists already, with
-    ``update_conflicts`` because a later one of the list has the same primary key.
+    ``skipped`` contains the objects that were not written: with ``ignore_conflicts`` because the object exists, with
+    ``update_conflicts`` because a later object of the list has the same primary key.
     """
 
     def __init__(self, objects: Iterable[T]) -> None:
@@ -99,7 +99,7 @@ class BulkCreate(Struct, frozen=True):
     batch_size: int | None = None
     ignore: bool = False
     update: bool = False
-    #: The attributes to set where an object exists; ``None`` for the whole object.
+    #: The attributes to set on an existing object; ``None`` for the whole object.
     update_names: frozenset[str] | None = None
     progress: Progress | None = None
     #: How many objects are written in one transaction at most; ``None`` for each by itself.
@@ -130,7 +130,7 @@ class BulkCreate(Struct, frozen=True):
         return self._upsert if self.update else self._create_if_new if self.ignore else self._create
 
     def _is_skipped(self, new: _NewObject, error: DynamoSingleError) -> bool:
-        """Whether a refused object is one that exists already, and is to be left out."""
+        """Return whether a rejected object already exists and should be skipped."""
         self.written.discard(id(new.obj))
         return self.ignore and isinstance(error, AlreadyExists | UniqueViolation)
 
@@ -204,7 +204,7 @@ class BulkCreate(Struct, frozen=True):
         raise Conflict(f"{named(new.obj)} was deleted and created by others {times}; it is not written. Try again.")
 
     async def _change(self, obj: DynamoModel, found: Item, pending: Block | None) -> bool:
-        """Set the attributes of an object that exists; ``False`` if it is gone by now."""
+        """Set the attributes of an existing object; return ``False`` if it no longer exists."""
         only = _updatable_names(self.model) if self.update_names is None else self.update_names
         given = only - {*automatic_names(self.model)}
 
@@ -220,7 +220,7 @@ class BulkCreate(Struct, frozen=True):
             if not written:
                 obj._stored = as_it_was
         if written:
-            # When it was made, and by whom, is as it was.
+            # Creation time and author do not change.
             held = decode.values_of(self.model, obj._stored)
             obj.__dict__.update({name: held[name] for name in held.keys() - _updatable_names(self.model)})
         return written
@@ -234,7 +234,7 @@ class BulkCreate(Struct, frozen=True):
         return is_plain and batches.can_insert(get_table(self.model._options.alias))
 
     async def _insert(self, kept: Sequence[_NewObject], job: BulkWrite) -> None:
-        """Insert items: one BatchExecuteStatement for each 25, and a PutItem for what it does not take."""
+        """Insert items: one BatchExecuteStatement for each 25, and a PutItem for each unsupported item."""
         table = get_table(self.model._options.alias)
 
         async def work(unit: Sequence[_NewObject]) -> list[Outcome]:
@@ -268,7 +268,7 @@ class BulkCreate(Struct, frozen=True):
             return Outcome(pk, {}, error)
 
     async def _write_left(self, new: _NewObject, result: Inserted) -> int:
-        """Write an object whose statement was not executed; leave out, update or raise for one that exists."""
+        """Write an object whose statement was not executed; skip, update or raise for an existing object."""
         found = result.found
         if found is None and not result.is_doubtful:
             return await self._writer()(new, None)

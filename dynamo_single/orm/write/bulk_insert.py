@@ -69,7 +69,7 @@ def _plain_item(binding: ModelBinding, obj: Any, *, raw: bool = False) -> NewIte
     try:
         prepared, item, size = direct.writer.whole(values)
     except Exception:
-        # Whatever it is, it is raised again where it is worded, of the object as it was given.
+        # Any error is raised again with a message about the object as the caller passed it.
         values.update(as_it_was)
         return None
     return NewItem(binding, item, prepared, size)
@@ -137,7 +137,7 @@ _LEFT = Inserted()
 
 
 async def insert(table: Table, new: Sequence[NewItem], *, reads: bool = True) -> list[Inserted]:
-    """Insert items with different keys by one BatchExecuteStatement, sent again for those that are throttled.
+    """Insert items with different keys by one BatchExecuteStatement; send throttled ones again.
 
     Items that exist are read by one BatchGetItem; without ``reads`` only if an earlier attempt may have inserted them,
     which the comparison with the stored item decides. Nothing is sent if a migration has begun or ended since the items
@@ -166,7 +166,7 @@ async def insert(table: Table, new: Sequence[NewItem], *, reads: bool = True) ->
 
 
 async def _compared(table: Table, new: Mapping[int, NewItem], doubtful: Mapping[int, bool]) -> dict[int, Inserted]:
-    """Read the items that exist, and return by number whether each is the one that was to be inserted."""
+    """Read the existing items, and return by number whether each equals the item to insert."""
     stored: dict[ItemKey, Item] = {}
     try:
         for request in compile_batches([key_of(each.item) for each in new.values()], table.name):
@@ -221,7 +221,7 @@ class NotLoaded(Exception):
 
 
 async def load(objects: Sequence[DynamoModel]) -> None:
-    """Write up to 25 objects of one table: one BatchExecuteStatement, and what existing objects need.
+    """Write up to 25 objects of one table: one BatchExecuteStatement, and the requests of existing objects.
 
     Existing objects take a BatchGetItem together, and an UpdateItem each if they differ. Raises ``NotLoaded`` for the
     first object that cannot be written. Objects after it may be written.

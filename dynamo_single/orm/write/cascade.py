@@ -104,7 +104,7 @@ async def _read_together(
 ) -> list[DynamoModel]:
     """Read the children of up to a hundred parents: by one Query if they are adjacent in the table.
 
-    Of ``most`` children or more, some may be left out.
+    If there are ``most`` children or more, some may be missing.
     """
     querysets = [each.queryset(pks) for each in queries]
     by_table = [queryset for each, queryset in zip(queries, querysets, strict=True) if each.children.is_by_table]
@@ -115,7 +115,7 @@ async def _read_together(
         if most is not None and queryset._result_cache is None:
             first = await queryset[:most]._read()
             some = await each.belonging(first, pks, again=again)
-            # Where some of the first ones do not belong to it, later ones may.
+            # If some of the first ones do not belong to it, later ones may.
             if len(first) < most or len(some) == most:
                 found += some
                 continue
@@ -138,7 +138,7 @@ def live_queries(children: Children) -> list[ReferrerQuery]:
     return [ReferrerQuery(children, "live")]
 
 
-#: Deleting permanently: it includes live objects and those in the trash.
+#: A permanent deletion includes live objects and those in the trash.
 DELETION = Operation(cascading_children, every_query)
 #: Moving to the trash: it includes live objects whose model has a trash.
 TRASH = Operation(cascading_to_trash, live_queries, lambda obj: names.DELETED_AT not in obj._stored)
@@ -195,7 +195,7 @@ class Step:
             except MissingReference as error:
                 self.missing_parents = missing_parents(write, effects_of(type(self.obj)), error)
             except SourceChanged as error:
-                late += 1  # it is composed again of what the table says now
+                late += 1  # it is composed again from the current state
                 if not isinstance(error.__cause__, BeginAgain) or late == SOURCE_ATTEMPTS:
                     raise
             else:
@@ -203,7 +203,7 @@ class Step:
                 return True
 
     def with_counts(self, actions: Iterable[Action], added: Sums) -> tuple[Action, ...]:
-        """Return the actions, the one on the object's item conditional on its counters.
+        """Return the actions; the action on the object's item is conditional on its counters.
 
         ``added`` contains the amounts that earlier transactions added to them since they were read.
         """
@@ -384,7 +384,7 @@ class Cascade:
 
     def _groups(self, parts: Sequence[_StepWrite]) -> Iterator[list[_StepWrite]]:
         """Yield as few transactions as contain the parts in their order; each part is checked once."""
-        # Writes of one item are one action, and so is a guard on an item that is written.
+        # Writes of one item, and a guard on a written item, are one action.
         guarded = {action.key for guard in self.guards for action in guard.actions}
         group: list[_StepWrite] = []
         keys, size = set(guarded), 0
@@ -450,7 +450,7 @@ def _add_sums(added: Sums, group: Sequence[_StepWrite]) -> None:
 
 
 def _count_condition(item: Item, name: str, added: int) -> Stored:
-    """Return the condition that a number is unchanged except for what transactions ``added`` since it was read."""
+    """Return the condition that a number is unchanged, apart from ``added`` of transactions since it was read."""
     if not added:
         return as_stored(item, name)
     return Stored(name, "=", ({"N": str(int(item.get(name, {"N": "0"})["N"]) + added)},))

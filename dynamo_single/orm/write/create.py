@@ -83,7 +83,7 @@ async def create(
     prepared = [] if new is None else [new]
 
     async def attempt() -> None:
-        # Made again where a source has changed since.
+        # Composed again if a source has changed in the meantime.
         made = prepared.pop() if prepared else await new_item(obj, pending, raw=raw, lenient=lenient)
         await _send(obj, made, pending, lenient=lenient)
 
@@ -167,7 +167,7 @@ async def replace(obj: DynamoModel, pending: Block | None) -> bool:
     except AlreadyExists:
         stored = await decode.areload(obj)
         obj._stored = stored._stored
-        # What is kept in step is so already; a fixture says how it was.
+        # Fixtures already contain derived values.
         for kept in (*registry.counters_of(type(obj)), *registry.copied_of(type(obj))):
             obj.__dict__[kept.name] = stored.__dict__[kept.name]
         await save(obj, SaveOptions(raw=True), pending)

@@ -115,7 +115,7 @@ class DirectWrites:
         """Return the request that creates an item."""
         if self.new is not None:
             return Request("PutItem", {"Item": item, **self.new}, self.binding.lease)
-        # Where items expire, the condition names the present.
+        # If items expire, the condition contains the current time.
         found = compile_action(Put(item, free_key_condition(self.binding.model), size))
         if self.binding.layout.expires is None:
             self.new = {name: value for name, value in found.params.items() if name != "Item"}
@@ -141,7 +141,7 @@ class DirectWrites:
         return found
 
 
-#: The types of placeholders in a kept update: a value to write, and one that was read.
+#: The types of placeholders in a cached update: a value to write, and a value that was read.
 _PUT: Final = "put"
 _READ: Final = "read"
 
@@ -161,7 +161,7 @@ class UpdateShape(Struct, frozen=True, eq=False):
     def of(cls, put: Iterable[str], update: Update) -> UpdateShape:
         """Compile an update that also sets the attributes ``put``, with names instead of values.
 
-        A value of the type ``_READ`` in its condition is the one of this name that was read.
+        A value of the type ``_READ`` in its condition stands for the value of this name that was read.
         """
         update = replace(update, set={name: {_PUT: name} for name in put})
         params = dict(compile_action(update).params)
@@ -172,7 +172,7 @@ class UpdateShape(Struct, frozen=True, eq=False):
         return cls(params, values, {mark: each for mark, each in given.items() if mark not in named})
 
     def request(self, key: Item, put: Item, read: Item, lease: Lease | None = None) -> Request:
-        """Return the request that sets the values of ``put``, on the condition that those of ``read`` are stored."""
+        """Return the request that sets the values of ``put``, conditional on the stored values of ``read``."""
         params = {"Key": key, **self.params}
         if self.values or self.constants:
             values = {mark: (read if is_read else put)[name] for mark, name, is_read in self.values}
@@ -191,7 +191,7 @@ def direct_writes(binding: ModelBinding) -> DirectWrites | None:
 
 
 def _is_passive(effect: Effect) -> bool:
-    """Return whether an effect takes part only in writes of what it watches."""
+    """Return whether an effect concerns only writes of its watched attributes."""
     methods = (
         (getattr(type(effect), name), getattr(Effect, name))
         for name in ("concerns", "values_from_others", "values_of_each_write")
@@ -200,9 +200,9 @@ def _is_passive(effect: Effect) -> bool:
 
 
 async def saved_directly(binding: ModelBinding, obj: Any, encodings: Encodings, pending: Block | None = None) -> bool:
-    """Write what changed since an object was read: one UpdateItem; ``False`` if the write has to be composed.
+    """Write the changes since an object was read with one UpdateItem; return ``False`` to have it composed.
 
-    In a block the write is added to that, and nothing is sent.
+    In a block, add the write to the block instead of sending it.
     """
     direct, values = direct_writes(binding), obj.__dict__
     before = obj._stored if type(values.get(STORED)) in WHOLE_BYTES else values.get(STORED)
@@ -347,7 +347,7 @@ async def _update(
         if write is None:
             raise
         after, changed = direct.earlier(write, error, changed)
-    # The mark of what an earlier write has left to do stays.
+    # The marker of an incomplete earlier write stays.
     obj.__dict__[STORED] = {**after, _DUE: before[_DUE]} if _DUE in before else after
     obj.__dict__.update(changed)
     for effect in effects_of(binding) if repeated and not direct.is_alone else ():
@@ -406,7 +406,7 @@ def _creation_error(obj: Any, action: Action, found: Item | None) -> Exception:
 async def created_directly(binding: ModelBinding, obj: Any, pending: Block | None = None) -> bool:
     """Write a new object: one PutItem; ``False`` if the write has to be composed.
 
-    In a block the write is added to that, and nothing is sent.
+    In a block, add the write to the block instead of sending it.
     """
     direct, held = direct_writes(binding), obj.__dict__
     if direct is None or not direct.is_alone or held[STORED] is not None or may_block(binding.model):
@@ -419,7 +419,7 @@ async def created_directly(binding: ModelBinding, obj: Any, pending: Block | Non
     try:
         values, item, size = direct.writer.whole(held)
     except Exception:
-        # Whatever it is, it is raised again where it is worded, of the object as it was given.
+        # Any error is raised again with a message about the object as the caller passed it.
         held.update(as_it_was)
         return False
     if len(item[names.PARTITION_KEY]["S"]) + len(item[names.SORT_KEY]["S"]) > direct.writer.longest:

@@ -218,7 +218,7 @@ class TreeMove:
     """The resumable update of all objects that refer to a moved one, whose item has the marker with its former
     identity.
 
-    A hundred objects are in memory, and the identities of those that moved too and have others below them.
+    Memory holds a hundred objects, and the identities of moved objects with descendants.
     """
 
     def __init__(self, obj: Any) -> None:
@@ -232,8 +232,8 @@ class TreeMove:
     async def run(self, *, again: bool) -> None:
         """Update all objects that refer to the moved one, until there are none; ``again`` resumes an earlier run.
 
-        Raises ``StaleObject`` if the object is moved or deleted in the meantime, or another one is stored under its
-        former identity.
+        Raises ``StaleObject`` if another process moves or deletes the object, or stores another object under its former
+        identity.
         """
         ways = [self.way]
         if again:
@@ -269,8 +269,7 @@ class TreeMove:
     async def _follow(
         self, way: IdentityChange, query: ReferrerQuery, some: Sequence[Any], ways: list[IdentityChange]
     ) -> int:
-        """Update some objects and return their number. Those that another process changed, or that an index returned in
-        an earlier state, are read again."""
+        """Update objects and return their number. Read changed or outdated objects again."""
         for attempt in range(ATTEMPTS):
             if attempt:
                 # An index may show objects that are already updated.

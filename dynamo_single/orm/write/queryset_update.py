@@ -1,9 +1,9 @@
 """Writing through a queryset: what is to be written is checked before anything is read or sent.
 
-Each object is written by itself, under the queryset's own conditions: one that does not meet them any more is left
-alone and not counted. One object whose whole primary key is given is updated or deleted by one request without reading,
-if nothing else depends on it. What sends is a coroutine. This module must not know how a single object is written,
-or how many at once.
+Each object is written separately, under the queryset's conditions; an object that no longer meets them is skipped and
+not counted. A single object with a complete primary key takes one request without a read, if nothing else depends on
+it. The functions that send requests are coroutines. This module does not depend on how a single object is written, or
+on the number of parallel writes.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ from dynamo_single.table.table import get_table
 
 
 class QuerysetWrite(Struct, frozen=True):
-    """What is to be written through a queryset: what it asks, how its objects are read, and who is told of each.
+    """A write through a queryset: its query, the way to read its objects, and the callback for each.
 
-    Writing knows nothing of what else a queryset gives; reading is ``results``' work.
+    Writing does not depend on other kinds of results; ``results`` reads.
     """
 
     model: Any
@@ -87,12 +87,12 @@ class QuerysetWrite(Struct, frozen=True):
     progress: Progress | None = None
     #: How many objects are written in one transaction at most; ``None`` for each by itself.
     together: int | None = None
-    #: What the signals of a deletion name as their origin.
+    #: The origin that the signals of a deletion name.
     origin: Any = None
 
 
 async def update(matches: QuerysetWrite, assigned: Assignments) -> int:
-    """Set attributes of each object that matches; the number of those that were written."""
+    """Set attributes of each matching object; return the number of written objects."""
     written = await update_by_key(matches, assigned)
     if written is not None:
         if written and matches.progress is not None:
@@ -128,7 +128,7 @@ async def delete(matches: QuerysetWrite, *, reads: bool = False) -> tuple[int, d
 
 
 async def hard_delete(matches: QuerysetWrite, *, reads: bool = False) -> tuple[int, dict[str, int]]:
-    """Delete each object for good, as ``delete()`` of a model without soft delete."""
+    """Delete each object permanently, like ``delete()`` of a model without soft delete."""
     return await _delete_each(matches, "hard_delete", for_good=True, reads=reads)
 
 
@@ -164,7 +164,7 @@ async def restore(matches: QuerysetWrite) -> tuple[int, dict[str, int]]:
         try:
             counts: Mapping[str, int] = (await obj._restored(condition_of(obj), pending))[1]
         except model.DoesNotExist:
-            return {}  # deleted for good since it was read
+            return {}  # permanently deleted since it was read
         return counts
 
     job = _bulk_write(matches, "restore", post_restore)
@@ -173,10 +173,10 @@ async def restore(matches: QuerysetWrite) -> tuple[int, dict[str, int]]:
 
 
 def _bulk_write(matches: QuerysetWrite, verb: str, *signals: Any) -> BulkWrite:
-    """The work on many objects: in the caller's own thread where somebody listens to signals, as a handler expects.
+    """Process many objects, in the caller's own thread if signals have receivers.
 
-    Such objects are written each by itself, since a signal is sent when its object is written; and so are those that
-    others refer to, which go along, protect or are changed: transactions of their own are packed for them.
+    Objects with signal receivers are written separately, because a signal is sent when its object is written. Objects
+    with references to them are too, because cascading, protecting and changed objects get transactions of their own.
     """
     models = cascade.cascade_models(matches.model)
     heard = any(is_heard(model, *signals) for model in models)
@@ -204,7 +204,7 @@ def _check_unique(model: type[DynamoModel], values: Mapping[str, object], object
 
 
 def _query_condition(query: Query) -> Callable[[DynamoModel], Condition]:
-    """What the stored item of an object has to meet for the query to give this object still.
+    """Return the condition under which a stored object still matches the query.
 
     Its identity never changes. If DynamoDB cannot compare a canonical form, or a condition that is too long for it, the
     values that were compared must be as they were read.
@@ -241,7 +241,7 @@ def _query_condition(query: Query) -> Callable[[DynamoModel], Condition]:
 
 
 class Assignments(Struct, frozen=True):
-    """Values to set, by attribute, and changes that DynamoDB makes of what is stored.
+    """Values to set, by attribute, and changes that DynamoDB computes.
 
     ``encodings`` contains the documents among the values.
     """
@@ -319,9 +319,9 @@ def _checked_value(field: Any, value: object, encodings: Encodings) -> Any:
 
 
 async def update_by_key(matches: QuerysetWrite, assigned: Assignments) -> int | None:
-    """Update the one object that is asked for by one request; ``None`` where objects have to be read first."""
+    """Update a single object with one request; return ``None`` if objects must be read first."""
     model, lease = matches.model, binding_of(matches.model).lease
-    # A moment that sets itself is written too, and what follows from it has to go along.
+    # An automatic datetime is written too, and its dependent values change with it.
     changed = {*assigned.values, *form_of(model).automatic}
     if not assignments.is_computed_by_dynamodb(model, assigned.changes, changed, alone=True):
         return None
@@ -344,10 +344,10 @@ async def update_by_key(matches: QuerysetWrite, assigned: Assignments) -> int | 
 
 
 async def delete_by_key(matches: QuerysetWrite, *, for_good: bool) -> int | None:
-    """Delete the one object that is asked for by one request; ``None`` where objects have to be read first.
+    """Delete a single object with one request; return ``None`` if objects must be read first.
 
-    Objects that move to the trash, that others follow or refer to, or whose deletion is signaled are read. So is an
-    object that had another identity before: what refers to that is deleted along with it.
+    An object is read first if it moves to the trash, has dependent or referring objects, or has signal receivers, or if
+    it had another identity before: objects with references to that identity are deleted with it.
     """
     model, lease = matches.model, binding_of(matches.model).lease
     layout = registry.layout_of(model)
@@ -373,10 +373,10 @@ async def delete_by_key(matches: QuerysetWrite, *, for_good: bool) -> int | None
 
 
 def _key_plan(matches: QuerysetWrite) -> tuple[Plan, Condition] | None:
-    """The plan that gives the one whole primary key to write, and the condition on its item; ``None`` for any other."""
+    """Return the plan for one complete primary key, and the condition on its item; ``None`` for any other plan."""
     layout = registry.layout_of(matches.model)
     if matches.pending is not None or matches.is_empty or layout.twins:
-        return None  # of a name that changes hands, an item has to be read first
+        return None  # an item is read first if a name changes hands
     plan = planner.plan(matches.query, now=clock.instant())
     if plan.kind != "get":
         return None
@@ -411,7 +411,7 @@ def _update_action(model: type[DynamoModel], plan: Plan, assigned: Assignments, 
 
 
 def _raise_unmet(model: type[DynamoModel], error: ConditionFailed, condition: Condition, assigned: Assignments) -> None:
-    """Raise for an item that the queryset gives, and that is not what the changes need."""
+    """Raise for an item of the queryset that does not meet the requirements of the changes."""
     if not error.item:
         return
     decode.check_type(model, error.item)

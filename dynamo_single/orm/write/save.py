@@ -1,6 +1,7 @@
-"""Saving one stored object: what is wanted is drafted, composed with what follows from it, sent, and remembered.
+"""Save one stored object: draft the changes, compose them with their effects, send and record the result.
 
-What sends is a coroutine; ``flow.run()`` carries it out in a thread. This module must not know which effects there are.
+The functions that send requests are coroutines; ``flow.run()`` runs them in a thread. This module does not depend on
+the individual effects.
 """
 
 from __future__ import annotations
@@ -50,18 +51,17 @@ from dynamo_single.table import names
 from dynamo_single.table.flow import call_sync
 from dynamo_single.table.table import get_table, pause_before
 
-# What a caller wants of one object, as a value.
+# The caller's request for an object, as a value.
 
 
 class SaveOptions(Struct, frozen=True):
-    """Write what a stored object's attributes are by now.
+    """Write the current values of a stored object's attributes.
 
-    ``only`` names the attributes to look at, which are written also if they did not change; ``None`` is all of them, of
-    which those are written that changed. Automatic times always follow, and one that is named is written by itself,
-    with its value if it is ``given``. A document that is ``given`` is written whole. ``changes`` are made besides those
-    that attributes are set to. ``raw`` (fixtures) writes values as they are given. ``force`` names all attributes, and
-    computes every key, which fills an index that is younger than the item. Without ``repeat`` what is named is written
-    if it differs: the object was read just now.
+    ``only`` contains the attributes to write even if unchanged; ``None`` writes all changed attributes. Automatic times
+    are always written, and a named one is written with its value if it is ``given``. A document in ``given`` is written
+    whole. ``changes`` are made in addition to the attributes' values. ``raw`` (fixtures) writes values unmodified.
+    ``force`` names all attributes, and computes every key, which fills an index that is younger than the item. Without
+    ``repeat``, named attributes are written only if they differ, because the object was read just now.
     """
 
     only: frozenset[str] | None = None
@@ -73,7 +73,7 @@ class SaveOptions(Struct, frozen=True):
     repeat: bool = True
 
     def with_twin_names(self, twins: Sequence[Twin]) -> SaveOptions:
-        """The same of what is being renamed: it may be older than what is known of the names in use."""
+        """Return the same for attributes that are being renamed, whose names may have changed since."""
         names = {twin.other: twin.used for twin in twins}
         return replace(self, terms=self.terms.with_twin_names(twins), changes=with_names(self.changes, names))
 
@@ -87,18 +87,18 @@ class SaveOptions(Struct, frozen=True):
 DEFAULT_SAVE = SaveOptions()
 T = TypeVar("T")
 
-#: How often a write is begun again because a source of its copies, or a holder of them, was changed meanwhile.
+#: The number of retries after a concurrent change of a source or holder of its copies.
 SOURCE_ATTEMPTS = 8
-#: How often an object is written through a queryset because another writer was faster. Of eight writers of
-#: twenty sums each got through in seven.
+#: The number of retries of a write through a queryset after concurrent changes. With eight processes and twenty sums
+#: each, every process succeeded within seven.
 ATTEMPTS: Final = 20
 
 
 async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> None:
-    """Write what changed since the object was read: one UpdateItem, or one transaction with what follows from it.
+    """Write the changes since the object was read: one UpdateItem, or one transaction with dependent items.
 
-    Nothing is sent if nothing changed, but for a check of what is demanded. An object that was read in part is read
-    whole first, if there may be something to write.
+    Without changes it sends only a check of a required condition. If there may be something to write, it first reads
+    the rest of a partially loaded object.
     """
     model, encodings = type(obj), Encodings()
     known = None if pending is not None else bindings.binding_if_known(model, get_table(model._options.alias))
@@ -122,7 +122,8 @@ async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> 
         return
 
     async def attempt() -> None:
-        # Made again also where what is being renamed has another name meanwhile, or where the lease was over.
+        # Composed again also if a renamed attribute has another name by the time of the write, or if the lease has
+        # ended.
         is_first = binding.is_current and not is_repeated.get()
         now = binding if is_first else await knowledge.binding_for(model)
         current = wanted.with_twin_names(now.layout.twins) if now.layout.twins else wanted
@@ -134,7 +135,7 @@ async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> 
 def _named_attributes(obj: DynamoModel, wanted: SaveOptions) -> frozenset[str] | None:
     """The attributes that are written although they are as they were read; ``None`` if none were named.
 
-    What is read only now is as it is stored.
+    Attributes that are read only now have their stored values.
     """
     if wanted.only is None and not wanted.force:
         return None
@@ -150,8 +151,8 @@ def _named_attributes(obj: DynamoModel, wanted: SaveOptions) -> frozenset[str] |
 async def retry_source_changes(write: Callable[[], Awaitable[T]]) -> T:
     """Write, and again if a source of the object's copies, or a holder of them, was changed by another writer.
 
-    At once twice, then after pauses, ``SOURCE_ATTEMPTS`` times in all; then it is ``SourceChanged``. A repeated write
-    looks up in the table the holders that an index shows.
+    It retries twice immediately, then after pauses, ``SOURCE_ATTEMPTS`` times in all, and raises ``SourceChanged``
+    after that. A retry reads the holders that an index shows from the table.
     """
     try:
         return await write()
@@ -171,7 +172,7 @@ async def retry_source_changes(write: Callable[[], Awaitable[T]]) -> T:
 
 
 class _ObjectSave(Struct, frozen=True, eq=False):
-    """One save under way: the object, what is wanted of it, what follows from its model, and the block it joins.
+    """A running save: the object, the request, the effects of its model, and the block that it joins.
 
     ``named`` are the attributes that are written although they are as they were read; ``None`` if none were named.
     ``encodings`` contains the documents that were encoded already.
@@ -186,7 +187,7 @@ class _ObjectSave(Struct, frozen=True, eq=False):
     encodings: Encodings
 
     async def run(self) -> None:
-        """Draft what is wanted and send it; again where another writer changed what something is computed of."""
+        """Draft the request and send it; repeat this if another process changed a source of computed values."""
         model, changes = type(self.obj), self.wanted.changes
         read, shown = await _stored_item(self.obj, self.named or ()), Values()
         before = read
@@ -203,11 +204,11 @@ class _ObjectSave(Struct, frozen=True, eq=False):
                 if again is None:
                     raise
                 before = again
-                # What the object shows goes along, or the former values would be written back.
+                # The object's own values are included, so that the former values are not written back.
                 shown = assignments.operand_values(self.obj, changes, read, before)
 
     async def _drafted(self, before: Item, shown: Values) -> Draft:
-        """What differs from the item that was read, and what is left to DynamoDB; it changes nothing of the object.
+        """Return the differences from the item that was read, and DynamoDB's own changes, without changing the object.
 
         ``shown`` are values that another writer gave to attributes which were not set in the object.
         """
@@ -251,14 +252,14 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         return self._as_named(draft)
 
     def _as_named(self, draft: Draft, left: frozenset[str] = frozenset()) -> Draft:
-        """A draft that also writes what is named and did not change, but for what is ``left`` to DynamoDB."""
+        """Return a draft that also writes named, unchanged attributes, except for those ``left`` to DynamoDB."""
         if self.named is None:
             return draft
         repeated = self.named - draft.new_values.keys() - left
         return replace(draft, repeated=repeated, overwritten_documents=self.wanted.given)
 
     async def _filled(self, before: Item, given: Values, only: frozenset[str] | None) -> Values:
-        """What effects fill in, such as the copies of what is referred to."""
+        """Fill in the values of effects, such as copies of referenced objects."""
         filled, filled_from = Values(), None if self.wanted.force else before
         for effect in self.effects:
             subject, lenient = Subject(self.obj), self.wanted.raw
@@ -281,7 +282,7 @@ class _ObjectSave(Struct, frozen=True, eq=False):
         return changed
 
     async def _send(self, draft: Draft) -> None:
-        """Send what a draft asks for, with what follows every write; nothing but a check if it asks for nothing."""
+        """Send a draft with the follow-ups of every write, or only a check if the draft is empty."""
         form, wanted = form_of(self.binding), self.wanted
         automatic = form.automatic.keys()
         named_automatic = wanted.only is not None and not automatic.isdisjoint(wanted.only)
@@ -305,19 +306,20 @@ class _ObjectSave(Struct, frozen=True, eq=False):
             await self._finish_earlier()
 
     async def _leave(self, draft: Draft) -> None:
-        """Nothing is to be written: ask what is demanded, and finish what an earlier write left undone."""
+        """Check the required condition of an empty draft, and complete an earlier write."""
         await _check_conditions(self.obj, draft, self.wanted.terms, self.pending)
         _set_stored(self.obj, draft)
         await self._finish_earlier()
 
     async def _finish_earlier(self) -> None:
-        """What an earlier write left undone, where this one has nothing that follows from a change."""
+        """Complete an earlier write if this write has no effects of its own."""
         for effect in self.effects:
             await effect.finish_earlier_write(self.obj, self.pending)
 
 
 async def _stored_item(obj: DynamoModel, named: Collection[str]) -> Item:
-    """The item as it was read; read now, if the object has none or a part of it: what is ``named`` stays."""
+    """Return the item as it was read; read it, or the rest of it, if necessary. ``named`` attributes keep their
+    values."""
     try:
         if obj._stored is None:
             obj = await decode.areload(obj)
@@ -364,7 +366,8 @@ def refuse_outdated(obj: DynamoModel, binding: ModelBinding) -> None:
 
 
 def missing_parents(write: Write, effects: Effects, error: MissingReference) -> frozenset[ItemKey]:
-    """The parents that are known to be gone, with the one that an error names; raises it if the write needs that."""
+    """Return the parents that are known to be deleted, with the parent that an error names; raise that error if the
+    write needs the parent."""
     transition, key = write.transition, error.key
     can_lack = transition.lenient or any(effect.can_omit(transition, key) for effect in effects)
     if not can_lack or key in transition.missing_parents:
@@ -373,14 +376,14 @@ def missing_parents(write: Write, effects: Effects, error: MissingReference) -> 
 
 
 def _set_stored(obj: DynamoModel, draft: Draft) -> None:
-    """Let an object know what is stored of it, where that is what was wanted."""
+    """Update an object from its stored item if that matches the request."""
     if obj._stored is None:
         obj._stored = dict(draft.before)
     obj.__dict__.update(draft.current_values)
 
 
 async def _check_conditions(obj: DynamoModel, draft: Draft, terms: CallerConditions, pending: Block | None) -> None:
-    """Ask whether a stored object meets what is demanded, where there is nothing to write: one transaction."""
+    """Check whether a stored object meets a required condition, without a write: one transaction."""
     if terms.demanded == EVERYTHING:
         return
     before = draft.before
@@ -391,9 +394,9 @@ async def _check_conditions(obj: DynamoModel, draft: Draft, terms: CallerConditi
 
 
 async def record_write(obj: DynamoModel, write: Write, stored: Item) -> None:
-    """Let an object know what was written of it, and finish what could not go along.
+    """Update an object after its write, and complete the work that did not fit.
 
-    What DynamoDB changed and nobody was told yet is read when it is asked for.
+    Values that DynamoDB computed are read on access.
     """
     after, values = write.transition.after, write.values
     if stored is not after:
@@ -425,10 +428,10 @@ async def write_if(
 ) -> bool:
     """Write under a queryset's condition on the stored item; ``False`` if the item does not meet it, or is gone.
 
-    Where the item meets it but another writer was faster, the object is brought up to the item, except for what is
-    ``named`` or was set in it, and written again: a GetItem and the write, at once twice and then after pauses,
-    ``ATTEMPTS`` times in all as long as others write it. If the last is refused too, it is ``StaleObject``, and the
-    object is as it was.
+    If the item meets the condition but another process changed it first, the object is updated from the item, except
+    for ``named`` attributes and those set in the object, and written again. Each retry takes a GetItem and the write:
+    two immediately, then with pauses, ``ATTEMPTS`` in all. If the last one fails too, it raises ``StaleObject``, and
+    the object is unchanged.
     """
     terms = CallerConditions(queried=condition) if condition != EVERYTHING else NO_CONDITIONS
     as_it_was: tuple[Any, Values] | None = None
@@ -448,14 +451,14 @@ async def write_if(
                     error.add_note(f"It was read and written {ATTEMPTS} times, and others were faster each time.")
                     raise
                 if attempt > 1 and fresh._stored == read:
-                    raise  # nobody has written it since it was read: what is refused is something else
+                    raise  # it is unchanged since it was read, so the error has another cause
                 read = fresh._stored
                 as_it_was = as_it_was or (obj._stored, object_values(obj))
                 decode.update_from(obj, fresh, changed_in_memory(obj) | (named & obj.__dict__.keys()))
                 followed = obj._stored
         return False
     finally:
-        # What was written is remembered as another item.
+        # The written values are recorded in a separate item.
         if as_it_was is not None and obj._stored is followed:
             obj._stored = as_it_was[0]
             set_object_values(obj, as_it_was[1])

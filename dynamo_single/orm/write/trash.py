@@ -134,7 +134,7 @@ class TrashStep(Step):
             self.read, self.counters = held, [name for name, _ in checked_references(type(obj))]
 
     async def send(self, pending: Block | None) -> bool:
-        """See ``Step``; it is not composed if nothing follows from it."""
+        """Return the ``Step``; it is not composed if it has no effects."""
         model = type(self.obj)
         if pending is None and not self.counters and (self.terms is NO_CONDITIONS or not self.terms):
             binding = bindings.binding_if_known(model, get_table(model._options.alias))
@@ -194,7 +194,7 @@ def _mark(obj: DynamoModel) -> str:
 
 
 async def delete(obj: DynamoModel, terms: CallerConditions, pending: Block | None) -> tuple[int, dict[str, int]]:
-    """Move an object to the trash with the children that cascade; those in the trash already are left alone.
+    """Move an object to the trash with its cascading children; skip those already in the trash.
 
     If the object is in the trash, this completes an interrupted deletion. If the stored item does not meet ``queried``,
     nothing is written; if it does not meet ``demanded``, it raises ``ConditionNotMet``.
@@ -311,7 +311,7 @@ async def _run(
 
 @fact
 def is_alone(binding: ModelBinding) -> bool:
-    """Whether no references to a model's objects decide about their deletion."""
+    """Return whether no references to a model's objects affect their deletion."""
     model = binding.model
     return not (checked_references(model) or cascading_children(model) or protecting_references(model))
 
