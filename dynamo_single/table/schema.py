@@ -164,12 +164,13 @@ def differences(settings: TableSettings, observed: Observed) -> list[Difference]
 def _for_owner(settings: TableSettings, found: list[Difference]) -> list[Difference]:
     """Return differences as instructions if the app does not own the table: it repairs none of them.
 
-    The app works with any billing mode, and hides expired items itself.
+    The app works with any billing mode, and hides expired items itself. On this machine it creates a missing table,
+    for development.
     """
-    if settings.owns:
-        return found
+    if settings.owns or (settings.is_local and found and found[0].kind == "table"):
+        return found[:1] if found and not settings.owns else found
     instructions = {
-        "table": _("Create it with the program that owns it, or leave OWNS out of the settings for your own table."),
+        "table": _("Create it with the program that owns it."),
         "index": _("Add it with the program that owns the table, or remove it from INDEXES."),
         "billing mode": _("OWNS is False: the app works with it."),
     }

@@ -39,9 +39,7 @@ class Command(TableCommand):
 
     def run(self, table: Table, options: dict[str, Any]) -> None:
         """Check, rehearse or apply."""
-        if not table.settings.owns:
-            self._compare(table, options)
-        elif options["check"]:
+        if options["check"]:
             self._check(table)
         elif options["dry_run"]:
             self._rehearse(table)
@@ -58,13 +56,6 @@ class Command(TableCommand):
             way_out = "Run dynamo_setup." if all(each.repair == "automatic" for each in wrong) else ""
             raise CommandError(f"The table {table.name!r} does not match the settings. {way_out}".strip())
         self.stdout.write(self.style.SUCCESS(f"The table {table.name!r} matches the settings."))
-
-    def _compare(self, table: Table, options: dict[str, Any]) -> None:
-        """Report the differences of a table with ``OWNS = False``, which is never changed; mark its companion."""
-        self._check(table)
-        if table.settings.companion and not (options["check"] or options["dry_run"]):
-            shard_record.claim_table(table)
-        self.stdout.write("Nothing was changed, because OWNS is False.")
 
     def _rehearse(self, table: Table) -> None:
         found = schema.differences(table.settings, schema.observe(table))

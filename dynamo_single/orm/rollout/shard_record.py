@@ -143,7 +143,7 @@ def claim_table(table: Table) -> bool:
     Raises ``ForeignTable`` as ``check_owner()``. A project without a name marks nothing, and sends nothing.
     """
     owner = table.settings.owner
-    if not owner:
+    if not owner or not table.settings.keeps_own_items:
         return False
     state = run(state_of(table))
     refuse_foreign(table.settings, state)

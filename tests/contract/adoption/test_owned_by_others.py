@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from django.core.management import CommandError, call_command
 
-from dynamo_single.exceptions import TableMismatch
-from dynamo_single.table import SentRequest, Table, capture_requests, get_table, schema
+from dynamo_single.conf import parse
+from dynamo_single.table import Request, SentRequest, Table, capture_requests, get_table, schema
 from tests.contract.adoption.conftest import ADOPTED, adopted_table
 from tests.ready import DEFINING
 
@@ -34,32 +34,47 @@ def changes(sent: list[SentRequest]) -> list[str]:
 
 
 def test_setup_of_an_equal_table_changes_nothing(adopted: Table, sent: list[SentRequest]) -> None:
-    assert "Nothing was changed, because OWNS is False." in setup()
+    assert "was ready already" in setup()
     assert changes(sent) == []
 
 
 @pytest.mark.parametrize("arguments", [(), ("--check",), ("--dry-run",)])
-def test_setup_says_which_index_is_missing(adopted: Table, arguments: tuple[str, ...]) -> None:
+def test_setup_does_not_add_a_missing_index(adopted: Table, arguments: tuple[str, ...]) -> None:
     key = adopted.settings.key
     with (
         adopted_table(KEY=key, INDEXES=["gs1", "gs2", "gs3"]),
         capture_requests() as sent,
-        pytest.raises(CommandError, match="does not match the settings"),
+        pytest.raises(CommandError, match="settings"),
     ):
         setup(*arguments)
 
     assert changes(sent) == []
 
 
-def test_setup_does_not_create_a_missing_table(table: Table) -> None:
+def test_setup_says_how_to_add_an_index(adopted: Table) -> None:
     with (
-        adopted_table(TABLE_NAME="not-there"),
-        capture_requests() as sent,
-        pytest.raises(CommandError, match="does not match the settings"),
+        adopted_table(KEY=adopted.settings.key, INDEXES=["gs3"]),
+        pytest.raises(CommandError, match="program that owns"),
     ):
         setup()
 
-    assert changes(sent) == []
+
+def test_setup_creates_a_missing_table_on_this_machine(table: Table) -> None:
+    with adopted_table(TABLE_NAME="not-there"):
+        with capture_requests() as sent:
+            setup()
+        get_table(ADOPTED).send(Request("DeleteTable"))
+
+    assert changes(sent) == ["CreateTable"]
+
+
+def test_setup_creates_no_table_elsewhere(table: Table) -> None:
+    given = parse("shop", {"TABLE_NAME": "theirs", "REGION": "eu-west-1", "OWNS": False})
+
+    (missing, *rest) = schema.differences(given, schema.Observed(None, {}))
+
+    assert (missing.repair, [each.repair for each in rest]) == ("impossible", ["unneeded"])
+    assert missing.sentence.endswith("Create it with the program that owns it.")
 
 
 def test_missing_expiry_is_only_noted(table: Table) -> None:
@@ -78,8 +93,3 @@ def test_missing_expiry_is_only_noted(table: Table) -> None:
         found = {each.kind: each.repair for each in schema.differences(table.settings, described)}
 
     assert found == {"billing mode": "unneeded", "index": "impossible", "time to live": "unneeded"}
-
-
-def test_apply_refuses_an_adopted_table(table: Table) -> None:
-    with adopted_table(TABLE_NAME="not-there"), pytest.raises(TableMismatch, match="Nothing was changed"):
-        schema.apply(get_table(ADOPTED))
