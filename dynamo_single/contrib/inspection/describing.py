@@ -65,7 +65,9 @@ def describe(sample: Sample, settings: TableSettings, alias: str) -> Description
         described.append((model, kind, of_kind))
     references.add(described)
     if rest := sum(not any(of_kind.match(item) for _, of_kind in found) for item in sample.items):
-        proposal.notes.append(f"{rest} items of more than {MAX_MODELS} kinds have no model.")
+        items = f"{rest} {'item has' if rest == 1 else 'items have'}"
+        proposal.notes.append(f"{items} no model. FOREIGN decides whether reading them raises UnexpectedItem.")
+        proposal.settings["FOREIGN"] = '"skip"'
     return Description(proposal, layout, described)
 
 
@@ -100,12 +102,13 @@ def _kinds(layout: Layout, sample: Sample) -> list[tuple[Kind, Templates]] | Non
     waiting = grouping.kinds(reader, sample.items)
     if is_typed:
         by_type: dict[str | None, Kind] = {}
-        for kind in waiting:
+        for kind in (each for each in waiting if each.type is not None):
             by_type[kind.type] = templates.merge(by_type[kind.type], kind) if kind.type in by_type else kind
         waiting = [*by_type.values()]
     # Merging compares each kind with all others.
     del waiting[MAX_MODELS:]
     found: list[tuple[Kind, Templates]] = []
+    spare = grouping.few(sample.items)
     while waiting:
         kind = waiting.pop(0)
         built = Templates(reader, kind)
@@ -114,10 +117,20 @@ def _kinds(layout: Layout, sample: Sample) -> list[tuple[Kind, Templates]] | Non
             found.append((kind, built))
         elif is_typed:
             return None
+        elif _is_vague(kind, built) and len(kind.items) <= spare:
+            spare -= len(kind.items)
         else:
             # The merged keys are more general, and may collide with the keys of other kinds.
             waiting.insert(0, templates.merge(found.pop(other)[0], kind))
     return sorted(found, key=lambda each: (-len(each[0].items), repr(each[1].primary)))
+
+
+def _is_vague(kind: Kind, found: Templates) -> bool:
+    """Return whether a kind's keys have no pattern: a composed key is one value, or none contains a constant."""
+    pairs = [*zip(found.reader.layout.keys, kind.signature, found.primary, strict=True)]
+    composed = [(signature, template) for key, signature, template in pairs if key.is_composed]
+    has_constant = any(isinstance(part, str) for _, template in composed for part in template)
+    return bool(composed) and (not has_constant or any(not signature for signature, _ in composed))
 
 
 def _collide(first: Templates, second: Templates) -> bool:

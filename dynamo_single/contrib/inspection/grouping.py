@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from dynamo_single.contrib.inspection import words
 from dynamo_single.contrib.inspection.keys import KeyAttribute, Part, split, text_of
+from dynamo_single.orm.schema.keys.template import SEPARATOR
 from dynamo_single.table.request import Item
 
 #: Attributes in which libraries and projects store the type of an item.
@@ -23,6 +24,9 @@ WEAK_TYPE_NAMES: Final = ("type", "kind")
 #: The most types of one table.
 MAX_TYPES: Final = 60
 _TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[ _.:-][A-Za-z0-9]+){0,4}")
+
+#: The share of the items that need not have a model.
+_FEW: Final = 0.05
 
 #: The parts of an item's primary key: constants as strings, and ``None`` for a value.
 Signature = tuple[tuple[str | None, ...], ...]
@@ -67,13 +71,17 @@ class Layout(Struct, frozen=True):
         return {text: frozenset(each) for text, each in found.items()}
 
 
+def few(items: Sequence[Item]) -> int:
+    """Return how many items of a sample may be left without a model: items of other kinds, and mistakes."""
+    return int(len(items) * _FEW)
+
+
 def type_attribute(items: Sequence[Item], keys: frozenset[str]) -> str | None:
     """Return the attribute that contains the type of each item, if there is one: a string, which is not a key."""
     for name in (*TYPE_NAMES, *WEAK_TYPE_NAMES):
-        texts = [item.get(name, {}).get("S") for item in items]
-        if not items or name in keys or None in texts:
+        found = Counter(str(item[name]["S"]) for item in items if "S" in item.get(name, ()))
+        if not items or name in keys or len(items) - found.total() > few(items):
             continue
-        found = Counter(str(text) for text in texts)
         if len(found) <= min(MAX_TYPES, max(1, len(items) // 2)) and all(map(_TYPE.fullmatch, found)):
             return name
     return None
@@ -134,11 +142,18 @@ class Reader:
         return {name: split(text, by, values) for name, (text, by) in texts.items() if text is not None and by}
 
     def signature(self, item: Item) -> Signature:
-        """Return the constants and the number of values in an item's primary key."""
-        return tuple(
-            tuple(part.text if is_constant else None for part, is_constant in self.read(item, key))
-            for key in self.layout.keys
-        )
+        """Return the constants and the number of values in an item's primary key.
+
+        A key is one value, ``()``, if a value inside contains a separator.
+        """
+        return tuple(self._signature(item, key) for key in self.layout.keys)
+
+    def _signature(self, item: Item, key: KeyAttribute) -> tuple[str | None, ...]:
+        parts = self.read(item, key)
+        separators = {SEPARATOR, key.separator or SEPARATOR}
+        if key.is_composed and len(parts) > 1 and any(each in part.text for part, _ in parts for each in separators):
+            return ()
+        return tuple(part.text if is_constant else None for part, is_constant in parts)
 
     def _words(self, item: Item) -> Iterable[words.Word]:
         for key in self.composed:

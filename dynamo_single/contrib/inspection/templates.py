@@ -92,7 +92,10 @@ class Templates:
             only = [dict(each) for each in self._only]
             found = self._template(key, signature, rows, range(len(rows)), may_name=True)
             pattern = pattern_of(found)
-            if not all(pattern.fullmatch(text_of(item.get(key.name)) or "") for item in self.kind.items):
+            matches = all(pattern.fullmatch(text_of(item.get(key.name)) or "") for item in self.kind.items)
+            # The attribute of the key is a value that can be filtered, unlike a value that only a key contains.
+            is_whole = len(found) == 1 and isinstance(found[0], Variable) and found[0].in_key_only
+            if is_whole or not matches:
                 found, self._only = (Variable(key.name),), only
         self._known[key.name] = found
         return found
@@ -173,8 +176,7 @@ class Templates:
 
     def _name(self, key: KeyAttribute, label: str, texts: Sequence[str]) -> Variable:
         """Name a value that only the key contains by the constant before it, and keep it for the indexes."""
-        layout = self.reader.layout
-        empty = "partition_value" if key == layout.keys[0] else "sort_value"
+        empty = "partition_value" if key == self.reader.layout.keys[0] else "sort_value"
         taken = {*self._schema, *(name for each in self._only for name in each)}
         words = [names.singular(word) for word in words_of(label)]
         name = names.python_name("_".join(words) or empty, taken, empty=empty)

@@ -142,3 +142,28 @@ def test_empty_table_has_a_model_of_its_keys() -> None:
     text = written(sample(("user_id", "number:N"), [], [("by-mail", ("mail",))]), "posts")
     assert primary_keys(text) == {"Post": ("{user_id}", "{number}")}
     assert 'by_mail = models.IndexKey("by_mail", "{mail}")' in text
+
+
+def test_few_foreign_items_do_not_change_the_models() -> None:
+    """One item of another form is counted instead of making all keys general."""
+    customers = [item(PK=f"CUSTOMER#{n}", SK="PROFILE", customer_id=f"{n}") for n in range(40)]
+    others = [item(PK="x", SK="y"), item(PK="CUSTOMER#a#b", SK="PROFILE", customer_id="a#b")]
+    text = written(sample(COMPOSED, [*customers, *others]))
+    assert primary_keys(text) == {"Customer": ("CUSTOMER#{customer_id}", "PROFILE")}
+    assert '"FOREIGN": "skip"' in text
+    assert "# 2 items have no model. FOREIGN decides" in text
+
+
+def test_many_foreign_items_make_keys_general() -> None:
+    """A tenth of the items cannot be left out: one model reads all of them."""
+    customers = [item(PK=f"CUSTOMER#{n}", SK="PROFILE", customer_id=f"{n}") for n in range(9)]
+    text = written(sample(COMPOSED, [*customers, item(PK="x", SK="y")]))
+    assert [*primary_keys(text).values()] == [("{pk_field}", "{sk}")]
+
+
+def test_few_items_without_a_type_have_no_model() -> None:
+    """The type attribute of the others still divides them."""
+    found = [item(PK=f"X#{n}", SK=f"{kind}#{n}", _type=kind) for n in range(20) for kind in ("Cat", "Dog")]
+    text = written(sample(COMPOSED, [*found, item(PK="UNIQUE#1", SK="#CLAIM")]))
+    assert '"TYPE_ATTRIBUTE": "_type"' in text
+    assert {*primary_keys(text)} == {"Cat", "Dog"}

