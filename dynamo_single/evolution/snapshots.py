@@ -224,7 +224,7 @@ class Snapshot(MigrationValue):
         condition = None
         if isinstance(key, IndexKey) and key.condition is not None:
             condition = self._condition(name, key.condition)
-        return AccessKey.of(name, key, self._template, sharding, condition)
+        return AccessKey.of(name, key, lambda source, _: self._template(source), sharding, condition)
 
     def _condition(self, name: str, given: object) -> IndexCondition:
         if not isinstance(given, tuple):

@@ -98,7 +98,9 @@ def _bounds(part: KeyPart, prefix: str, comparison: Compare) -> Iterable[_Bound]
         if comparison.operator == "gte":
             yield _Bound(prefix + part.encode(comparison.value), is_upper=False)
         elif comparison.operator == "gt":
-            yield _Bound(prefix + part.encode(comparison.value) + ESCAPE, is_upper=False)
+            # The lowest key above a raw value is the value and NUL.
+            above = "\x00" if part.bound.raw else ESCAPE
+            yield _Bound(prefix + part.encode(comparison.value) + above, is_upper=False)
         elif comparison.operator == "lte":
             yield _Bound(prefix + part.encode(comparison.value) + after, is_upper=True)
         elif comparison.operator == "lt":

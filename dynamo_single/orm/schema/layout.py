@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr
 from dynamo_single.orm.schema.keys.secret_values import Path
 from dynamo_single.orm.schema.keys.shards import split_partition
 from dynamo_single.orm.schema.keys.template import IndexKey, Key, Template
+from dynamo_single.table.names import PARTITION_KEY, SORT_KEY, index_partition, index_sort
 from dynamo_single.table.request import AttributeValue
 
 if TYPE_CHECKING:
@@ -62,14 +63,18 @@ class AccessKey(Struct, frozen=True):
         cls,
         name: str,
         declared: Key | IndexKey,
-        bound: Callable[[str], Template],
+        bound: Callable[[str, str], Template],
         sharding: Sharding | None,
         make_condition: Callable[[], IndexCondition] | None = None,
     ) -> AccessKey:
-        """Return the key of a declaration; ``bound`` parses a template and binds it to the model's attributes."""
+        """Return the key of a declaration; ``bound`` parses a template and binds it to the model's attributes.
+
+        It gets the template and the app's own name of the key attribute.
+        """
         index = declared.index if isinstance(declared, IndexKey) else None
         sharding = sharding if declared.sharded else None
-        partition, sort = bound(declared.partition), bound(declared.sort)
+        names = (PARTITION_KEY, SORT_KEY) if index is None else (index_partition(index), index_sort(index))
+        partition, sort = map(bound, (declared.partition, declared.sort), names)
         return cls(name, index, partition, sort, sharding=sharding, make_condition=make_condition)
 
     @property

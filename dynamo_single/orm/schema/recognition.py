@@ -14,6 +14,7 @@ from dynamo_single.conf.shapes import OWN, Shape
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.keys.shards import split_partition
+from dynamo_single.orm.schema.keys.stored_keys import is_whole
 from dynamo_single.orm.schema.keys.template import SEPARATOR, Template
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table.shaped.translator import ModelNames
@@ -55,11 +56,6 @@ def _pattern(template: Template) -> re.Pattern[str]:
         value = f"[^{re.escape(part.terminator or SEPARATOR)}]" if not is_whole(template) else "."
         text += f"{re.escape(part.literal)}(?P<{_GROUP.format(place)}>{value}+)"
     return re.compile(text + re.escape(template.tail), re.DOTALL)
-
-
-def is_whole(template: Template) -> bool:
-    """Return whether one value is the whole key, so that no separator can end it."""
-    return len(template.parts) == 1 and not template.parts[0].literal and not template.tail
 
 
 def patterns_of(alias: str) -> Sequence[KeyPattern]:

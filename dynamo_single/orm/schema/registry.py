@@ -6,10 +6,11 @@ This module must not know requests or querysets.
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any, TypeVar
 
 from dynamo_single import conf
+from dynamo_single.conf.shapes import OWN, Shape
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import bindings, identities
 from dynamo_single.orm.schema.attributes import (
@@ -25,6 +26,7 @@ from dynamo_single.orm.schema.attributes import (
 )
 from dynamo_single.orm.schema.attributes.computed import ComputedAttribute
 from dynamo_single.orm.schema.keys.shards import Sharding, Shards
+from dynamo_single.orm.schema.keys.stored_keys import check_sort_key, shaped_template
 from dynamo_single.orm.schema.keys.template import Codec, IndexKey, Key, KeyPart, Template, codec_for, sharding_of
 from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, ModelLayout
 from dynamo_single.orm.schema.types import DynamoModel
@@ -184,7 +186,9 @@ class _LayoutBuilder:
         soft_delete = DELETED_AT in self.attributes
         sharding = self.sharding(options.shards)
         indexes = tuple(
-            AccessKey.of(name, key, self.template, sharding, options.read_condition(self.model, name, key.condition))
+            AccessKey.of(
+                name, key, self.key_template, sharding, options.read_condition(self.model, name, key.condition)
+            )
             for name, key in options.index_keys.items()
         )
         return ModelLayout(
@@ -192,7 +196,7 @@ class _LayoutBuilder:
             item_type=options.item_type,
             alias=options.alias,
             attributes=self.infos(),
-            primary=AccessKey.of("primary", options.primary, self.template, sharding),
+            primary=AccessKey.of("primary", options.primary, self.key_template, sharding),
             indexes=indexes,
             soft_delete=soft_delete,
             trash=self.trash(indexes, sharding) if soft_delete else None,
@@ -253,7 +257,10 @@ class _LayoutBuilder:
                 "every object has and keeps: models.TimestampAttribute(auto_now_add=True, immutable=True)."
             )
         kind = self.attributes[shards.attribute].key_kind or ""
-        primary = self.template(options.primary.partition), self.template(options.primary.sort)
+        primary = (
+            self.key_template(options.primary.partition, names.PARTITION_KEY),
+            self.key_template(options.primary.sort, names.SORT_KEY),
+        )
         return sharding_of(shards, codec_for(kind), primary)
 
     def trash(self, indexes: tuple[AccessKey, ...], sharding: Sharding | None) -> AccessKey | None:
@@ -268,6 +275,22 @@ class _LayoutBuilder:
     def template(self, source: str) -> Template:
         parsed = Template.parse(source)
         return parsed.bind({part.shown: self.codec(part, source) for part in parsed.parts})
+
+    def key_template(self, source: str, place: str) -> Template:
+        """Return the template of a key attribute by the app's own name of it, bound as the table stores it."""
+        shape = self.shape
+        if shape.is_own:
+            check_sort_key(self.label, shape, place, source)
+            return self.template(source)
+        return shaped_template(self.label, shape, place, source, self.attributes, self.codec)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """The shape of the model's table, or the app's own if the settings are invalid."""
+        try:
+            return conf.table_settings(self.model._options.alias).shape
+        except ConfigurationError:
+            return OWN
 
     def codec(self, part: KeyPart, source: str) -> Codec:
         if part.path:

@@ -11,7 +11,7 @@ from django.db import models as django_models
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
-from tests.unit.declaring import declare, forgotten
+from tests.unit.declaring import declare, forgotten, messages
 
 
 @pytest.fixture(autouse=True)
@@ -22,20 +22,23 @@ def forget_models() -> Iterator[None]:
 
 
 def test_a_key_without_a_sort_key() -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        models.Key("COMPANY#{company_id}")  # type: ignore[call-arg]  # the mistake
-    assert str(caught.value) == (
-        "Key('COMPANY#{company_id}') has no sort key. If an object has its partition to itself, use a literal: "
-        "Key('COMPANY#{company_id}', \"#METADATA\")."
-    )
+    model = declare("Keyless", ("COMPANY#{company_id}", ""), company_id=models.UnicodeAttribute())
+    assert [number for number, _ in messages(model)] == ["dynamo_single.E003"]
+    assert "has no sort key, but the table or index has one" in messages(model)[0][1]
 
 
-@pytest.mark.parametrize("given", [("gs1",), ("gs1", "COMPANY"), ("gs1", "COMPANY", "")])
-def test_a_key_of_an_index_without_its_parts(given: Any) -> None:
+def test_a_key_of_an_index_without_its_partition() -> None:
     with pytest.raises(
         ConfigurationError, match=r"takes the name of an index, a partition and a sort key, as in Index"
     ):
-        models.IndexKey(*given)
+        models.IndexKey("gs1")  # type: ignore[call-arg]  # the mistake
+
+
+@pytest.mark.parametrize("given", [("gs1", "COMPANY"), ("gs1", "COMPANY", "")])
+def test_a_key_of_an_index_without_its_sort_key(given: Any) -> None:
+    keys = {"by_name": models.IndexKey(*given)}
+    model = declare("Keyless", ("COMPANY#{company_id}", "#"), keys, company_id=models.UnicodeAttribute())
+    assert [number for number, _ in messages(model)] == ["dynamo_single.E003"]
 
 
 def test_a_key_with_the_name_of_an_index() -> None:

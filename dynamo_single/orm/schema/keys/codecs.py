@@ -24,6 +24,7 @@ from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.keys.datetimes import ISO, datetime_format
 from dynamo_single.orm.schema.keys.values import Words, checked_text, seconds, shown, split_number, words
 from dynamo_single.table.masking import CODES, ESCAPE
+from dynamo_single.table.shaped.sortable import number_text
 
 #: Higher than all that stands in a key: the last code point, which is escaped inside values.
 LAST = "\U0010ffff"
@@ -35,14 +36,14 @@ MISSING = {"first": ESCAPE, "last": "\U0010fffe2"}
 LAST_VALUE = "\U0010fffe1" + LAST
 #: The format of a key part that is written without regard to case.
 CANONICAL = "canonical"
+#: The separator of a key's parts, which sorts below all characters of an escaped value.
+SEPARATOR = "#"
 KINDS = ("text", "number", "boolean", "date", "time", "timestamp", "duration", "uuid")
 
 #: The beginning of the kinds of datetimes in other formats.
 _MOMENT_KIND = "timestamp "
 _PADDED = re.compile(r"0([1-9][0-9]?)d")
 _MAX_PADDING = 38
-_EXPONENT_BIAS = 500
-_NINES_COMPLEMENT = str.maketrans("0123456789", "9876543210")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +66,39 @@ class Codec:
     member: tuple[int, ...] = ()
     leaves: frozenset[int] = frozenset()
     of: int = 0
+    #: Whether the table's keys contain values without escapes; a value with the separator is then refused.
+    raw: bool = False
+    #: Whether the value is the whole key, so that no separator can end it.
+    whole: bool = False
 
     def encode(self, value: object, terminator: str = "") -> str:
         """Write a value; ``terminator`` is the character that ends it in the key, if that is not ``#``."""
+        if self.raw:
+            return self._raw(value, terminator)
         if self.place:
             return MISSING[self.place] if value is None else escape(self.write(value), terminator) or EMPTY
         if type(value) in _REMEMBERED:
             return _encoded(self.write, terminator, value)
         return escape(self.write(value), terminator)
 
+    def _raw(self, value: object, terminator: str) -> str:
+        text = self.write(value)
+        if not self.whole and (SEPARATOR in text or (terminator and terminator in text)):
+            found = SEPARATOR if SEPARATOR in text else terminator
+            raise InvalidValue(
+                f"{shown(value)} contains {found!r}, which separates the parts of a key in a table with RAW_KEYS. "
+                "Nothing was written. Use a value without it.",
+                words=words(_("This contains a character that is reserved.")),
+            )
+        return text
+
     def text_encoder(self, terminator: str) -> Callable[[str], str] | None:
         """What encodes texts as ``encode()`` does, without a call of Python for one that it has just encoded.
 
         ``None`` for another kind of values. It takes ``str`` only, which has a hash.
         """
-        return partial(_encoded, self.write, terminator) if self.kind == "text" and not self.place else None
+        is_usual = self.kind == "text" and not (self.place or self.raw)
+        return partial(_encoded, self.write, terminator) if is_usual else None
 
 
 #: An item's keys, and those of the next one, are made of the same texts and numbers again and again.
@@ -156,13 +175,13 @@ def escape(text: str, terminator: str = "") -> str:
 
 
 def unsafe_in(terminator: str) -> re.Pattern[str]:
-    """What finds a character that is escaped in front of a terminator; ``""`` stands for ``#``."""
+    """Return the expression for characters to escape in front of a terminator; ``""`` means ``#``."""
     return _escaping(terminator)[0]
 
 
 @lru_cache(maxsize=64)
 def _escaping(terminator: str) -> tuple[re.Pattern[str], dict[int, str]]:
-    """What finds a character that is escaped, which most texts have none of, and what stands for each of them."""
+    """Return the expression for characters to escape, and the escape of each."""
     codes = _escapes(terminator)
     return re.compile(f"[{''.join(re.escape(chr(code)) for code in codes)}]"), codes
 
@@ -187,13 +206,7 @@ def _canonical(value: object) -> str:
 
 
 def _number(value: Any) -> str:
-    negative, digits, exponent = split_number(value)
-    if not digits:
-        return "o"
-    if negative:
-        # The tilde lets a longer, hence lower, negative number sort in front of a shorter one.
-        return f"n{999 - exponent - _EXPONENT_BIAS:03d}{digits.translate(_NINES_COMPLEMENT)}~"
-    return f"p{exponent + _EXPONENT_BIAS:03d}{digits}"
+    return number_text(*split_number(value))
 
 
 def _padded(width: int, value: Any) -> str:
@@ -288,3 +301,13 @@ _EXAMPLES: dict[str, object] = {
     "duration": timedelta(1),
     "uuid": UUID(int=1),
 }
+
+
+def raw_codec(codec: Codec, write: Callable[[Any], str], *, ordered: bool, whole: bool) -> Codec:
+    """Return a codec that writes values without escapes."""
+    return replace(codec, write=write, ordered=ordered, raw=True, whole=whole, prefixable=codec.kind == "text")
+
+
+def key_codec(write: Callable[[Any], str]) -> Codec:
+    """Return the codec of a key that is a number or binary in the table, whose strings have the same order."""
+    return Codec("number", "", write, whole=True)

@@ -17,8 +17,18 @@ from django.utils.translation import gettext_lazy as _
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
+from dynamo_single.conf.shapes import NO_SORT_KEY
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
-from dynamo_single.orm.schema.keys.codecs import KINDS, LAST, Codec, canonical, codec_for, padding_of, split_format
+from dynamo_single.orm.schema.keys.codecs import (
+    KINDS,
+    LAST,
+    SEPARATOR,
+    Codec,
+    canonical,
+    codec_for,
+    padding_of,
+    split_format,
+)
 from dynamo_single.orm.schema.keys.identity import NoIdentity, join_identity, split_identity
 from dynamo_single.orm.schema.keys.shards import MARK, Sharding, Shards
 from dynamo_single.orm.schema.keys.values import HAS_TO_HAVE_VALUE, words
@@ -59,17 +69,19 @@ Reading = Literal["whole", "beginning", "none"]
 class Pattern(Struct, frozen=True):
     """Literals with a value between each two: one or more characters from ``$`` up, but not the next literal's first.
 
-    A pattern that ends with a value has an empty literal after it.
+    A pattern that ends with a value has an empty literal after it. A ``raw`` value may contain other characters, too,
+    except the next literal's first character and the separator; a value that is the whole key may contain any.
     """
 
     literals: tuple[str, ...]
+    raw: bool = False
 
     def read(self, text: str) -> Reading:
         """Say how much of a text is one of this pattern."""
         place = 0
         for number, literal in enumerate(self.literals):
             if number:
-                value = _value(literal[:1]).match(text, place)
+                value = self._value(literal[:1]).match(text, place)
                 if value is None:
                     return "beginning" if place == len(text) else "none"
                 place = value.end()
@@ -77,6 +89,20 @@ class Pattern(Struct, frozen=True):
                 return "beginning" if literal.startswith(text[place:]) else "none"
             place += len(literal)
         return "whole" if place == len(text) else "none"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether one value is the whole text."""
+        return self.literals == ("", "")
+
+    def _value(self, following: str) -> re.Pattern[str]:
+        return _raw_value(following, self.is_whole) if self.raw else _value(following)
+
+    def _takes(self, character: str, following: str) -> bool:
+        """Whether a value in front of a literal may contain a character."""
+        if self.raw and (self.is_whole or character != SEPARATOR):
+            return character != following
+        return character >= ESCAPE and character != following
 
     def up_to(self, count: int) -> Pattern:
         """The pattern of what stands in front of the value after ``count`` values."""
@@ -133,7 +159,7 @@ class Pattern(Struct, frozen=True):
             if number == len(self.literals):
                 return None
         following = self.literals[number][:1]
-        if character >= ESCAPE and character != following:
+        if self._takes(character, following):
             return _Place(number, in_value=True)
         return _Place(number, 1) if in_value and character == following else None
 
@@ -162,6 +188,9 @@ def _characters(*patterns: Pattern) -> str:
     """The characters that the patterns tell apart, and one that stands for all the others of a value."""
     named = {character for pattern in patterns for literal in pattern.literals for character in literal}
     other = next(character for code in range(ord(ESCAPE), 0x10FFFF) if (character := chr(code)) not in named)
+    if any(pattern.raw for pattern in patterns):
+        # A raw value may contain a character below the separator, too.
+        named.add(next(character for code in range(1, ord(SEPARATOR)) if (character := chr(code)) not in named))
     return "".join(sorted({*named, other}))
 
 
@@ -172,7 +201,11 @@ def _value(following: str) -> re.Pattern[str]:
     return re.compile(f"[^{excluded}]+")
 
 
-SEPARATOR = "#"
+@lru_cache(maxsize=64)
+def _raw_value(following: str, is_whole: bool) -> re.Pattern[str]:
+    """Return the expression for a raw value in front of a literal that begins with ``following``."""
+    return re.compile(".+" if is_whole else f"[^{SEPARATOR}{re.escape(following)}]+", re.DOTALL)
+
 
 #: What Django adds to a reference's name for what it stores.
 _STORED = "_id"
@@ -186,10 +219,7 @@ class Key(Struct, frozen=True):
     """
 
     partition: str
-    if TYPE_CHECKING:
-        sort: str
-    else:  # what is missing is reported below, with a sort key
-        sort: str = ""
+    sort: str = ""
     sharded: bool | Shards = False
 
     def __post_init__(self) -> None:
@@ -199,10 +229,7 @@ class Key(Struct, frozen=True):
                 "an IndexKey, which takes the index's name before these."
             )
         if not self.sort:
-            raise ConfigurationError(
-                f"Key({self.partition!r}) has no sort key. If an object has its partition to itself, use a "
-                f'literal: Key({self.partition!r}, "#METADATA").'
-            )
+            force_setattr(self, "sort", NO_SORT_KEY)  # the model's layout checks that the table has none either
         for source in (self.partition, self.sort):
             placed = [part.name for part in Template.parse(source).parts if part.place]
             if placed:
@@ -210,11 +237,8 @@ class Key(Struct, frozen=True):
 
     def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
         """How a migration file writes it."""
-        return (
-            "dynamo_single.models.Key",
-            [self.partition, self.sort],
-            {"sharded": self.sharded} if self.sharded else {},
-        )
+        arguments: list[object] = [self.partition, self.sort]
+        return "dynamo_single.models.Key", arguments, {"sharded": self.sharded} if self.sharded else {}
 
 
 class IndexKey(Struct, frozen=True):
@@ -227,15 +251,16 @@ class IndexKey(Struct, frozen=True):
     index: str
     if TYPE_CHECKING:
         partition: str
-        sort: str
-    else:  # as above
+    else:  # a missing partition is reported below, with the name of the index
         partition: str = ""
-        sort: str = ""
+    sort: str = ""
     sharded: bool | Shards = False
     condition: Q | tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not self.partition or not self.sort:
+        if self.partition and not self.sort:
+            force_setattr(self, "sort", NO_SORT_KEY)
+        if not self.partition:
             raise ConfigurationError(
                 f"IndexKey({self.index!r}, ...) takes the name of an index, a partition and a sort key, as in "
                 'IndexKey("gs1", "COMPANY", "{name}").'
@@ -333,7 +358,8 @@ class Template(Struct, frozen=True):
     def __post_init__(self) -> None:
         literals = (*(part.literal for part in self.parts), self.tail)
         force_setattr(self, "variables", tuple(dict.fromkeys(part.name for part in self.parts)))
-        force_setattr(self, "pattern", Pattern(literals))
+        raw = any(part.codec is not None and part.codec.raw for part in self.parts)
+        force_setattr(self, "pattern", Pattern(literals, raw))
 
     @classmethod
     @lru_cache(maxsize=MAX_PARSED)
