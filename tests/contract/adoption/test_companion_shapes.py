@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,13 +10,13 @@ import pytest
 
 from dynamo_single import models
 from dynamo_single.contrib.doctor import verify
-from dynamo_single.exceptions import UniqueViolation
+from dynamo_single.exceptions import DynamoSingleError, UniqueViolation
 from dynamo_single.orm.reading.single import stored_items
 from dynamo_single.orm.requests.actions import key_of
 from dynamo_single.orm.requests.compiler import compile_reads
 from dynamo_single.table import Request, Table, get_table
 from dynamo_single.table.flow import run
-from dynamo_single.testing import setup_table
+from dynamo_single.testing import assert_requests, setup_table
 from tests.contract.adoption.conftest import ADOPTED, adopted_table, keys
 from tests.unit.declaring import declare, forgotten
 
@@ -126,3 +127,44 @@ def test_one_batch_reads_both_tables(person: Any) -> None:
     found = run(stored_items(get_table(ADOPTED), wanted))
 
     assert found.keys() == {*wanted[:2]}
+
+
+@pytest.fixture
+def raw_person(table: Table) -> Iterator[Any]:
+    """A model whose raw partition key is a value that users choose."""
+    shape = {"PARTITION_KEY": "name", "SORT_KEY": "sort", "INDEXES": {}, "TYPE_ATTRIBUTE": None, "RAW_KEYS": True}
+    with adopted_table(**shape) as alias, forgotten():
+        setup_table(alias)
+        yield declare(
+            "Person",
+            ("{name}", "{sort}"),
+            options={"table": ADOPTED},
+            name=models.UnicodeAttribute(),
+            sort=models.UnicodeAttribute(),
+        )
+
+
+FORGED = {"name": "COMPANION#shop#MIGRATIONS", "sort": "#STATE"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model: model.objects.create(**FORGED),
+        lambda model: model(**FORGED).save(),
+        lambda model: model.objects.bulk_create([model(**FORGED)]),
+        lambda model: model.objects.get(**FORGED),
+        lambda model: [*model.objects.filter(**FORGED)],
+        lambda model: [*model.objects.filter(name=FORGED["name"])],
+        lambda model: model.objects.filter(**FORGED).update(name="x"),
+        lambda model: model.objects.filter(**FORGED).delete(),
+    ],
+)
+def test_raw_values_reach_no_item_of_the_companion(raw_person: Any, call: Any) -> None:
+    state = {"pk": {"S": FORGED["name"]}, "sk": {"S": FORGED["sort"]}, "itemType": {"S": "MigrationState"}}
+    get_table().send(Request("PutItem", {"Item": state}))
+
+    with assert_requests(0), contextlib.suppress(DynamoSingleError, raw_person.DoesNotExist):
+        assert not call(raw_person)
+
+    assert get_table().send(Request("Scan"))["Items"] == [state]

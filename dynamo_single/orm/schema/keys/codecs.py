@@ -20,6 +20,7 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import clock
+from dynamo_single.conf import COMPANION_PREFIX
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.keys.datetimes import ISO, datetime_format
 from dynamo_single.orm.schema.keys.values import Words, checked_text, seconds, shown, split_number, words
@@ -83,6 +84,12 @@ class Codec:
 
     def _raw(self, value: object, terminator: str) -> str:
         text = self.write(value)
+        if self.whole and text.startswith(COMPANION_PREFIX):
+            raise InvalidValue(
+                f"{shown(value)} begins with {COMPANION_PREFIX!r}, like the keys of the app's own items. Nothing was "
+                "written. Use another value.",
+                words=words(_("This begins with characters that are reserved.")),
+            )
         if not self.whole and (SEPARATOR in text or (terminator and terminator in text)):
             found = SEPARATOR if SEPARATOR in text else terminator
             raise InvalidValue(
