@@ -1,7 +1,7 @@
-"""What an event loop may do itself, and what a project's own code has to be called in a thread for.
+"""Decide which code an event loop may run, and which of a project's code must run in a thread.
 
-A method of a project (``schema.types``) may send requests and wait, and so may a synchronous receiver of a signal.
-Where neither would be passed by, a coroutine of ours is awaited. This module sends no request.
+A project's method (``schema.types``) may send requests and wait, and so may a synchronous signal receiver. Unless one
+of them would be bypassed, a coroutine of ours is awaited. This module does not send requests.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dynamo_single.table.flow import is_run, outside_run
 
 
 def creates_plain_objects(model: type[DynamoModel]) -> bool:
-    """Whether nothing of a project is called when an object is made of an item: no ``from_db()``, and no receiver."""
+    """Return whether creating an object from an item calls no project code: no ``from_db()``, and no receiver."""
     return not (model._has_from_db or pre_init.has_listeners(model) or post_init.has_listeners(model))
 
 

@@ -1,7 +1,7 @@
 """Objects that are read by their primary keys, in the order of the keys.
 
-Those of a BatchGetItem are made of whole answers where that is possible. Otherwise they are made item by item, which
-decides, and raises at the item that is wrong.
+Objects of a BatchGetItem are created from whole responses if possible. Otherwise they are created item by item, which
+raises at the wrong item.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ Item = NewItem
 def values_of(model: Subject, item: Mapping[str, StoredValue], stored: frozenset[str] | None = None) -> dict[str, Any]:
     """The Python values of an item, by attribute; what the item lacks has the attribute's default, or ``None``.
 
-    Of an item that was read in part there are only the attributes that were read. ``stored`` contains the physical
-    names of the attributes to decode, if not all are needed.
+    A partially read item has only the loaded attributes. ``stored`` contains the physical names of the attributes to
+    decode, if not all are needed.
     """
     if isinstance(item, PartialItem):
         stored = item.names if stored is None else item.names & stored
@@ -53,7 +53,7 @@ def check_type(model: type[DynamoModel], item: Item) -> None:
     """Raise ``UnexpectedItem`` if an item is another model's."""
     item_type = item.get(names.ITEM_TYPE, {}).get("S")
     if item_type != model._options.item_type:
-        is_named = names.PARTITION_KEY in item  # of rows it may not have been read
+        is_named = names.PARTITION_KEY in item  # rows may not have read it
         partition, sort = (item.get(name, {}).get("S", "") for name in (names.PARTITION_KEY, names.SORT_KEY))
         key = masking.key_text(model._options.alias, (partition, sort))
         raise UnexpectedItem(
@@ -64,7 +64,7 @@ def check_type(model: type[DynamoModel], item: Item) -> None:
 
 
 def _taken_over(model: type[DynamoModel], item_type: str | None) -> str:
-    """The way out for a record of another system."""
+    """Return the fix for a record of another system."""
     alias = model._options.alias
     if item_type is not None or table_settings(alias).key == "pk":
         return ""
@@ -74,7 +74,7 @@ def _taken_over(model: type[DynamoModel], item_type: str | None) -> str:
 def instance(model: Any, item: Item) -> Any:
     """The object of an item; raises ``UnexpectedItem`` if the item is another model's.
 
-    Of an item that was read in part it has the attributes that were read; the others are read when they are asked for.
+    For a partially read item it has the loaded attributes; the others are loaded on access.
     """
     return _instance(model, item) if isinstance(item, PartialItem) else reader_of(model)(item)
 
@@ -88,7 +88,7 @@ def _instance(model: Any, item: Item) -> Any:
 
 @fact
 def reader_of(binding: ModelBinding) -> Callable[[Item], Any]:
-    """What makes the object of a whole item; raises as ``instance()``."""
+    """Return a function that creates the object of a whole item; it raises as ``instance()``."""
     careful = partial(_instance, binding.model)
     return careful if binding.model._has_from_db else object_reader(binding, careful)
 
@@ -96,18 +96,19 @@ def reader_of(binding: ModelBinding) -> Callable[[Item], Any]:
 def page_reader(
     model: type[DynamoModel], read: Sequence[str], *, keyed: bool = False, by: str = ""
 ) -> PageReader | None:
-    """What makes objects of whole pages, of which the physical names in ``read`` were read, or everything.
+    """Return a function that creates the objects of whole pages, of which the physical names in ``read`` were read, or
+    everything.
 
-    ``keyed`` and ``by`` are those of ``objects_reader()``. ``None`` for a model that makes objects itself, and where
-    items cannot be decoded so.
+    ``keyed`` and ``by`` are those of ``objects_reader()``. Returns ``None`` for a model that creates objects itself,
+    and if items cannot be decoded this way.
     """
     return None if model._has_from_db else objects_reader(model, read, keyed=keyed, by=by)
 
 
 def page_objects(model: type[DynamoModel], reader: PageReader, items: Sequence[object]) -> list[Any] | None:
-    """The objects or rows of a page's items; ``None`` where each has to be made by itself.
+    """Return the objects or rows of a page's items; ``None`` if each must be created separately.
 
-    That is if an item is not as usual, or somebody is told of each object.
+    This is necessary for an unusual item, or if signals have receivers.
     """
     if reader.signals and (pre_init.has_listeners(model) or post_init.has_listeners(model)):
         return None
@@ -161,7 +162,7 @@ def _from_db(model: type[DynamoModel], item: Item) -> DynamoModel:
     values = LoadedValues(held[name] for name in names)
     values.item = item
     result = outside_run(partial(model.from_db, DEFAULT_DB_ALIAS, names, values))
-    if result._stored is None:  # one that it made of other values
+    if result._stored is None:  # a reader that created it from other values
         result._stored = item
         result._state.adding = False
     return result
@@ -170,9 +171,9 @@ def _from_db(model: type[DynamoModel], item: Item) -> DynamoModel:
 async def areload(obj: DynamoModel) -> Any:
     """Read an object again, strongly consistent: one GetItem; raises the model's ``DoesNotExist``.
 
-    One that is not known to be stored is looked for in every shard where it can be, by one BatchGetItem.
+    An object that is not known to be stored is looked up in every possible shard, by one BatchGetItem.
 
-    What the ``atomic()`` block of this context puts whole is not read: it is known.
+    Items that the ``atomic()`` block of this context writes whole are known and not read.
     """
     model = type(obj)
     await knowledge.ask(registry.layout_of(model))
@@ -180,7 +181,7 @@ async def areload(obj: DynamoModel) -> Any:
     item = pending_put(alias, keys)
     if item is None:
         found = await get_items(get_table(alias), keys)
-        # Of an expired object, and a new one of its identity in another shard, it is the new one.
+        # Of an expired object and a new object with its identity in another shard, it is the new object.
         item = next(iter(sorted(found.values(), key=has_expired)), None)
     if item is None:
         raise model.DoesNotExist(f"{named(obj)} is not stored, or no longer exists.")
@@ -193,9 +194,10 @@ def reload(obj: DynamoModel) -> Any:
 
 
 def update_from(obj: Any, fresh: Any, changed: Collection[str]) -> None:
-    """Bring an object up to a fresh reading of it, except for what was ``changed`` in memory and is not saved yet.
+    """Update an object from a fresh read, except for values that were ``changed`` in memory and not saved yet.
 
-    A changed document differs from what it was read as still: what another writer has put in is no change of this one.
+    A changed document still differs from its state at the first read: another process's change to it is not a change of
+    this object.
     """
     attributes = registry.attributes_of(type(obj))
     for name, value in object_values(fresh).items():
@@ -220,24 +222,24 @@ def _kept(before: Any, fresh: Any, stored: Collection[str]) -> Any:
 
 
 def set_stored(obj: DynamoModel, item: Mapping[str, Any], values: Mapping[str, object]) -> None:
-    """Let an object know what is stored of it, and what its attributes are by that."""
+    """Record an object's stored item, and the values of its attributes there."""
     obj._stored = PartialItem(item, item.names) if isinstance(item, PartialItem) else dict(item)
     obj.__dict__.update(values)
 
 
 def _keys(obj: DynamoModel) -> Sequence[ItemKey]:
-    """The key that the object is stored under, or those that it could be stored under."""
+    """Return the key that the object is stored under, or its possible keys."""
     if obj._stored is not None:
         return (key_of(obj._stored),)
     primary = registry.layout_of(type(obj)).primary
     if primary.sharding is not None:
-        # Whatever its time is: another object of the identity may have another one.
+        # Whatever its time: another object of the identity may have another time.
         return possible_keys(type(obj), {**obj.__dict__, primary.sharding.at: None})
     return ((primary.partition.render(obj.__dict__), primary.sort.render(obj.__dict__)),)
 
 
 def is_live(model: type[DynamoModel], item: Mapping[str, StoredValue]) -> bool:
-    """Whether an item is neither in the trash nor past its time to live."""
+    """Return whether an item is neither in the trash nor expired."""
     if names.DELETED_AT in item:
         return False
     return registry.layout_of(model).expires is None or not has_expired(item)

@@ -1,4 +1,4 @@
-"""From an object to its item: prepared values, every key, and what another writer's attributes may keep.
+"""Convert an object to its item: prepared values, every key, and attributes of other programs to keep.
 
 All write paths compute keys here and nowhere else. Nothing here sends a request.
 """
@@ -42,13 +42,14 @@ Values = dict[str, Any]
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _Writer = tuple[str, str, Callable[[Any], dict[str, Any]]]
 
-#: Of these, two values of one type are stored alike exactly if they are equal; of naive moments, not those of the hour
+#: Two values of these types have the same stored value exactly if they are equal, except naive datetimes in the hour
 #: that clocks show twice.
 PLAIN = frozenset((str, int, bool, bytes, datetime.date, uuid.UUID, type(None)))
 
 
 def is_same(attribute: Attribute, value: object, other: object) -> bool:
-    """Whether two prepared values are stored alike: to Python ``True`` equals 1, in a document they differ."""
+    """Return whether two prepared values have the same stored value: to Python ``True`` equals 1, in a document they
+    differ."""
     if value is None or other is None:
         return value is other
     if type(value) is type(other) and type(value) in PLAIN:
@@ -58,7 +59,7 @@ def is_same(attribute: Attribute, value: object, other: object) -> bool:
 
 
 def is_same_item(item: Item, other: Item, model: type[DynamoModel], *, apart_from: Collection[str] = ()) -> bool:
-    """Whether two items are alike in everything that this model writes, apart from some physical names."""
+    """Return whether two items are equal in everything that this model writes, apart from some physical names."""
     return all(
         (name in item) == (name in other)
         and (name not in item or normalized_value(item[name]) == normalized_value(other[name]))
@@ -67,7 +68,7 @@ def is_same_item(item: Item, other: Item, model: type[DynamoModel], *, apart_fro
 
 
 def with_twin_names(item: NewItem, twins: Iterable[Twin]) -> NewItem:
-    """A new item with what is being renamed under both names, or under one."""
+    """Return a new item with attributes that are being renamed under both names, or under one."""
     for twin in twins:
         item.pop(twin.other, None)
         if twin.is_kept and twin.used in item:
@@ -91,14 +92,14 @@ def attributes_item(model: Subject, values: Values, encoded: Mapping[str, dict[s
 
 @fact
 def _writers(binding: ModelBinding) -> tuple[tuple[_Writer, ...], tuple[Twin, ...]]:
-    """By attribute its name, its physical name, and what writes a prepared value; and what is being renamed."""
+    """Return by attribute its name, physical name and encoder; and the attributes that are being renamed."""
     attributes, infos = registry.attributes_of(binding.model), binding.layout.attributes
     writers = tuple((name, infos[name].stored, writer_of(each)) for name, each in attributes.items())
     return writers, binding.layout.twins
 
 
 def writer_of(attribute: Attribute) -> Callable[[object], dict[str, object]]:
-    """What gives the AttributeValue of a value that is prepared already, and not ``None``: it is not prepared again."""
+    """Return the encoder of a prepared value other than ``None``; it does not prepare the value again."""
     if type(attribute).to_attribute_value is not Attribute.to_attribute_value:
         return attribute.to_attribute_value
     kind, encode = attribute.attr_type, attribute.encode
@@ -106,21 +107,21 @@ def writer_of(attribute: Attribute) -> Callable[[object], dict[str, object]]:
 
 
 class IndexKey(Struct, frozen=True, eq=False):
-    """An index key of a model as it is written: the physical names of its pair, and what it is made of."""
+    """An index key of a model as it is written: the physical names of its pair, and its parts."""
 
     key: AccessKey
     index: str
     pair: tuple[str, str]
     #: The attributes that the key needs, and whether each is required; an item without one is left out of the index.
     needs: tuple[tuple[str, bool], ...]
-    #: The condition that the items of the index meet, in stored names, and the attributes that it asks for.
+    #: The condition on the items of the index, in stored names, and the attributes that it uses.
     condition: Condition = EVERYTHING
     conditioned: tuple[_Writer, ...] = ()
 
 
 @fact
 def index_keys(binding: ModelBinding) -> tuple[tuple[IndexKey, ...], tuple[IndexKey, ...]]:
-    """The index keys of live objects, and those of objects in the trash, as they are written now."""
+    """Return the current index keys of live objects, and those of objects in the trash."""
     layout, keys = binding.layout, binding.index_keys
     live = tuple(_index_key_of(layout, key) for key in keys if not following.is_trash(key))
     return live, tuple(_index_key_of(layout, key) for key in keys if following.is_trash(key))
@@ -140,7 +141,7 @@ def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
 
 
 def key_attributes(model: Subject, values: Values, encoded: Mapping[str, Any] = _NOTHING) -> NewItem:
-    """The index keys that the values give: those of a live object, or the trash's for a deleted one.
+    """Return the index keys for these values: those of a live object, or the trash's for a deleted one.
 
     ``encoded`` contains the AttributeValues that are known already, by attribute; ``None`` for no value.
     """
@@ -210,7 +211,7 @@ def _render(model: type[DynamoModel], template: Template, values: Mapping[str, o
         return template.render(values, limit=limit)
     except InvalidValue as error:
         kind = InvalidValue if isinstance(error, NoIdentity) else type(error)
-        # The other errors name attributes and sizes, and no values.
+        # The other errors contain names of attributes and sizes, but not values.
         if kind is InvalidValue and any(secrecy.is_secret(model, name) for name in template.variables):
             text = f"a value does not fit the key {template.source!r}. The value of a secret is not shown."
             raise InvalidValue(f"{model._meta.label}: {text}", words=error.words) from None
@@ -218,7 +219,8 @@ def _render(model: type[DynamoModel], template: Template, values: Mapping[str, o
 
 
 def check_trash_key(model: type[DynamoModel], values: Mapping[str, object]) -> None:
-    """Refuse a new object that could never be deleted softly: with its moment, its identity is a key in the trash."""
+    """Reject a new object that could never move to the trash, because its identity and deletion time are a key
+    there."""
     for each in index_keys(model)[1]:
         try:
             each.key.sort.render({**values, registry.DELETED_AT: clock.EPOCH}, limit=SORT_KEY_LIMIT)
@@ -249,8 +251,8 @@ def possible_keys(model: type[DynamoModel], values: Mapping[str, object]) -> tup
 def is_key_of(model: type[DynamoModel], values: Mapping[str, object], key: ItemKey) -> bool:
     """Return whether an object with these values may be stored under a key; raises ``EmptyKeyPart`` as a write would.
 
-    Beside the key that a new object gets it may have the one that ``dynamo_verify --repair`` moves it to: that of the
-    folded value, in an older entry of its model's shards.
+    In addition to the key of a new object, it may have the key to which ``dynamo_verify --repair`` moves it: that of
+    the folded value, in an older entry of its model's shards.
     """
     return computed_key(model, values) == key or folded_key(model, values) == key
 
@@ -331,7 +333,7 @@ def stored_name(model: Subject, name: str) -> str:
 
 
 def known_names(model: Subject) -> set[str]:
-    """The physical names that this model writes; anything else in an item is somebody else's and stays."""
+    """Return the physical names that this model writes; other attributes of an item are kept."""
     attributes = {info.stored for info in binding_of(model).layout.attributes.values()}
     return attributes | index_names(model) | version_mark(model).keys()
 
@@ -364,14 +366,15 @@ def fields_setting_themselves(model: type[DynamoModel]) -> tuple[Any, ...]:
 
 
 def _is_given(field: Any) -> bool:
-    """Whether a field could set a time, and is not declared to."""
+    """Return whether a field could set a time without declaring it."""
     automatic = type(field).pre_save in {TimestampField.pre_save, DateField.pre_save, TimeField.pre_save}
     return automatic and not (field.auto_now or field.auto_now_add)
 
 
 @cache
 def may_block(model: type[DynamoModel]) -> bool:
-    """Whether a field may wait as it sets its value: for a storage, a request's user, or a project's own code."""
+    """Return whether a field may wait when it sets its value: for a storage, a request's user, or a project's own
+    code."""
     fields = fields_setting_themselves(model)
     return any(getattr(field, "may_wait", False) or not are_plain(type(field), ("pre_save",)) for field in fields)
 
@@ -395,6 +398,6 @@ def check_keys(obj: DynamoModel) -> None:
         asked = [registry.attributes_of(model)[name] for name, _stored, _write in each.conditioned]
         prepared = {asks.name: asks.prepare(values.get(asks.name)) for asks in asked if not asks.document}
         encoded = {asks.name: asks.encoded(values.get(asks.name)).stored for asks in asked if asks.document}
-        # One by one: a key whose part is missing says nothing of what another key refuses.
+        # Individually, because a missing part of one key does not affect the errors of another.
         with suppress(EmptyKeyPart):
             _index_key(model, each, {**values, **prepared}, encoded)

@@ -21,14 +21,14 @@ class _Entry(Struct, frozen=True):
 
 
 class Encodings(dict[str, _Entry]):
-    """What was encoded in one write, by attribute.
+    """The values encoded in one write, by attribute.
 
-    A value is recognized by its identity. A document that is changed in place while the write waits is written as it
-    was when the write encoded it; the next save finds the change, since it compares with what was written.
+    A value is recognized by its identity. If a document changes in place while the write waits, the write uses the
+    earlier encoding; the next save finds the change, because it compares with the written value.
     """
 
     def of(self, attribute: Attribute, value: object, before: StoredValue | None) -> Encoded:
-        """Return a value encoded, beside the AttributeValue that is stored; raise as ``Attribute.encoded()``.
+        """Return a value encoded, with the stored AttributeValue; raise as ``Attribute.encoded()``.
 
         ``value`` may also be the prepared value that an earlier call returned.
         """
@@ -55,7 +55,7 @@ class Encodings(dict[str, _Entry]):
         return item_size(rest) + item_size(dict.fromkeys(counted, _EMPTY)) + sum(counted.values())
 
 
-#: What a new object was read from.
+#: The source that a new object was read from.
 NO_ITEM: Final[Item] = MappingProxyType({})
 #: An AttributeValue of no bytes.
 _EMPTY: Final = {"S": ""}

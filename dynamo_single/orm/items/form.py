@@ -51,9 +51,8 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import masking, names
 from dynamo_single.table.request import MAX_ITEM_SIZE, NewItem, StoredValue
 
-# What a write of values out of documents depends on: pure, of the item before and after it.
-#
-# This module must not know models or requests.
+# The dependencies of a write of nested values: pure functions of the item before and after.  This module does not
+# depend on models or requests.
 
 
 class Extraction(Struct, frozen=True):
@@ -63,7 +62,7 @@ class Extraction(Struct, frozen=True):
     place: Place
 
     def is_reached_by(self, change: Change) -> bool:
-        """Whether a change is of the place, or of what it is in."""
+        """Return whether a change affects the path, or a container of it."""
         return self.place.overlaps(change.place)
 
     def as_read(
@@ -83,8 +82,9 @@ class Extraction(Struct, frozen=True):
         return self.place.stored("missing") if old is None else self.place.stored("=", old)
 
     def _is_written(self, before: Item, after: Item) -> bool:
-        """Whether the difference of the two documents writes the place, or what it is in: a map that is none yet, whose
-        place another writer may have filled, is written over although the place itself has nothing before and after."""
+        """Return whether the difference of the two documents writes the path or its container. A container that was
+        missing is overwritten even if the path is empty before and after, because another process may have filled it.
+        """
         for length in range(len(self.place.path) + 1):
             within = Place(self.place.name, self.place.path[:length])
             old, new = stored_value_at(before, within), stored_value_at(after, within)
@@ -118,9 +118,9 @@ _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 
 
 class KeyForm(Struct, frozen=True):
-    """One index key: the physical names of its pair, and of what it is made of beside the identity.
+    """One index key: the physical names of its pair, and of its parts other than the identity.
 
-    ``conditional`` is one with a condition, so that it can stay as it is while what it follows from changes.
+    A ``conditional`` key has a condition, so it can stay unchanged while values of its condition change.
     """
 
     pair: frozenset[str]
@@ -132,15 +132,16 @@ class ItemForm(Struct, frozen=True, eq=False):
     """The form of one model's items.
 
     ``stored`` are the physical names by attribute, ``known`` all that the model writes. ``automatic`` are the fields
-    that follow every write, ``fixed`` the attributes that nobody sets. ``followers`` are the attributes that follow
-    another one, as ``(follower, source)``; ``folded`` the same by physical names, for the folded copies of texts, and
-    ``extracted`` for values out of documents, with their places. ``depended_on`` is what keys and folded copies are
-    made of, and what says whether an item is live: of what is extracted from, only its places are. ``documents`` are
-    the physical names of what is saved by its difference, ``compared`` those of all other attributes, whose values are
+    that change with every write, ``fixed`` the attributes that code cannot set. ``followers`` are the attributes
+    computed from another, as ``(follower, source)``; ``folded`` the same by physical names, for the folded copies of
+    strings, and ``extracted`` for nested values, with their paths. ``depended_on`` are the sources of keys and folded
+    copies, and the markers of live items; for extracted values it contains only their paths. ``documents`` are the
+    physical names of attributes saved by their difference, ``compared`` those of all other attributes, whose values are
     read to compose a write. Keys have conditions on the documents ``in_conditions``. ``repeatable`` are the attributes
-    of which a value that did not change can be written again. ``checked`` are those that hold values to more than their
-    kind. ``files`` are the fields whose contents a storage holds, ``writers`` write prepared values. ``twins`` are what
-    is being renamed: it is written whole, and never computed by DynamoDB. All of it is worked out of ``binding``.
+    of which an unchanged value can be written again. ``checked`` are attributes with validation beyond their type.
+    ``files`` are the fields whose contents are in a storage, ``writers`` encode prepared values. ``twins`` are
+    attributes that are being renamed: they are written whole, and DynamoDB never computes them. Everything derives from
+    ``binding``.
     """
 
     binding: ModelBinding
@@ -172,12 +173,12 @@ class ItemForm(Struct, frozen=True, eq=False):
 
     @property
     def label(self) -> str:
-        """What messages call the model."""
+        """The name of the model in messages."""
         label: str = self.model._meta.label
         return label
 
     def asks(self, values: Values) -> bool:
-        """Whether an attribute was set to a change, such as ``F()``."""
+        """Return whether an attribute was set to a change, such as ``F()``."""
         others = (value for value in values.values() if type(value) not in PLAIN)
         return any(isinstance(value, Operation) or hasattr(value, "resolve_expression") for value in others)
 
@@ -190,12 +191,12 @@ class ItemForm(Struct, frozen=True, eq=False):
         *,
         encodings: Encodings | None = None,
     ) -> Values:
-        """An object's values in their stored Python form; raises ``InvalidValue`` for the first that is wrong,
-        ``MissingValue`` for one that is required.
+        """Return an object's values in their stored Python form; raise ``InvalidValue`` for the first invalid value,
+        ``MissingValue`` for a missing required one.
 
-        ``only`` names the attributes to look at, with those that follow them; ``without`` those to leave out. What a
-        stored item lacked ``before`` may stay missing: the attribute may be younger than the item. ``encodings`` keeps
-        what was encoded, for the further steps of the write.
+        ``only`` names the attributes to include, with their followers; ``without`` those to omit. An attribute that a
+        stored item lacked ``before`` may stay missing, because it may be younger than the item. ``encodings`` caches
+        encoded values for the further steps of the write.
         """
         encodings = Encodings() if encodings is None else encodings
         if only is not None:
@@ -230,7 +231,7 @@ class ItemForm(Struct, frozen=True, eq=False):
     def difference(
         self, prepared: Values, held: Values, before: Item, *, named: bool, encodings: Encodings | None = None
     ) -> Values:
-        """The prepared values that are otherwise than ``held``, which is what was read, or than documents are stored.
+        """Return the prepared values that differ from ``held``, the values that were read, or from stored documents.
 
         The default of a missing attribute is shown as its value, and is written only where attributes are ``named``.
         """
@@ -249,7 +250,7 @@ class ItemForm(Struct, frozen=True, eq=False):
         return found
 
     def is_same_document(self, attribute: Attribute, value: object, before: Item, encodings: Encodings) -> bool:
-        """Whether a document is as it was read; a missing one is read as its default."""
+        """Return whether a document is unchanged; a missing one counts as its default."""
         stored = before.get(self.stored[attribute.name])
         if stored is None:
             return is_same(attribute, value, absent_value(attribute))
@@ -258,12 +259,13 @@ class ItemForm(Struct, frozen=True, eq=False):
         return encodings.of(attribute, value, stored).stored is stored
 
     def _is_as_stored(self, name: str, value: object, before: Item) -> bool:
-        """Whether a prepared value is stored already, to the letter: what it means need not be compared then."""
+        """Return whether a prepared value equals the stored one exactly, so that a semantic comparison is
+        unnecessary."""
         stored = before.get(self.stored[name])
         return stored is not None and value is not None and self.writers[name](value) == stored
 
     def check_whole(self, values: Values) -> None:
-        """Raise ``InvalidValue`` for prepared values that break what was declared of them besides their kind."""
+        """Raise ``InvalidValue`` for prepared values that break a declaration other than their type."""
         for attribute in self.checked:
             if attribute.name in values:
                 try:
@@ -272,7 +274,7 @@ class ItemForm(Struct, frozen=True, eq=False):
                     raise type(error)(f"{self.label}: {error} Nothing was written.") from error
 
     def refuse_fixed(self, changed: Values) -> None:
-        """Raise for a change of what nobody changes: a version, and what is set when an object is made."""
+        """Raise for a change of a fixed attribute: a version, or one that is set when an object is created."""
         for name in changed if self.fixed & changed.keys() else ():
             if name not in self.fixed:
                 continue
@@ -286,7 +288,7 @@ class ItemForm(Struct, frozen=True, eq=False):
             )
 
     def refuse_immutable(self, names: Collection[str], changed: Values, held: Values, before: Item) -> None:
-        """Raise for an immutable attribute that is to have another value; ``names`` are those that are computed."""
+        """Raise for a new value of an immutable attribute; ``names`` are the computed ones."""
         for name in self.immutable.intersection((*changed, *names)):
             # The default that an older item is shown with may be written.
             if name in names or self.difference({name: changed[name]}, held, before, named=False):
@@ -298,7 +300,7 @@ class ItemForm(Struct, frozen=True, eq=False):
             raise ImmutableAttribute(label=self.label, field=name)
 
     def refuse_move(self, held: Values, changed: Values, before: Item) -> None:
-        """Raise for a change of what makes up the primary key."""
+        """Raise for a change of the primary key's attributes."""
         moved = [name for name in self.identity if name in changed]
         if moved and not is_key_of(self.model, {**held, **changed}, key_of(before)):
             makes = "makes" if len(self.identity) == 1 else "make"
@@ -309,7 +311,7 @@ class ItemForm(Struct, frozen=True, eq=False):
             )
 
     def check_key(self, obj: DynamoModel, held: Values, before: Item) -> None:
-        """Raise ``OutdatedKey`` for an item that is stored under another key than its values give by now."""
+        """Raise ``OutdatedKey`` for an item that is stored under another key than its values now produce."""
         try:
             key = computed_key(self.model, held)
         except EmptyKeyPart:
@@ -375,9 +377,9 @@ class ItemForm(Struct, frozen=True, eq=False):
     def as_read(self, written: frozenset[str], after: Item | None) -> set[str]:
         """The physical names that have to be as they were read, for the keys and folded copies that are written to fit.
 
-        A key that stays as it was although a part of it is written has to be the one that is stored. Where it depends
-        on more than one attribute whether there is one, all of them have to be as they were read: two writers of two of
-        them would each see too little.
+        If a write includes a part of a key but leaves the key unchanged, the stored key must be the same. If the
+        existence of the key depends on several attributes, all of them must be unchanged: two processes that write two
+        of them would each see too little.
         """
         found = set(self.always)
         moves = names.DELETED_AT in written
@@ -397,11 +399,11 @@ class ItemForm(Struct, frozen=True, eq=False):
         return found
 
     def writes_key_of(self, written: frozenset[str], stored: str) -> bool:
-        """Whether a write sets an index key that is made of an attribute."""
+        """Return whether a write sets an index key with this attribute."""
         return any(stored in key.made_of and key.pair & written for key in self.keys)
 
     def check_size(self, obj: DynamoModel, item: Item, encodings: Encodings) -> int:
-        """The bytes of an item; one that is larger than DynamoDB stores is refused."""
+        """Return the bytes of an item; reject an item over DynamoDB's limit."""
         size = encodings.item_size(item) if encodings else item_size(item)
         if size > MAX_ITEM_SIZE:
             raise ItemTooLarge(
@@ -478,7 +480,7 @@ def form_of(binding: ModelBinding) -> ItemForm:
 
 
 def item_of(obj: Any) -> NewItem:
-    """The whole item with its automatic times, as PynamoDB's own writers put it. Sends nothing."""
+    """Return the whole item with its automatic times, for PynamoDB's own writers, without a request."""
     set_automatic(obj, add=obj._state.adding)
     form = form_of(type(obj))
     encodings = Encodings()

@@ -30,7 +30,7 @@ from dynamo_single.table.shaped.joined import pair_of_id
 from dynamo_single.table.shaped.sortable import key_text
 from dynamo_single.table.shaped.translator import models_of
 
-#: What a row is put into; or what makes something of a tuple.
+#: The container of a row, or a function that converts a tuple.
 RowShape = Literal["tuple", "dict", "value"] | Callable[[Iterable[Any]], Any]
 
 #: The content of an AttributeValue, by its type (AWS API reference, AttributeValue). All else is left as it came.
@@ -102,8 +102,8 @@ def rows_reader(
 def objects_reader(model: Subject, read: Sequence[str], *, keyed: bool = False, by: str = "") -> PageReader | None:
     """The objects of items of which the physical names in ``read`` were read; if there are none, everything.
 
-    ``keyed`` is about a BatchGetItem: the results are pairs of a primary key and an object. With ``by``, the physical
-    name of a text, they are pairs of that and an object. ``None`` if the items cannot be decoded this way.
+    ``keyed`` is for a BatchGetItem: the results are pairs of a primary key and an object. With ``by``, the physical
+    name of a string, they are pairs of that and an object. Returns ``None`` if the items cannot be decoded this way.
     """
     return _partial_reader(model, frozenset(read), keyed, by) if read else _whole_reader(model, keyed, by)
 

@@ -36,7 +36,7 @@ Stored = Item
 
 _PLAIN_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?", re.ASCII)
 
-#: The errors of an unusual stored form; ``from_attribute_value`` then raises the error that says what is wrong.
+#: The errors of an unusual stored value; ``from_attribute_value`` then raises the detailed error.
 _REFUSALS = (KeyError, ValueError, TypeError, ArithmeticError, RecursionError)
 
 #: The source of a decoded value, by the method that decodes it; ``{stored}`` is the value inside the AttributeValue.
@@ -72,8 +72,8 @@ def value_reader(model: Subject, name: str) -> Callable[[Stored], Any]:
 def absent_value(attribute: Attribute) -> object:
     """Return the value of an attribute that is missing from an item, such as one older than the attribute.
 
-    This is the default, but not the result of a function such as one that makes an identifier: it would differ each
-    time the item is read.
+    This is the default, except the result of a function such as a generator of identifiers, which would differ at each
+    read.
     """
     default = attribute.field_options["default"]
     made = callable(default) and default not in (dict, list, set)

@@ -1,6 +1,6 @@
 """Reading an object again, whole or some attributes of it, by Django's rules of ``refresh_from_db()``.
 
-What is not asked for stays as it is in the object, and as it was read: a later save is held to that.
+Other attributes keep their values and their state at the first read, which conditions of a later save use.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def named_fields(model: type[DynamoModel], names: Sequence[object], method: str)
 def _field(model: Any, name: object, method: str) -> Any:
     """The field that a name means; ``None`` for a part of another object, which ``defer()`` leaves as it is.
 
-    An object that a reference leads to is read whole, also where ``only()`` names a part of it.
+    An object behind a reference is read whole, even if ``only()`` names a part of it.
     """
     meta = model._meta
     if name == "pk":
@@ -72,7 +72,7 @@ def _field(model: Any, name: object, method: str) -> Any:
 
 
 def _check_path(model: type[DynamoModel], path: str, method: str) -> None:
-    """Raise for what is no attribute of an object that a reference leads to."""
+    """Raise for an unknown attribute of a referenced object."""
     if not hasattr(model, "_options"):
         return  # a model in SQL; its fields are Django's
     _field(model, path, method)
@@ -84,10 +84,10 @@ def attributes_to_load(
     followed: Iterable[str] = (),
     lookups: Iterable[object] = (),
 ) -> set[str] | None:
-    """The attributes that are to be read, by what Django has of ``only()`` and ``defer()``; ``None`` for all of them.
+    """Return the attributes to read, from Django's state of ``only()`` and ``defer()``; ``None`` for all of them.
 
-    A reference that ``prefetch_related`` (``lookups``) follows is one of them; one that ``select_related`` is to follow
-    (``followed``) has to be, or ``UnknownField`` is raised, as Django raises ``FieldError``.
+    A reference that ``prefetch_related`` (``lookups``) follows is included; a reference that ``select_related`` follows
+    (``followed``) must be, or ``UnknownField`` is raised, as Django raises ``FieldError``.
     """
     names, defer = loading
     if not names:
@@ -110,7 +110,7 @@ def attributes_of(field: Any) -> tuple[str, ...]:
 
 
 def references_among(model: type[DynamoModel], names: Iterable[str]) -> set[str]:
-    """Those of some attributes that are references."""
+    """Return the references among some attributes."""
     return {field.attname for field in model._meta.concrete_fields if field.is_relation}.intersection(names)
 
 
@@ -120,7 +120,7 @@ def missing_attributes(obj: DynamoModel) -> set[str]:
 
 
 def is_partial(obj: DynamoModel) -> bool:
-    """Whether there is more of the object's item than was read of it."""
+    """Return whether a part of the object's item was not read."""
     return isinstance(obj._stored, PartialItem)
 
 
@@ -130,7 +130,7 @@ def changed_in_memory(obj: DynamoModel) -> set[str]:
 
 
 def changed_attributes(obj: DynamoModel, item: Item) -> set[str]:
-    """The attributes of an object that are otherwise than in an item; of a part of one, also those that it lacks."""
+    """Return the attributes of an object that differ from an item; for a part of one, also those that it lacks."""
     form, values, encodings = item_forms.form_of(type(obj)), obj.__dict__, Encodings()
     held = decode.values_of(type(obj), item, form.compared)
     read = item.names if isinstance(item, PartialItem) else None
@@ -167,8 +167,8 @@ def clear_attribute(obj: DynamoModel, name: str) -> None:
 async def acomplete(obj: DynamoModel, named: Collection[str] = ()) -> bool:
     """Read the rest of an object that was read in part: one GetItem, strongly consistent; ``True`` if it was sent.
 
-    What was not set in memory, nor is ``named``, follows the item. What was set still counts as changed from what was
-    read before, so that another writer's change of it is noticed where it matters. Raises the model's
+    Attributes that were neither set in memory nor ``named`` are updated from the item. Set attributes still count as
+    changed from the earlier read, so that conflicts with another process's change are detected. Raises the model's
     ``DoesNotExist``.
     """
     before = obj._stored
@@ -199,9 +199,9 @@ def _as_read(model: type[DynamoModel], before: PartialItem, fresh: decode.Item, 
 async def refresh(obj: DynamoModel, fields: Iterable[str] | None, queryset: Any) -> None:
     """Read an object again: one strongly consistent GetItem, or what ``queryset`` sends.
 
-    ``fields`` are the names of the attributes that follow the item, and of relations, which forget what they read;
-    without, that is all that is read. Nothing is sent if no attribute is named. Where those that are named were not
-    read yet, all that were not are read along.
+    ``fields`` are the names of the attributes to update from the item, and of relations, whose cache is cleared; the
+    default is all loaded attributes. Without attribute names it does not send a request. If a named attribute was not
+    loaded yet, all missing ones are loaded.
     """
     named = None
     if fields is not None:
@@ -235,7 +235,7 @@ async def refresh(obj: DynamoModel, fields: Iterable[str] | None, queryset: Any)
 
 
 def read_rest(objects: Sequence[DynamoModel]) -> None:
-    """Read what some objects of one model have not got yet: one BatchGetItem for each hundred, strongly consistent.
+    """Load missing attributes of objects of one model: one BatchGetItem for each hundred, strongly consistent.
 
     An object that is gone stays as it is.
     """
@@ -255,7 +255,7 @@ def _attributes(obj: DynamoModel, fields: Iterable[str]) -> set[str]:
 
 
 def _forgotten(obj: DynamoModel, given: Collection[str]) -> set[str]:
-    """Those of some names that are of relations of other objects to this one, of which the objects are forgotten."""
+    """Clear the caches of named relations from other objects to this one, and return their names."""
     cache = getattr(obj, "_prefetched_objects_cache", {})
     relations = {children.name for children in declared_children(type(obj))} | cache.keys()
     relations |= {each.get_accessor_name() or "" for each in obj._meta.related_objects}
@@ -274,7 +274,7 @@ def _forget_those_that_refer(obj: DynamoModel, names: Collection[str] | Iterable
 
 
 def _renew_references(obj: Any, fresh: object, named: Collection[str] | None) -> None:
-    """Let references that were read again forget their objects, or have those that came along."""
+    """Clear or replace the cached objects of references that were read again."""
     for field in obj._meta.concrete_fields:
         if not field.is_relation or field.attname not in fresh.__dict__ or (named and field.attname not in named):
             continue
@@ -285,7 +285,7 @@ def _renew_references(obj: Any, fresh: object, named: Collection[str] | None) ->
 
 
 def _take(obj: DynamoModel, fresh: DynamoModel, names: Collection[str]) -> None:
-    """Let some attributes of an object follow a fresh reading, with what is computed of them; the others stay."""
+    """Update some attributes of an object and their computed values from a fresh read; keep the others."""
     model = type(obj)
     attributes = registry.attributes_of(model)
     taken = {*names, *(copy.name for copy in registry.copies_of(model) if copy.source in names)}
@@ -299,7 +299,7 @@ def _take(obj: DynamoModel, fresh: DynamoModel, names: Collection[str]) -> None:
 
 
 def _mixed(model: type[DynamoModel], old: Item | None, fresh: Item, taken: Collection[str]) -> Item:
-    """The item that an object knows of: as it was read, but for what is ``taken`` from a fresh reading."""
+    """Return the object's item as it was read, with the attributes ``taken`` from a fresh read."""
     stored = {stored_name(model, name) for name in taken} | _keys_made_of(model, taken)
     if isinstance(fresh, PartialItem):
         stored &= fresh.names
@@ -313,7 +313,7 @@ def _mixed(model: type[DynamoModel], old: Item | None, fresh: Item, taken: Colle
     read = old.names | stored
     if isinstance(fresh, PartialItem) or not known_names(model) - index_names(model) <= read:
         return PartialItem({name: dict(value) for name, value in item.items()}, read)
-    # With the last attribute the object has all of its item: what belongs to no attribute comes along.
+    # With the last attribute the object has its whole item, including attributes outside the model.
     return {**{name: value for name, value in fresh.items() if name not in read}, **item}
 
 

@@ -110,9 +110,8 @@ def _with_current_names(rollout: Rollout | None, held: Any) -> Any:
     return kept
 
 
-# The values that an object holds: they lie in its ``__dict__``, as those of Django's models do.
-#
-# ``vars(obj)`` therefore shows them. An attribute that was not read, or was deleted from the object, has no entry.
+# The values of an object: they are in its ``__dict__``, as for Django's models.  ``vars(obj)`` therefore shows them. An
+# attribute that was not loaded, or was deleted from the object, has no entry.
 
 
 def object_values(obj: DynamoModel) -> dict[str, object]:
@@ -129,7 +128,7 @@ def set_object_values(obj: DynamoModel, values: Mapping[str, object]) -> None:
 
 
 class AttributeValues(MutableMapping[str, Any]):
-    """PynamoDB's ``attribute_values``: an object's values by attribute. What is set here is set on the object."""
+    """PynamoDB's ``attribute_values``: an object's values by attribute. Setting one here sets it on the object."""
 
     __slots__ = ("_names", "_values")
 

@@ -1,7 +1,7 @@
-"""What a model declares unique: ``unique=True``, ``unique_together`` and ``UniqueConstraint``, as one kind of value.
+"""A model's unique declarations: ``unique=True``, ``unique_together`` and ``UniqueConstraint``, as one kind of value.
 
-A rule says which items hold a claim, and under which key. This module must not know how claims are written; it sends
-nothing.
+A rule determines which items hold a claim, and its key. This module does not depend on how claims are written, and does
+not send requests.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Rule(Struct, frozen=True, eq=False):
     """Some attributes whose values, taken together, only one live object has.
 
     ``condition`` is in stored names: an item that does not meet it holds no claim. ``constraint`` is Django's, if the
-    rule was declared as one; only with a condition is its name part of the claims' keys. ``members`` is a set whose
+    rule was declared as one; the claims' keys contain its name only with a condition. ``members`` is a set whose
     members are claimed as values of the one attribute.
     """
 
@@ -56,7 +56,7 @@ class Rule(Struct, frozen=True, eq=False):
 
     @property
     def stored_names(self) -> frozenset[str]:
-        """The physical names of everything that decides whether an item has a claim, and which."""
+        """The physical names of all attributes that determine an item's claim."""
         members = () if self.members is None else (self.members,)
         stored = (attribute.attr_name for attribute in (*self.attributes, *members))
         return frozenset({*stored, *names_in(self.condition)})
@@ -68,7 +68,7 @@ class Rule(Struct, frozen=True, eq=False):
 
     @property
     def needs_claims(self) -> bool:
-        """Whether it takes claims: the primary key is unique by itself, and so is what has all of it."""
+        """Whether it needs claims: the primary key is unique by itself, as is every rule that contains it."""
         return self.condition != EVERYTHING or not set(self.model._identity) <= set(self.fields)
 
     def values(self, item: Item) -> tuple[object, ...] | None:
@@ -92,7 +92,7 @@ class Rule(Struct, frozen=True, eq=False):
         return found
 
     def key_of(self, item: Item) -> ItemKey | None:
-        """The key of the claim that a stored item has to hold on its own values; ``None`` if it has to hold none."""
+        """Return the key of the claim that a stored item must hold; ``None`` without one."""
         return None if names.DELETED_AT in item or not self.applies(item) else self.claim_of(item)
 
     def claim_of(self, item: Item) -> ItemKey | None:
@@ -101,11 +101,11 @@ class Rule(Struct, frozen=True, eq=False):
         return None if values is None else self.key(values)
 
     def applies(self, item: Item) -> bool:
-        """Whether an item meets the rule's condition."""
+        """Return whether an item meets the rule's condition."""
         return self.condition == EVERYTHING or matches(self.condition, item)
 
     def key(self, values: Sequence[object]) -> ItemKey:
-        """The key of the claim on values: texts in Unicode NFC, canonical ones without regard to case.
+        """Return the key of the claim on values: strings in Unicode NFC, canonical ones without regard to case.
 
         The attributes' names come first and the values after them, so that no two rules and no two tuples of values
         share a claim.
@@ -170,8 +170,8 @@ def claim_range(
 ) -> tuple[str, str, Callable[[ItemKey], bool]]:
     """Return the range of the claims of a rule over attributes, given by their physical names.
 
-    It contains all partition keys from the first string to the second. The function tells the rule's claims from those
-    of other rules. ``own_prefix`` is that of the model's table.
+    It contains all partition keys from the first string to the second. The function distinguishes the rule's claims
+    from those of other rules. ``own_prefix`` belongs to the model's table.
     """
     variables, _ = _variables(len(attributes))
     parts = {"item_type": item_type, **dict(zip(variables, attributes, strict=True))}
@@ -215,7 +215,7 @@ def _variables(count: int) -> tuple[list[str], list[str]]:
 
 @cache
 def claim_templates(count: int, *, named: bool) -> tuple[Template, Template]:
-    """The templates of the claims of rules over ``count`` attributes, ``named`` for those with a condition."""
+    """Return the templates of the claims of rules with ``count`` attributes, ``named`` for those with a condition."""
     attributes, values = _variables(count)
     parts = "#".join(f"{{{variable}}}" for variable in ("item_type", *attributes, *values))
     sort = f"{CLAIM_SORT_KEY}#{{name}}" if named else CLAIM_SORT_KEY
@@ -275,7 +275,7 @@ def names_by_fingerprint(model: type[DynamoModel]) -> dict[str, str]:
 
 @fact
 def lookups_of(binding: ModelBinding) -> tuple[Lookup, ...]:
-    """The ways to find an object of a model by what is unique about it."""
+    """Return the ways to find an object of a model by unique values."""
     return _lookups_of(binding.model._meta.concrete_model)
 
 
@@ -286,7 +286,7 @@ def _lookups_of(model: type[DynamoModel]) -> tuple[Lookup, ...]:
 
 @cache
 def declared_rules(model: type[DynamoModel]) -> tuple[Rule, ...]:
-    """One rule for each declaration, also where several say the same, or the primary key does."""
+    """Return one rule for each declaration, even if several are equal or repeat the primary key."""
     return tuple(_declared(model))
 
 
@@ -347,7 +347,7 @@ def _condition(model: type[DynamoModel], constraint: UniqueConstraint) -> Condit
         raise ConfigurationError(f"{model._meta.label}: the condition of {constraint.name}: {error}") from error
 
 
-#: What Django's ``UniqueConstraint`` can ask for besides, and what there is instead.
+#: Unsupported options of Django's ``UniqueConstraint``, and their alternatives.
 _UNSUPPORTED = {
     "expressions": "store the result in a separate attribute and name that (CanonicalAttribute folds a string)",
     "deferrable": "remove it: one transaction takes and releases claims together",

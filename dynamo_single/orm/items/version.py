@@ -1,6 +1,6 @@
-"""The version of a stored object: which one a write gives it, and the condition that it is as it was read.
+"""The version of a stored object: the version that a write sets, and the condition that it is unchanged.
 
-This module sends nothing and must not know how items are written.
+This module does not send requests or depend on how items are written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def version_stored(model: Subject) -> str:
 
 
 def version_of(model: type[DynamoModel], item: Item | None) -> int | None:
-    """The version that an item says; ``None`` for none, or if the model has no versions."""
+    """Return the version of an item; ``None`` without one, or if the model has no versions."""
     attribute = version_attribute(model)
     found = None if attribute is None or item is None else item.get(version_stored(model))
     return None if attribute is None or found is None else attribute.from_attribute_value(dict(found))
@@ -40,11 +40,11 @@ def next_values(model: type[DynamoModel], before: Item | None) -> dict[str, int]
 
 
 def version_conditions(model: type[DynamoModel], before: Item) -> tuple[Stored, ...]:
-    """That the item has the version that was read."""
+    """Return the condition that the item has the version that was read."""
     stored = version_stored(model)
     return (as_stored(before, stored),) if stored else ()
 
 
 def is_outdated(model: type[DynamoModel], before: Item | None, found: Item | None) -> bool:
-    """Whether an item was written since, by its version."""
+    """Return whether an item was written since, by its version."""
     return version_of(model, before) != version_of(model, found)

@@ -40,7 +40,7 @@ from dynamo_single.table.request import MAX_ITEM_SIZE, PARTITION_KEY_LIMIT, SORT
 
 #: A value in its stored Python form, its AttributeValue, and the bytes of that with its name.
 Written = tuple[Any, StoredValue, int]
-#: The methods that decide how an attribute's value is written; a moment is cut off by ``floor``.
+#: The methods that determine how an attribute's value is encoded; ``floor`` cuts off a datetime.
 _DECIDING: Final = ("prepare", "clean", "floor", "encode", "current", "to_attribute_value")
 
 
@@ -99,12 +99,12 @@ def item_writer(binding: ModelBinding) -> ItemWriter | None:
     return ItemWriter(source.function("values, before=no_item, encodings=None"), parts, in_keys, room)
 
 
-#: What an item has beside attributes and index keys.
+#: The attributes of an item other than the model's attributes and index keys.
 _FIXED: Final = frozenset({names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, names.SCHEMA_VERSION})
 
 
 class _Source:
-    """The lines of a function, and what they name."""
+    """The lines of a function, and the values that they name."""
 
     def __init__(self, known: dict[str, Any]) -> None:
         self.known = known
@@ -142,7 +142,7 @@ def _document_part(stored: str, attribute: Attribute) -> Callable[..., Written]:
         found = (Encodings() if encodings is None else encodings).of(attribute, value, before)
         if found.stored is None:
             raise Unusual
-        if checked and before is None:  # a changed document is checked where its write is composed
+        if checked and before is None:  # a changed document is checked when its write is composed
             attribute.check_whole(found.value)
         return found.value, found.stored, length + found.size
 
@@ -171,7 +171,7 @@ def _part(stored: str, attribute: Attribute) -> Callable[..., Written]:
     return write
 
 
-#: A number of few digits, as ``number_to_text()`` writes it: without a zero that says nothing.
+#: A number with few digits, as ``number_to_text()`` encodes it: without insignificant zeros.
 _short_decimal: Final = re.compile(r"(?:[1-9][0-9]{0,11}|0)(?:\.[0-9]{0,11}[1-9])?", re.ASCII).fullmatch
 
 
@@ -183,7 +183,7 @@ def _decimal(size: int, write: Callable[[Any], Written], value: Any) -> Written:
 
 
 def _moment(attribute: Any, size: int, write: Callable[[Any], Written], value: Any) -> Written:
-    """Write a moment, as ``TimestampAttribute`` prepares and encodes one that is in UTC."""
+    """Encode a datetime, as ``TimestampAttribute`` prepares and encodes one in UTC."""
     if type(value) is not datetime.datetime or value.tzinfo is not datetime.UTC or not settings.USE_TZ:
         return write(value)
     units = (value - clock.EPOCH) // attribute.unit
@@ -333,7 +333,7 @@ def _room(primary: AccessKey, trash: AccessKey) -> int:
     return SORT_KEY_LIMIT - sum(map(len, trash.sort.pattern.literals)) - _LONGEST_VALUE * len(parts)
 
 
-#: More characters than any value has in a key that is not a text.
+#: More characters than any value has in a key, except strings.
 _LONGEST_VALUE: Final = 64
 
 

@@ -1,7 +1,7 @@
-"""An object's methods as coroutines, and their asynchronous twins, which await them in the event loop.
+"""An object's methods as coroutines, and their asynchronous variants, which await them in the event loop.
 
-Where a project's class has such a method itself, the twin is that method in a thread, as Django's is. A synchronous
-receiver of a signal alone is called in a thread, and the rest is awaited.
+If a project's class overrides such a method, the asynchronous variant runs it in a thread, as Django does. A
+synchronous signal receiver alone runs in a thread; the rest is awaited.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TO_READ = ("refresh_from_db", "get_deferred_fields")
 
 
 class AsyncMethods:
-    """The coroutines of an object's methods, and the twins."""
+    """The coroutines of an object's methods, and the asynchronous variants."""
 
     async def _saved(
         self: Any,
@@ -164,13 +164,14 @@ _WARNING: type[Warning] | None = getattr(deprecation, "RemovedInDjango60Warning"
 
 
 def save_options(args: tuple[object, ...], by_name: tuple[object, ...]) -> tuple[Any, ...]:
-    """The four options of ``save()``, of those that were given by position and those that were given by name."""
+    """Return the four options of ``save()`` from the positional and keyword arguments."""
     most = len(_SAVE) if _WARNING is not None else 0
     if _WARNING is None or len(args) > most:
         takes = f"from 1 to {most + 1} positional arguments" if most else "1 positional argument"
         raise TypeError(f"Model.save() takes {takes} but {len(args) + 1} were given")
     if not isinstance(args[0], bool | int | tuple | type):
-        # PynamoDB's first argument is a condition, which would be true and create, without being asked.
+        # PynamoDB's first argument is a condition. As a positional argument it would be true here, and force a
+        # creation.
         raise TypeError("Model.save() takes force_insert in the first place, and a condition by name: condition=...")
     warnings.warn("Passing positional arguments to save() is deprecated", _WARNING, stacklevel=4)
     for (name, default), _, named in zip(_SAVE.items(), args, by_name, strict=False):

@@ -1,6 +1,6 @@
-"""Base classes that bring attributes along: when and by whom an object was made, and the trash.
+"""Base classes with attributes: the time and author of an object's creation, and the trash.
 
-What they do is done by the modules of those names. This module must not know how objects are written.
+The modules of those names implement the behavior. This module does not depend on how objects are written.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class TimestampedModel(Model):
 
 
 class AuthoredModel(Model):
-    """Who made an object: the user of the context, set once, on every creation path, and never from a value."""
+    """The author of an object: the user of the context, set once, on every creation path, and never from a value."""
 
     created_by = AuthorAttribute(verbose_name=_("created by"))
 
@@ -74,7 +74,7 @@ class SoftDeleteModel(Model):
     """
 
     deleted_at = TimestampAttribute(_("deleted"), null=True, editable=False, attr_name=names.DELETED_AT)
-    #: What an object went to the trash along with: its parent's item type and ``pk``; ``None`` for one by itself.
+    #: The parent that an object was deleted with: its item type and ``pk``; ``None`` if it was deleted alone.
     deleted_with = UnicodeAttribute(_("deleted with"), null=True, editable=False, attr_name=names.DELETED_WITH)
 
     if not TYPE_CHECKING:  # see Model.objects
@@ -105,10 +105,11 @@ class SoftDeleteModel(Model):
         return await trash.delete(self, terms, pending)
 
     def restore(self) -> tuple[int, dict[str, int]]:
-        """Take the object out of the trash, and what went there along with it; the counts are by model.
+        """Restore the object and the objects deleted with it; return counts by model.
 
-        As many requests as ``delete()``, the object in the last. ``UniqueViolation`` if a unique value was taken since,
-        ``ParentInTrash`` if it belongs to an object in the trash, ``DoesNotExist`` if it is gone for good.
+        As many requests as ``delete()``, with the object in the last. Raises ``UniqueViolation`` if another object has
+        taken a unique value, ``ParentInTrash`` if it belongs to an object in the trash, ``DoesNotExist`` if it was
+        permanently deleted.
         """
         return run(trash.restore(self, effects.NO_CONDITIONS, current()))
 
@@ -137,14 +138,14 @@ LISTED: Final = "listed"
 class Record(TimestampedModel, AuthoredModel, SoftDeleteModel):
     """A map of any shape under an identifier ``<prefix>-<uuid v1>``, with times, its author and a trash.
 
-    ``Meta.id_prefix`` is the prefix, the model's name in lower case unless given; if it is empty, identifiers are bare
-    UUIDs. Identifiers of any other form may be given, such as those of another system. ``data`` holds the core; beside
-    it stand only what an index needs (``ExtractedAttribute``) and the metadata. ``class Data`` declares places of it;
-    see ``MapAttribute``.
+    ``Meta.id_prefix`` is the prefix, by default the model's name in lower case; if it is empty, identifiers are bare
+    UUIDs. You can set identifiers of any other form, such as those of another system. ``data`` contains the content;
+    the other attributes are only values for indexes (``ExtractedAttribute``) and the metadata. ``class Data`` declares
+    elements of it; see ``MapAttribute``.
 
-    Keys that ``class Keys(models.Record.Keys)`` does not declare are made: ``primary`` is the identifier alone, beside
-    a constant sort key; ``listed`` has all records in the order of their creation, on the first index of the table that
-    no declared key uses. Where there is none left, nothing lists them.
+    The app creates keys that ``class Keys(models.Record.Keys)`` does not declare: ``primary`` is the identifier alone,
+    with a constant sort key; ``listed`` has all records by creation time, on the first index of the table that no
+    declared key uses. Without a free index, the records have no list.
     """
 
     id = IdAttribute(uuid_version=1)
@@ -152,7 +153,7 @@ class Record(TimestampedModel, AuthoredModel, SoftDeleteModel):
     created_at = TimestampAttribute(_("created"), auto_now_add=True, immutable=True, attr_name=names.CREATED_AT)
 
     class Keys:
-        """What is declared here is not made."""
+        """Declared keys are not generated."""
 
     Meta = Abstract
 
@@ -194,7 +195,8 @@ def _made_keys(declared: object, prefix: str, meta: object) -> dict[str, object]
 
 
 def is_by_id(model: type[DynamoModel]) -> bool:
-    """Return whether the identifier alone tells the key of a model's items, as a table whose key is ``id`` needs it."""
+    """Return whether the identifier alone determines the key of a model's items, as a table whose key is ``id``
+    requires."""
     primary, identifier = model._options.primary, registry.attributes_of(model).get("id")
     if not isinstance(identifier, IdAttribute) or identifier.attr_name != names.ID:
         return False
@@ -222,7 +224,7 @@ def _has_id_alone(alias: str) -> bool:
     try:
         return table_settings(alias).key == "id"
     except ConfigurationError:
-        return False  # whatever uses the table says so
+        return False  # the table's own settings decide
 
 
 def _forget(*, setting: str, **_: object) -> None:

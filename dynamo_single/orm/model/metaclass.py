@@ -39,15 +39,14 @@ else:
     declared_conditions = LazyModule("dynamo_single.orm.where.declared_conditions")
     unique_rules = LazyModule("dynamo_single.orm.items.unique_rules")
 
-# E021: this app is used and not installed, so that its own checks, commands and router are not there.
-#
-# The app's start-up cannot say so, since it does not happen; what is used registers this check.
+# E021: this app is used but not installed, so its checks, commands and router are missing.  The app's startup does not
+# run, so it cannot report this; the first use registers this check.
 
 NAME = "dynamo_single"
 
 
 def ask_for_app() -> None:
-    """Let ``check`` say that the app is not installed, if it is not; for a model that is made as apps are loaded."""
+    """Register the check that the app is installed, for a model that is declared while apps load."""
     if apps.apps_ready and not apps.is_installed(NAME):
         checks.register(check_installed, checks.Tags.models)
 
@@ -68,11 +67,11 @@ def check_installed(app_configs: object = None, **kwargs: object) -> list[checks
 
 M = TypeVar("M", bound=DynamoModel)
 
-#: What PynamoDB's metaclass collects.
+#: The attributes that PynamoDB's metaclass collects.
 _COLLECTED = (PynamoDBAttribute, Index)
 #: The options of ``class Meta`` that are this app's own.
 OWN_OPTIONS = {"id_prefix", "item_type", "purge_after", "shared", "table", "trash_index"}
-#: Those of an earlier release, which E023 reports.
+#: Options of an earlier release, which E023 reports.
 FORMER_OPTIONS = {"schema_version", "upgrades"}
 #: Django's options that this app decides.
 DECIDED = {
@@ -81,7 +80,7 @@ DECIDED = {
     "db_table": "the table's name is in settings.DYNAMO_SINGLE",
     "base_manager_name": "relations read through a manager that hides no object",
 }
-#: Django's options that only an SQL database can follow, and what there is instead.
+#: Django's options that only an SQL database supports, and the alternatives.
 SQL_ONLY = {
     "indexes": (
         'an index is declared in class Keys: by_name = models.IndexKey("gs1", ...), which names a value inside a '
@@ -94,14 +93,14 @@ SQL_ONLY = {
     "required_db_vendor": "leave it out",
     "select_on_save": "leave it out: save() never reads first",
 }
-#: The permissions that a model with soft delete has besides Django's, unless its ``Meta`` names them itself.
+#: The permissions of a model with soft delete in addition to Django's, unless its ``Meta`` sets them.
 TRASH_PERMISSIONS = ("restore", "hard_delete")
 #: The manager that every model has for relations. A name of its own, since a project may replace any other.
 BASE_MANAGER = "_unfiltered"
 
 
 class SettingsMeta(type):
-    """``Model.Meta`` as PynamoDB reads it: every value comes from the settings when it is asked for."""
+    """``Model.Meta`` as PynamoDB reads it: every value comes from the settings on access."""
 
     _table_alias = "default"
 
@@ -129,7 +128,7 @@ class SettingsMeta(type):
 class ModelMeta(MetaModel, ModelBase):
     """The metaclass of every model."""
 
-    #: The names of what PynamoDB collects, and a mark while it does.
+    #: The names that PynamoDB collects, and a marker during the collection.
     _collected: list[str]
     _is_collecting: bool
 
@@ -183,7 +182,7 @@ class ModelMeta(MetaModel, ModelBase):
         if options is not None and not model._meta.proxy:
             registry.register(model)
             for field in model._meta.local_many_to_many:
-                # Of Django's own E008 says that it would not be stored.
+                # Django's own E008 would report that it is not stored.
                 getattr(field, "declared", lambda model: None)(model)
 
 
@@ -197,7 +196,7 @@ def _collected_names(cls: type) -> list[str]:
 
 
 def _check_options(name: str, declared: object) -> None:
-    """Refuse options that neither Django nor this app has, that this app decides, or that DynamoDB cannot follow."""
+    """Reject options that are unknown, that this app sets, or that DynamoDB does not support."""
     for key in sorted(_names(declared)):
         if key in DECIDED:
             raise ConfigurationError(f"{name}.Meta.{key} cannot be set: {DECIDED[key]}.")
@@ -224,7 +223,7 @@ def _check_slips(name: str, namespace: Mapping[str, object]) -> None:
 
 
 def _names(declared: Any) -> set[str]:
-    """The options of a ``Meta`` and of what it inherits from, but for those that ``_django_meta`` put there."""
+    """Return the options of a ``Meta`` and its base classes, except those that ``_django_meta`` added."""
     classes = () if declared is None else declared.__mro__[:-1]
     written = (vars(each) for each in classes if "_made_for_django" not in vars(each))
     return {key for options in written for key in options if not key.startswith("_")}
@@ -384,8 +383,8 @@ def _condition_reader(model: type[DynamoModel], name: str, given: object) -> Cal
 def _declare_unique_key(cls: type[DynamoModel]) -> None:
     """Let forms, formsets and serialisers ask whether a primary key of several editable attributes is taken.
 
-    They ask by the names of what is unique together, as they do of Django's ``CompositePrimaryKey``. What the app makes
-    itself is not asked about.
+    They check by the names of attributes that are unique together, as for Django's ``CompositePrimaryKey``. Generated
+    values are not checked.
     """
     fields = {field.attname: field for field in cls._meta.local_fields}
     key = [fields[name] for name in cls._identity if name in fields]

@@ -1,4 +1,4 @@
-"""What Django's migrations see of a model: a plain unmanaged model with its fields, which they can render.
+"""The form of a model in Django's migrations: a plain unmanaged model with its fields, which they can render.
 
 Django's state would have PynamoDB's base class among the bases, and a metaclass that it cannot call. This module must
 not know what a migration does.
@@ -16,7 +16,7 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.schema.fields.base import column_of
 from dynamo_single.orm.schema.types import DynamoModel
 
-#: A stand-in's manager, where a field is called ``objects``.
+#: A stand-in's manager, if a field is called ``objects``.
 _MANAGER: Final = "stand_ins"
 
 
@@ -38,7 +38,7 @@ def install() -> None:
 
 
 class RefusingManager:
-    """What a model of ours has in a migration's state in the place of a manager."""
+    """The replacement for a manager of our models in a migration's state."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -69,16 +69,16 @@ class _PlainState(ModelState):
 
 def _as_plain_model(state: Any, model: type[DynamoModel]) -> Any:
     state.__class__ = _PlainState
-    # What foreign keys of SQL models refer to; a relation is left out of the state of an app without migrations.
+    # The targets of foreign keys of SQL models; the state of an app without migrations omits relations.
     column = column_of(model._meta.pk, primary_key=True)
     if column is not None and not model._meta.proxy:
         state.fields[model._meta.pk.name] = column
     # The edges of a many-to-many relation are items of a model of their own.
     for relation in model._meta.local_many_to_many:
         state.fields.pop(relation.name, None)
-    # What is named by a label is the model that a proxy stands for, which is in the state as well.
+    # A label names the model of a proxy, which is in the state as well.
     state.bases = tuple(base for base in state.bases if isinstance(base, str)) or (models.Model,)
-    # Django demands a manager of another name where a field has this one.
+    # Django requires a manager with another name if a field has this name.
     state.managers = [(_MANAGER, models.Manager())] if "objects" in state.fields else []
     state.options.pop("base_manager_name", None)
     state.options.pop("default_manager_name", None)

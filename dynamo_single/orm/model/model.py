@@ -1,7 +1,7 @@
 """The base class of models: what an instance is, and which steps its methods take.
 
-Reading, writing and deleting are done by the modules of those names; this one only ties them to the methods that
-Django and PynamoDB call.
+The modules of those names read, write and delete; this module connects them to the methods that Django and PynamoDB
+call.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Abstract:
 class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, metaclass=ModelMeta):
     """A model whose objects are items of the one table.
 
-    Declare attributes, and the keys in ``class Keys``. Everything of Django's model API that DynamoDB can answer works;
+    Declare attributes, and the keys in ``class Keys``. All of Django's model API that DynamoDB can support works;
     PynamoDB's class methods (``query``, ``scan``, ``get``, ``batch_get``) and conditions work too and raise PynamoDB's
     own errors.
     """
@@ -73,7 +73,7 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
     _stored = StoredItem()
     #: The attributes of the primary key, each once.
     _identity: ClassVar[tuple[str, ...]]
-    #: The names of the primary key's fields, if forms can ask for them together.
+    #: The names of the primary key's fields, if forms can check them together.
     _unique_key: ClassVar[tuple[str, ...]]
     #: Whether the model has a ``from_db()`` of its own.
     _has_from_db: ClassVar[bool] = False
@@ -121,10 +121,10 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
     ) -> None:
         """Create or update the item.
 
-        A new object is created under the condition that no item has its key (``AlreadyExists``); a loaded one sends
-        only what changed, and nothing if nothing did. One request; one transaction if a unique attribute is involved.
-        ``force_update`` computes every key again without a change too, for an index that is younger than the item.
-        ``condition``, a ``Q`` or a condition of PynamoDB, has to hold of the stored item (``ConditionNotMet``).
+        Creating an object requires that no item has its key (``AlreadyExists``); saving a loaded object sends only the
+        changes, if there are any. One request; one transaction if a unique attribute is involved. ``force_update``
+        computes every key again without a change too, for an index that is younger than the item. The stored item must
+        meet ``condition``, a ``Q`` or a condition of PynamoDB (``ConditionNotMet``).
         """
         given = self._to_save(
             *args,
@@ -146,7 +146,7 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
         update_fields: Iterable[str] | None = None,
         condition: ConditionArgument = None,
     ) -> dict[str, Any] | None:
-        """What ``save()`` asks ``save_base()`` for; ``None`` for nothing."""
+        """Return the options with which ``save()`` calls ``save_base()``; ``None`` by default."""
         if args:
             given = (force_insert, force_update, using, update_fields)
             force_insert, force_update, using, update_fields = save_options(args, given)
@@ -242,7 +242,7 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
     ) -> bool:
         # Django's serializers call ``Model.save_base`` unbound, which ends here.
         if raw:
-            # Before 6.1 they do not say so to the managers of many-to-many relations, which they call next.
+            # Before 6.1 they do not pass it to the managers of many-to-many relations, which they call next.
             self._state.of_fixture = True  # type: ignore[attr-defined]  # a mark of ours
         return run(self._written(raw, cls, force_insert, force_update, using, update_fields, condition))
 
@@ -252,8 +252,7 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
     ) -> tuple[int, dict[str, int]]:
         """Delete the item: one request, or one transaction if it holds unique values.
 
-        ``condition``, as of ``save()``, has to hold of the stored item (``ConditionNotMet``); one that is gone already
-        is not counted.
+        The stored item must meet ``condition``, as for ``save()`` (``ConditionNotMet``); a missing item is not counted.
         """
         return self.hard_delete(condition=condition)
 
@@ -265,10 +264,10 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
     save.alters_data = delete.alters_data = adelete.alters_data = True  # type: ignore[attr-defined]
 
     def hard_delete(self, *, condition: ConditionArgument = None) -> tuple[int, dict[str, int]]:
-        """Delete the item for good and release its unique values, with Django's signals around it.
+        """Delete the item permanently and release its unique values, with Django's signals.
 
-        Children that cascade are deleted for good first. One transaction if all of it fits into one. ``condition`` is
-        as of ``delete()``.
+        Cascading children are permanently deleted first. One transaction if everything fits. ``condition`` is as for
+        ``delete()``.
         """
         return run(self._hard_deleted(self._demanding(condition), current()))
 
@@ -287,7 +286,7 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
     ) -> bool:
         """Save attributes if the stored item meets a condition; ``False`` if it does not, or is gone.
 
-        ``changes`` are made besides. As Django's ``update()``, it sends no signals.
+        ``changes`` are applied in addition. Like Django's ``update()``, it does not send signals.
         """
         names = self._update_names(update_fields) or frozenset()
 
@@ -298,16 +297,17 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
         return await save.write_if(self, condition, write, names)
 
     def derived_objects(self) -> Iterable[Model]:
-        """The objects of other models that follow from this one's ``derived_from`` attributes, and from nothing else.
+        """Return the objects of other models that depend only on this one's ``derived_from`` attributes.
 
         Their items are written, replaced and deleted with this object's, in one transaction.
         """
         return ()
 
     def is_derived(self) -> bool:
-        """Whether this object follows from the one that ``derived_by`` refers to. Sends nothing.
+        """Return whether this object is derived from the target of ``derived_by``, without a request.
 
-        Where a model's objects are made in other ways too, it says here which are not: those are nobody's to delete.
+        If a model also has objects from other sources, it returns ``False`` for them, so that they are not deleted as
+        leftovers.
         """
         return bool(self.derived_by)
 
@@ -317,18 +317,18 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
 
     @property
     def attribute_values(self) -> MutableMapping[str, Any]:  # type: ignore[override]  # a dict there
-        """PynamoDB's name for the values by attribute; they lie in ``vars(obj)``."""
+        """PynamoDB's name for the values by attribute; they are in ``vars(obj)``."""
         return AttributeValues(self)
 
     @classmethod
     def from_db(
         cls, db: str | None, field_names: Collection[str], values: Collection[object], *, fetch_mode: object = None
     ) -> Self:
-        """The object of what was read of it. As with Django, an override is called for each object that is read.
+        """Create an object from loaded values. As in Django, an override is called for each object.
 
-        ``field_names`` and ``values`` are those of the attributes that were read, and of ``identity`` where the primary
-        key is made of several. What an override sets to another value counts as set since it was read. Related objects
-        are fetched by the queryset's mode, which it lets the object know itself, whatever ``fetch_mode`` is.
+        ``field_names`` and ``values`` contain the loaded attributes, and ``identity`` if the primary key has several
+        parts. A value that an override changes counts as set after the read. Related objects use the queryset's fetch
+        mode, which it sets itself, whatever ``fetch_mode`` is.
         """
         result: Self = decode.object_of_values(cls, db, list(field_names), values)  # type: ignore[arg-type]  # Django's name
         return result
@@ -344,9 +344,9 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
     ) -> None:
         """Read the object again: one strongly consistent GetItem, or what ``from_queryset`` sends.
 
-        With ``fields`` only these follow the item, and none sends nothing; the name of a relation from other objects
-        forgets what was prefetched. Without, everything follows that was read. A later save is held to what it was that
-        the object had read.
+        With ``fields`` only these are updated from the item, and an empty list does not send a request; the name of a
+        relation from other objects clears its prefetch cache. Without ``fields``, all loaded attributes are updated.
+        Conditions of a later save use the state of this read.
         """
         run(refresh.refresh(self, fields, from_queryset))
 
@@ -358,7 +358,8 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
         refresh.clear_attribute(self, name)
 
     async def _follow_stored(self, kept: Set[str]) -> bool:
-        """Follow what is stored, but for what is kept or was set: one GetItem; ``False`` if it is gone, or deleted."""
+        """Update from the stored item, except for kept or changed values: one GetItem; return ``False`` if it is
+        missing or deleted."""
         try:
             fresh = await decode.areload(self)
         except type(self).DoesNotExist:
@@ -369,7 +370,8 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
         return True
 
     def clean_fields(self, exclude: Any = None) -> None:
-        """Django's validation of each field, of what is extracted as well, and then that the values fit into the keys.
+        """Run Django's validation of each field, also of extracted values, then check that the values fit into the
+        keys.
 
         An object that was read in part is read whole first: one GetItem.
         """

@@ -38,7 +38,7 @@ class Movable:
             await sync_to_async(self.move)(**changes)
 
     def move_tree(self, **changes: object) -> None:
-        """Do what ``move()`` does, and update all objects that refer to the object by a reference that a key supports.
+        """Move the object like ``move()``, and update all objects that refer to it by a reference that a key supports.
 
         Objects with the reference in their primary key move too, and the objects that refer to them are updated as
         well. If all writes fit into one transaction, it sends that, and the Queries that find the objects before and

@@ -1,4 +1,4 @@
-"""What PynamoDB calls on a model, and what of its own API is refused because it would leave keys or items behind.
+"""The methods that PynamoDB calls on a model, and rejections of those that would leave keys or items behind.
 
 A mixin of ``Model``. It must not know Django's side of a model.
 """
@@ -53,7 +53,7 @@ _INDEX_NAME = 1
 
 
 def _is_hidden(alias: str, item: Item) -> bool:
-    """Whether an item is in the trash or has expired, which all of PynamoDB's readers leave out."""
+    """Return whether an item is in the trash or has expired; PynamoDB's readers omit such items."""
     model = registry.model_of_type(alias, item.get(names.ITEM_TYPE, {}).get("S", ""))
     return model is not None and not decode.is_live(model, item)
 
@@ -95,10 +95,10 @@ class ItemType(DiscriminatorAttribute):
 
 
 class _Batch(BatchWrite[Any]):
-    """PynamoDB's batch writer, which deletes only what nothing else goes along with."""
+    """PynamoDB's batch writer, for deletions without cascades only."""
 
     def delete(self, del_item: Any) -> None:
-        """Add an object to those that are deleted."""
+        """Add an object to the deletions."""
         del_item._check_plain_deletion()
         super().delete(del_item)
 
@@ -109,16 +109,17 @@ class PynamoDBHooks(_Base):
     _options: ClassVar[Options]
     #: The attributes that ``derived_objects()`` makes its objects of.
     derived_from: ClassVar[tuple[str, ...]] = ()
-    #: The reference to the object that this one follows from, on models that are made by ``derived_objects()``;
-    #: ``is_derived()`` tells those that are not.
+    #: The reference to the source of this object, on models created by ``derived_objects()``; ``is_derived()`` returns
+    #: ``False`` for other objects.
     derived_by: ClassVar[str] = ""
-    #: Sets of texts whose members are unique as the values of an attribute are: the set's name, and the attribute's.
+    #: Sets of strings whose members are unique like the values of an attribute: the set's name, and the attribute's.
     unique_members: ClassVar[Mapping[str, str]] = {}
-    #: Of a model with ``derived_by``: whether an item belongs to one object only, which no other one puts its own over.
+    #: For a model with ``derived_by``: whether an item belongs to one object only, and another object cannot overwrite
+    #: it.
     derived_exclusive: ClassVar[bool] = False
 
     def update(self, *args: object, **kwargs: object) -> Any:
-        """PynamoDB's ``update(actions)`` is refused: it would leave keys behind that depend on what it changes."""
+        """Reject PynamoDB's ``update(actions)``, which would leave keys behind that depend on its changes."""
         raise NotSupported(
             f"{type(self).__name__}.update(actions) is a PynamoDB method and does not maintain keys that depend "
             "on an attribute. Assign the attributes and call save(), or use the queryset's update()."
@@ -137,7 +138,7 @@ class PynamoDBHooks(_Base):
     def _check_plain_write(cls) -> None:
         """PynamoDB's writers send one item: what has to change with it would be left behind.
 
-        Asks as ``knowledge.ask()``: PynamoDB's writers do not ask how items are written now.
+        Reads the state as ``knowledge.ask()``, because PynamoDB's writers do not check how items are written now.
         """
         model: Any = cls  # this is a part of it
         run(compose.taken(model))
@@ -163,7 +164,7 @@ class PynamoDBHooks(_Base):
 
     @classmethod
     def _check_plain_deletion(cls) -> None:
-        """PynamoDB's writers delete one item, whatever ``on_delete`` says of those that refer to it."""
+        """Reject PynamoDB's deletion of one item if references to it have an ``on_delete``."""
         cls._check_plain_write()
         model: Any = cls
         followed = (*cascading_children(model), *protecting_references(model), *resetting_references(model))
@@ -176,7 +177,7 @@ class PynamoDBHooks(_Base):
 
     @classmethod
     def batch_write(cls, auto_commit: bool = True) -> BatchWrite[Self]:
-        """PynamoDB's batch writer, which overwrites; refused where other items depend on the model's.
+        """Return PynamoDB's batch writer, which overwrites; reject it if other items depend on the model's.
 
         Its ``delete()`` is refused where references to the model have an ``on_delete``, too.
         """
@@ -184,12 +185,13 @@ class PynamoDBHooks(_Base):
         return _Batch(cls, auto_commit)
 
     def get_save_kwargs_from_instance(self, *args: object, **kwargs: object) -> Any:
-        """For PynamoDB's ``TransactWrite``; refused where other items depend on this one."""
+        """Return the action for PynamoDB's ``TransactWrite``; reject it if other items depend on this one."""
         self._check_plain_write()
         return super().get_save_kwargs_from_instance(*args, **kwargs)  # type: ignore[misc]  # not in the stand-in
 
     def get_delete_kwargs_from_instance(self, *args: object, **kwargs: object) -> Any:
-        """For PynamoDB's ``TransactWrite``; refused where other items depend on this one, or are to follow it."""
+        """Return the action for PynamoDB's ``TransactWrite``; reject it if other items depend on this one or its
+        effects."""
         self._check_plain_deletion()
         return super().get_delete_kwargs_from_instance(*args, **kwargs)  # type: ignore[misc]  # not in the stand-in
 

@@ -1,7 +1,7 @@
 """SQL models that refer to ours: foreign keys without a constraint and without a join, and rows that go with an object.
 
-No database can look at DynamoDB, so a foreign key of an SQL model is a column with the ``pk``. What Django would leave
-to the database is done here: ``on_delete`` when an object is deleted for good.
+A database cannot check DynamoDB, so a foreign key of an SQL model is a column with the ``pk``. This module does the
+work that Django would leave to the database: ``on_delete`` when an object is permanently deleted.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from dynamo_single.orm.schema.fields.base import LOG, has_sql, is_in_dynamodb, r
 from dynamo_single.orm.schema.types import DynamoModel, ModelField
 from dynamo_single.table.flow import call_sync
 
-#: Where an object keeps what goes along with it, from ``pre_delete`` to ``post_delete``.
+#: The attribute for an object's cascade, from ``pre_delete`` to ``post_delete``.
 _ROWS: Final = "_sql_rows"
 #: The models of ours that SQL models refer to, and their proxies.
 _HEARD: Final = WeakSet[Any]()
 
 
 def install() -> None:
-    """Look after the foreign keys of SQL models to ours, those that are there and those to come; once a process."""
+    """Register the foreign keys of SQL models to ours, present and future ones; once per process."""
     contribute: Any = ForeignKey.contribute_to_related_class
     if getattr(contribute, "_of_dynamo_single", False):
         return
@@ -67,7 +67,7 @@ def _take(field: Any, target: Any) -> None:
 
 
 def _hear(model: Any) -> None:
-    """Follow the deletions of a model's objects, also of those that a proxy gives: signals name the proxy."""
+    """Handle the deletions of a model's objects, and of those of a proxy: signals name the proxy."""
     _HEARD.add(model)
     receiver = {"sender": model, "dispatch_uid": "dynamo_single.sql_references"}
     pre_delete.connect(_collect, **receiver)
@@ -78,7 +78,7 @@ def _hear(model: Any) -> None:
 
 
 def _hear_proxy(sender: Any, **kwargs: object) -> None:
-    """The same for a proxy that is declared later than the reference to its model."""
+    """Do the same for a proxy that is declared later than the reference to its model."""
     if sender._meta.proxy and sender._meta.concrete_model in _HEARD:
         _hear(sender)
 
@@ -90,7 +90,7 @@ def _as_declared(field: ModelField) -> Any:
 
 
 class _Rows(Collector):
-    """What one database does about an object that is deleted."""
+    """The actions of one database for a deleted object."""
 
     def related_objects(self, related_model: Any, related_fields: Any, objs: Any) -> Any:
         """The rows of this database that refer to the objects; what is in DynamoDB the deletion itself looks for."""
@@ -99,7 +99,7 @@ class _Rows(Collector):
         return super().related_objects(related_model, related_fields, objs)
 
     def can_fast_delete(self, objs: Any, from_field: ModelField | None = None) -> bool:
-        """Whether rows can be deleted without being read: those of this database only."""
+        """Return whether rows can be deleted without reading them: those of this database only."""
         model = getattr(objs, "_meta", None) and objs._meta.model
         if model is not None and (is_in_dynamodb(model) or router.db_for_write(model) != self.using):
             return False
@@ -115,7 +115,7 @@ class _AllRows(_Rows):
 
 
 def cascading_rows(obj: DynamoModel) -> tuple[list[DynamoModel], list[DynamoModel]]:
-    """The rows of SQL models that would be deleted with an object, and those that keep it from being deleted."""
+    """Return the rows of SQL models that would be deleted with an object, and those that protect it."""
     found: list[Any] = []
     protecting: list[Any] = []
     for alias in _aliases(type(obj)):
@@ -146,7 +146,7 @@ def _collect(sender: Any, instance: object, origin: Any, **kwargs: object) -> No
 
 
 def _delete(sender: object, instance: object, **kwargs: object) -> None:
-    """Do to the rows what their ``on_delete`` says, once the object is gone: in an ``atomic()`` block after that."""
+    """Apply ``on_delete`` to the rows after the deletion; in an ``atomic()`` block after the block."""
     for collector in instance.__dict__.pop(_ROWS, ()):
         pending = atomic_block.current()
         if pending is None:

@@ -34,7 +34,7 @@ Place = Callable[[ValidationError], str]
 
 
 class _Question(Struct, frozen=True, eq=False):
-    """A check of one item: where its error belongs, the item's key, and what it means if the item is stored.
+    """A check of one item: the position of its error, the item's key, and its meaning if the item is stored.
 
     If there is no key, nothing is read and ``answer`` gets ``None``.
     """
@@ -80,7 +80,7 @@ def extracted_errors(obj: DynamoModel, excluded: Collection[str]) -> Errors:
 
 
 def unique_errors(obj: Any, own_key: ItemKey | None, unique_checks: Any) -> Errors:
-    """What ``validate_unique()`` reports of ``unique=True`` and ``unique_together``.
+    """Report ``unique=True`` and ``unique_together`` errors of ``validate_unique()``.
 
     ``own_key`` is the key that the object is stored under, or ``None`` for a new one.
     """
@@ -96,14 +96,14 @@ def unique_errors(obj: Any, own_key: ItemKey | None, unique_checks: Any) -> Erro
 
 
 def _is_primary_key(obj: DynamoModel, check: Sequence[str], fields: Sequence[Any]) -> bool:
-    """Whether what is unique is the whole primary key: its one attribute, its several ones, or ``pk`` itself."""
+    """Return whether a unique rule covers the whole primary key: its one attribute, several, or ``pk`` itself."""
     key: tuple[str, ...] = type(obj)._unique_key
-    # Where the attributes are asked about by name, their identity would be the same question once more.
+    # If the attributes are checked by name, checking their identity would repeat the request.
     return set(check) == set(key) if key else len(fields) == 1 and fields[0].primary_key
 
 
 def constraint_errors(obj: DynamoModel, own_key: ItemKey | None, exclude: Collection[str]) -> Errors:
-    """What ``validate_constraints()`` reports, of constraints that have nothing to do with what is excluded."""
+    """Report the errors of ``validate_constraints()`` for constraints without excluded attributes."""
     questions: list[_Question | None] = []
     for rule in declared_rules(type(obj)._meta.concrete_model):
         if rule.constraint is None or _involved(rule) & set(exclude):
@@ -114,7 +114,8 @@ def constraint_errors(obj: DynamoModel, own_key: ItemKey | None, exclude: Collec
 
 
 def _at(fields: Any, *, only: str | None = None) -> Place:
-    """At the one field, else at the whole object; as in Django, what has another code than ``only`` speaks of that."""
+    """Return the field of an error, or the whole object; as in Django, a code other than ``only`` belongs to the
+    object."""
     field = fields[0] if len(fields) == 1 else NON_FIELD_ERRORS
     return lambda error: field if only in (None, error.code) else NON_FIELD_ERRORS
 
@@ -126,7 +127,7 @@ def _involved(rule: Rule) -> set[str]:
 
 
 def _rule(obj: DynamoModel, fields: tuple[str, ...]) -> Rule | None:
-    """The rule over these attributes; ``None`` where the primary key keeps them unique."""
+    """Return the rule over these attributes; ``None`` if the primary key keeps them unique."""
     return next((rule for rule in rules_of(type(obj)) if rule.fields == fields and not rule.name), None)
 
 
@@ -150,7 +151,7 @@ def _known(place: Place, error: InvalidValue) -> _Question:
 
 
 def _item(obj: DynamoModel, rule: Rule) -> NewItem:
-    """As much of the item that the object would be as the rule looks at."""
+    """Return the part of the object's item that the rule needs."""
     found = {}
     for name, attribute in registry.attributes_of(rule.model).items():
         if attribute.attr_name in {*rule.stored_names, names.DELETED_AT} and (value := _value(obj, name)) is not None:
@@ -175,7 +176,7 @@ def _message(obj: DynamoModel, rule: Rule) -> ValidationError:
 
 
 def _of_primary_key(obj: DynamoModel, check: Sequence[str]) -> list[_Question]:
-    """Whether there is such an object, asked for each key that it could have."""
+    """Return whether such an object exists, for each key that it could have."""
     sharding = registry.layout_of(type(obj)).primary.sharding
     # An object of another time has another shard, and is in the way as well.
     values = obj.__dict__ if sharding is None else {**obj.__dict__, sharding.at: None}
