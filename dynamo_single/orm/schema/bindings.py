@@ -1,4 +1,4 @@
-"""One model as its items are stored now: its layout, the keys that items are written with, and what follows from both.
+"""A model as its items are stored now: its layout, the keys written into items, and facts derived from both.
 
 A *generation* holds the bindings of all models. While a migration is open, items may have other names and keys than
 their model declares. If a table's state has another revision, or a model is declared, a new generation replaces the
@@ -6,7 +6,7 @@ former one as a whole: no layout, attribute or binding ever changes, so that a t
 that fit each other. A binding has the lease of its table's revision. All requests that are made of it carry this lease,
 which refuses them once this process goes by another revision.
 
-This module sends nothing, and must not know what is worked out of a binding.
+This module does not send requests or depend on the facts derived from a binding.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from dynamo_single.table.lease import Lease
 R = TypeVar("R")
 Arguments = TypeVarTuple("Arguments")
 
-#: How many facts a binding keeps: those with arguments, such as selections of attributes, have no bound of their own.
+#: The number of facts that a binding caches: facts with arguments, such as selections of attributes, have no other
+#: limit.
 MAX_FACTS: Final = 1024
 _ABSENT: Final = object()
 
@@ -37,11 +38,11 @@ _ABSENT: Final = object()
 class Rollout(Struct, frozen=True):
     """How a model's items differ from its declaration while a migration is open.
 
-    ``twins`` are attributes that are being renamed. ``keys`` are the index keys that items are written with; ``None``
-    for the declared ones. No query may use ``hidden_keys`` (names), ``unfilled`` (attributes), or ``unclaimed`` (the
-    fingerprints of unique rules): not every item has them. Nobody writes the claims of the rules in ``unwritten`` yet.
-    ``version`` is the schema version that every item has since an earlier release: new items get it too, so that code
-    of that release does not upgrade them.
+    ``twins`` are attributes that are being renamed. ``keys`` are the index keys written into items; ``None`` for the
+    declared ones. Queries must not use ``hidden_keys`` (names), ``unfilled`` (attributes), or ``unclaimed`` (the
+    fingerprints of unique rules), because some items lack them. Code does not write the claims of the rules in
+    ``unwritten`` yet. ``version`` is the schema version of every item since an earlier release: new items get it too,
+    so that code of that release does not upgrade them.
     """
 
     twins: tuple[Twin, ...] = ()
@@ -84,12 +85,12 @@ class ModelBinding:
         self.lease = lease
         self.schedule = schedule
         self.refusal = refusal
-        #: Whether its table is never asked about it again.
+        #: Whether its table is never read about it again.
         self.is_settled = False
         self.facts: dict[Any, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
-        """Build the layout when it is first asked for: facts about references do not need one that is valid."""
+        """Build the layout on first access: facts about references do not need a valid one."""
         if name not in ("layout", "index_keys"):
             raise AttributeError(name)
         declared, rollout = _declared(self.model), self.rollout
@@ -105,16 +106,16 @@ class ModelBinding:
 
     @property
     def missing(self) -> Rollout:
-        """What not every item has, which no query may use."""
+        """The attributes, keys and rules that some items lack, so that queries must not use them."""
         return self.rollout or AS_DECLARED
 
 
-#: What facts are worked out of: a binding, or a model for its present one.
+#: The source of a fact: a binding, or a model for its current binding.
 Subject: TypeAlias = ModelBinding | type[DynamoModel]
 
 
 class Generation:
-    """The bindings of all models at one time. Each is made when it is first asked for.
+    """The bindings of all models at one time. Each is created on first access.
 
     ``facts`` are the results of functions that are decorated with ``shared``.
     """
@@ -131,7 +132,7 @@ class Generation:
         self.facts: dict[Any, Any] = {}
 
 
-#: The present one. What is asked in every call reads it here without a further call.
+#: The current generation. Code that runs in every call reads it here directly.
 generation = Generation({}, {})
 _lock = RLock()
 _declared: Callable[[type[DynamoModel]], ModelLayout]
@@ -155,12 +156,12 @@ def set_declared_layouts(declared: Callable[[type[DynamoModel]], ModelLayout]) -
 
 
 def current() -> Generation:
-    """The present generation."""
+    """Return the current generation."""
     return generation
 
 
 def binding_of(subject: Subject) -> ModelBinding:
-    """The present binding of a model; a binding is returned as it is."""
+    """Return the current binding of a model; a binding is returned unchanged."""
     if type(subject) is ModelBinding:
         return subject
     return generation.bindings.get(subject) or _bind(subject, generation)
@@ -180,23 +181,23 @@ def _bind(model: Any, within: Generation) -> ModelBinding:
         else:
             within.rollouts.pop(concrete, None)
         made = ModelBinding(model, rollout, lease, schedule, refusal)
-    # Where several threads make it, the first one counts. It belongs to the generation it was made of.
+    # If several threads create it, the first one wins. It belongs to the generation of its creation.
     return within.bindings.setdefault(model, made)
 
 
 class TableKnowledge(Protocol):
-    """What a table was asked about the items of its models."""
+    """The state that was read from a table about its models' items."""
 
-    #: Until when it need not be asked again, by ``time.monotonic()``.
+    #: The time until which it remains valid, by ``time.monotonic()``.
     renew_at: float
 
 
-#: What was asked, by table. ``orm/rollout/knowledge`` asks, and forgets.
+#: The states by table. ``orm/rollout/knowledge`` reads and clears them.
 known_tables: Final[dict[Any, Any]] = {}
 
 
 def binding_if_known(model: type[DynamoModel], table: object) -> ModelBinding | None:
-    """The present binding of a model whose table need not be asked about its items now; ``None`` if it must be."""
+    """Return the current binding of a model whose table's state is valid; ``None`` if it must be read."""
     found = generation.bindings.get(model)
     if found is None or found.refusal is not None:
         return None
@@ -207,12 +208,12 @@ def binding_if_known(model: type[DynamoModel], table: object) -> ModelBinding | 
 
 
 def rollouts() -> Mapping[Any, Rollout]:
-    """What is open, by concrete model."""
+    """Return the open changes, by concrete model."""
     return generation.rollouts
 
 
 def rollout_of(model: type[DynamoModel]) -> Rollout | None:
-    """What is open for a model; ``None`` if its items are as it declares."""
+    """Return the open changes of a model; ``None`` if its items match its declaration."""
     return generation.rollouts.get(model._meta.concrete_model)
 
 
@@ -223,14 +224,14 @@ def begin_state(alias: str, state: object, lease: Lease | None) -> None:
 
 
 def forget_states() -> None:
-    """Let the items of all models be as declared, until their tables are asked again."""
+    """Treat the items of all models as declared, until their tables are read again."""
     with _lock:
         if generation.states or generation.rollouts:
             _begin({}, {})
 
 
 def forget_in_fork() -> None:
-    """Forget the states in a forked process, where another thread may have held the lock."""
+    """Clear the states in a forked process, because another thread may have held the lock."""
     global _lock
     _lock = RLock()
     _begin({}, {})
@@ -254,7 +255,7 @@ def begin_generation() -> None:
 
 
 def forget_rollouts() -> None:
-    """Let the items of all models be as declared, until the table is asked again."""
+    """Treat the items of all models as declared, until the table is read again."""
     forget_states()
 
 
@@ -278,7 +279,7 @@ def layout_in_use(declared: ModelLayout, twins: tuple[Twin, ...]) -> ModelLayout
 def fact(make: Callable[[ModelBinding, *Arguments], R]) -> Callable[[Subject, *Arguments], R]:
     """Keep what a function works out of a binding in that binding. It takes a binding, or a model for its present one.
 
-    It must ask ``binding`` for everything that may change: the model's present layout may be of another generation.
+    It must read everything that may change from ``binding``: the model's current layout may be of another generation.
     """
 
     @wraps(make)
@@ -300,7 +301,7 @@ def fact(make: Callable[[ModelBinding, *Arguments], R]) -> Callable[[Subject, *A
 
 
 def shared(make: Callable[[*Arguments], R]) -> Callable[[*Arguments], R]:
-    """Keep what a function works out of all models in the present generation, such as which of them refer to which."""
+    """Cache the result of a function of all models in the current generation, such as their references."""
 
     @wraps(make)
     def of(*arguments: *Arguments) -> R:

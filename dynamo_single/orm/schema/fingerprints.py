@@ -1,7 +1,7 @@
-"""Short texts of how things are stored: two declarations with one text store the same.
+"""Short strings that describe storage: two declarations with the same string store the same.
 
-They name physical attributes and codecs, so that renaming an attribute in Python alone changes none. This module must
-not know requests or the table.
+They name physical attributes and codecs, so that renaming an attribute only in Python does not change them. This module
+does not depend on requests or the table.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from dynamo_single.orm.schema.attributes.references import DelegatingAttribute
 from dynamo_single.orm.schema.keys.template import KeyPart, Template
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
-#: Longer texts end in a hash: they stand in the table's state item, which has 400 KB for all models.
+#: Longer strings end in a hash, because the table's state item has 400 KB for all models.
 LIMIT = 120
-#: What of a class decides how its values are stored.
+#: The options of a class that determine how its values are stored.
 _DECIDING = (
     "attr_type",
     "prepare",
@@ -55,7 +55,7 @@ def key_fingerprint(key: AccessKey, stored: Mapping[str, str]) -> str:
 
 
 def key_fingerprints(layout: ModelLayout) -> dict[str, str]:
-    """The text of each key of a layout, by its name: those of live objects, and ``trash``."""
+    """Return the string of each key of a layout, by its name: those of live objects, and ``trash``."""
     stored = {name: info.stored for name, info in layout.attributes.items()}
     return {key.name: key_fingerprint(key, stored) for key in (layout.primary, *layout.index_keys)}
 
@@ -74,9 +74,7 @@ def _variable(part: KeyPart, stored: Mapping[str, str]) -> str:
 
 
 def attribute_fingerprint(attribute: Attribute, layout: ModelLayout) -> str:
-    """The text of an attribute of a layout: its physical name, the class that encodes it, and what its value follows
-    from.
-    """
+    """Return the string of an attribute of a layout: its physical name, its codec's class, and its source."""
     path, options = form_of(attribute)
     return attribute_text(layout.attributes[attribute.name].stored, path, options, source_text(attribute, layout))
 
@@ -88,7 +86,7 @@ def attribute_text(stored: str, path: str, options: Mapping[str, object], follow
 
 
 def source_text(attribute: Attribute, layout: ModelLayout) -> str:
-    """What the app itself computes a value from, by physical names; empty if it does not."""
+    """Return the source of a computed value, by physical names; empty for other values."""
     if isinstance(attribute, CanonicalAttribute):
         return f"{attribute.fold}({layout.attributes[attribute.source].stored})"
     if isinstance(attribute, ExtractedAttribute):
@@ -106,13 +104,13 @@ def place_text(source: str, steps: Steps) -> str:
 
 
 def counted_by(counter: CounterAttribute) -> str:
-    """What a counter counts: the children, and which of them."""
+    """Return the children that a counter counts, and the condition on them."""
     which = "" if counter.condition is None else f", {counter.condition!r}"
     return f"{counter.children}{which}"
 
 
 def form_of(attribute: Attribute) -> tuple[str, dict[str, Any]]:
-    """The class that encodes an attribute's values, and its options: of a reference, those of the key it stores.
+    """Return the class that encodes an attribute's values, and its options: for a reference, those of the stored key.
 
     The class is the plainest one of this app that stores the same, by its name in ``dynamo_single.models``; one of a
     project by its whole path.
@@ -127,7 +125,7 @@ def form_of(attribute: Attribute) -> tuple[str, dict[str, Any]]:
 
 
 def attribute_class(path: str) -> type[Attribute]:
-    """The class that ``form_of`` named; raises ``ConfigurationError`` if there is none of that name any more."""
+    """Return the class that ``form_of`` named; raise ``ConfigurationError`` if the name no longer exists."""
     found = getattr(declared, path, None) if "." not in path else _imported(path)
     if not (isinstance(found, type) and issubclass(found, Attribute)):
         raise ConfigurationError(
@@ -160,7 +158,7 @@ def _plainer(kind: Any) -> Any:
 
 
 def shortened(text: str) -> str:
-    """A text of at most ``LIMIT`` characters, by its beginning and a hash."""
+    """Shorten a string to at most ``LIMIT`` characters: its beginning and a hash."""
     if len(text) <= LIMIT:
         return text
     return f"{text[: LIMIT - 17]}~{hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -1,4 +1,4 @@
-"""What the identities are made of that a model's references hold, so that a key can name a part: ``{project.tenant}``.
+"""The parts of the identities that a model's references hold, so that a key can name one: ``{project.tenant}``.
 
 This module must not know layouts.
 """
@@ -28,7 +28,7 @@ from dynamo_single.table.request import StoredValue
 
 
 def codec_of(model: type[DynamoModel], attributes: Mapping[str, Attribute], part: KeyPart, source: str) -> Codec:
-    """How a key writes the part of an identity that a template names; ``ConfigurationError`` if there is none."""
+    """Return how a key encodes a part of an identity; raise ``ConfigurationError`` if it does not exist."""
     reference = attributes.get(part.name)
     if not isinstance(reference, ReferenceAttribute):
         first = part.shown.partition(".")[0]
@@ -71,13 +71,13 @@ def _member(attribute: Attribute) -> Member:
     return Member((attribute.name, field.name), attribute.key_kind, attribute.from_text, members)
 
 
-# What an attribute may follow from: a text, a document, or another object's attribute; all else is refused.
+# The allowed sources of an attribute: a string, a document, or another object's attribute.
 
 Attributes = Mapping[str, Attribute]
 
 
 def check_computed(model: type[DynamoModel], attributes: Attributes, copy: ComputedAttribute) -> None:
-    """Refuse what follows from no text or document, and what would change the primary key along with it."""
+    """Reject sources other than a string or document, and those that would change the primary key."""
     label = model._meta.label
     if isinstance(copy, ExtractedAttribute):
         _check_document(label, attributes, copy)
@@ -118,7 +118,7 @@ def _check_document(label: str, attributes: Attributes, copy: ExtractedAttribute
 
 
 def check_copied(model: type[DynamoModel], copy: CopiedAttribute) -> None:
-    """Refuse a copy from another table, and one that would change the primary key."""
+    """Reject a copy from another table, and one that would change the primary key."""
     label, other = model._meta.label, copy.source.field.model
     if copy.source_model._options.alias != model._options.alias:
         raise ConfigurationError(
@@ -133,7 +133,7 @@ def check_copied(model: type[DynamoModel], copy: CopiedAttribute) -> None:
 
 
 def computed_value(copy: ComputedAttribute, source: Attribute, stored: StoredValue | None) -> StoredValue | None:
-    """What is stored of a value that follows a stored one."""
+    """Return the stored value that is computed from a stored source."""
     given = None if stored is None else source.from_attribute_value(dict(stored))
     value = copy.current({copy.source: given})
     return None if value is None else copy.to_attribute_value(value)

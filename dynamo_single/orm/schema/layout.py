@@ -1,4 +1,4 @@
-"""What the app knows of a model besides Django's ``_meta``: its keys and how its attributes are stored.
+"""A model's data beyond Django's ``_meta``: its keys and the storage of its attributes.
 
 A declared layout is made once per model class; ``bindings`` makes others of it while items are being changed. It must
 not know requests or the table.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class IndexCondition(Struct, frozen=True):
-    """Which live items an index holds: those that meet a condition on some attributes.
+    """The live items of an index: those that meet a condition on some attributes.
 
     ``text`` has the condition in stored values, and ``"0"``, ``"1"``... in the places of the attributes' names, so that
     it is the same whatever they are called; ``orm/conditions/lowering`` reads it.
@@ -33,7 +33,7 @@ class IndexCondition(Struct, frozen=True):
     attributes: tuple[str, ...]
 
     def __call__(self) -> IndexCondition:
-        """Itself, where a key is given a condition that is known already."""
+        """Return itself, for a key with a known condition."""
         return self
 
 
@@ -46,11 +46,11 @@ class AccessKey(Struct, frozen=True):
     sort: Template
     #: The attributes that the two templates name, each once, in order: worked out of them, whatever is given.
     variables: tuple[str, ...] = ()
-    #: Those without which an item is not in the key: all but those of which the template says where missing ones stand.
+    #: The required attributes of the key: all except those with a position for missing values.
     required_variables: tuple[str, ...] = ()
-    #: By what each partition is divided into shards; ``None`` for a key that is not.
+    #: The division of each partition into shards; ``None`` for an unsharded key.
     sharding: Sharding | None = None
-    #: What gives the condition that the items of an index meet; a declared one is read once the model is complete.
+    #: A function that returns the condition of the index's items; a declared one is read once the model is complete.
     make_condition: Callable[[], IndexCondition] | None = None
 
     def __post_init__(self) -> None:
@@ -79,7 +79,8 @@ class AccessKey(Struct, frozen=True):
 
     @property
     def condition(self) -> IndexCondition | None:
-        """Which live items are in the index, if not all; raises ``ConfigurationError`` for one that cannot work."""
+        """The condition of the live items in the index, if not all; raises ``ConfigurationError`` for an invalid
+        one."""
         return None if self.make_condition is None else self.make_condition()
 
     @property
@@ -90,19 +91,19 @@ class AccessKey(Struct, frozen=True):
 
     @property
     def source_attributes(self) -> tuple[str, ...]:
-        """The attributes that a key follows from: those that are named, and what decides about the shard."""
+        """The attributes that a key depends on: the named ones, and those that determine the shard."""
         sharding = self.sharding
         return self.named_attributes if sharding is None else (*self.named_attributes, sharding.attribute, sharding.at)
 
     def has_partition(self, text: str) -> bool:
-        """Whether the key can have this partition, in some shard."""
+        """Return whether the key can have this partition, in some shard."""
         return self.partition.matches(text if self.sharding is None else split_partition(text)[0])
 
 
 class AttributeInfo(Struct, frozen=True):
     """How one attribute is stored.
 
-    ``required`` means that no stored item lacks it or holds it empty, so that a key which names it is always complete.
+    ``required`` means that every stored item has a value that is not empty, so that a key with it is always complete.
     """
 
     name: str
@@ -124,8 +125,8 @@ class AttributeInfo(Struct, frozen=True):
 class Twin(Struct, frozen=True):
     """Another physical name of an attribute, while it is being renamed: ``used`` is what is read.
 
-    ``is_before`` says that this is the old one; ``is_kept`` that what is written to the one is written to the other
-    too, which else is taken out.
+    ``is_before`` marks the old name. ``is_kept`` means that writes to one name also go to the other, which is otherwise
+    removed.
     """
 
     used: str
@@ -147,16 +148,16 @@ class ModelLayout(Struct, frozen=True, eq=False):
     trash: AccessKey | None = None
     expires: str | None = None
     neighbours: Callable[[], Iterable[ModelLayout]] = tuple
-    #: What is being renamed now: see ``bindings``.
+    #: The attributes that are being renamed: see ``bindings``.
     twins: tuple[Twin, ...] = ()
-    #: By what the sharded keys are divided; ``None`` for a model without any.
+    #: The division of the sharded keys; ``None`` for a model without any.
     sharding: Sharding | None = None
 
-    #: The layout as it is declared, if this is another one.
+    #: The declared layout, if this is another one.
     declared: ModelLayout | None = None
 
-    # What follows is worked out of the above, whatever is given.
-    #: The attributes that make up ``pk``, in the order of the primary key.
+    # The rest is derived from the fields above, whatever is passed. The attributes of ``pk``, in the order of the
+    # primary key.
     identity: tuple[str, ...] = ()
     #: Every key on an index: those of live items, and the trash's.
     index_keys: tuple[AccessKey, ...] = ()

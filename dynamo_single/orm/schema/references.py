@@ -1,4 +1,4 @@
-"""The references to a model whose ``on_delete`` says what a deletion does to the objects that hold them.
+"""The references to a model whose ``on_delete`` affects deletions.
 
 Such a reference is followed as declared ``Children`` are. This module must not know how anything is read or written.
 """
@@ -23,7 +23,7 @@ from dynamo_single.table import names
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
 
-    #: A model that is named by a text is not known to a checker, unless it is given: ``Children["Person"]("Person")``.
+    #: A model named by a string is unknown to a type checker, unless you pass it: ``Children["Person"]("Person")``.
     Child = TypeVarWithDefault("Child", bound=DynamoModel, default=Any)
 else:
     Child = TypeVar("Child")
@@ -33,14 +33,14 @@ else:
 
 
 class Children(Generic[Child]):
-    """The objects of another model that refer to this one: ``people = Children("Person")`` gives ``company.people``.
+    """The objects of another model that refer to this one: ``people = Children("Person")`` creates ``company.people``.
 
     ``company.people`` is a manager as Django's for a reverse foreign key. ``prefetch_related("people")`` on one company
     reads it and all of its people with one Query if their keys share the company's partition.
 
-    With ``cascade`` the children are deleted and restored with their parent: into the trash and out of it if they have
-    soft delete, and for good. If it is not given, the reference's ``on_delete`` decides: ``CASCADE`` takes them along,
-    anything else does not. The methods of a ``manager`` class come before those of Django's.
+    With ``cascade`` the children are deleted and restored with their parent: into the trash and back if they have soft
+    delete, and permanently. By default the reference's ``on_delete`` decides: only ``CASCADE`` includes them. The
+    methods of a ``manager`` class take precedence over Django's.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Children(Generic[Child]):
             return self.cascade
         if says_on_delete(self.field):
             return self.field.remote_field.on_delete is CASCADE
-        # E035 reports the reference; until it says, what went along before this was asked for still does.
+        # E035 reports the reference; until it has an on_delete, earlier cascades continue to work.
         return registry.has_soft_delete(self.owner) and registry.has_soft_delete(self.model)
 
     @property
@@ -110,7 +110,7 @@ class Children(Generic[Child]):
         return self if instance is None else self._manager_class(instance)
 
     def problem(self) -> str | None:
-        """What is wrong with the declaration, if anything is."""
+        """Return the error in the declaration, if any."""
         try:
             _ = self.field
         except ConfigurationError as error:
@@ -119,7 +119,7 @@ class Children(Generic[Child]):
 
     def queryset_of(self, pk: object) -> Any:
         """The children of the object with a ``pk``, as the relation gives them; ``None`` if a manager narrows them."""
-        # As Django does it: the default manager's class, made again, without what the manager was made with.
+        # As Django does it: the default manager's class is created again, without its arguments.
         manager = self.model._default_manager.__class__()
         manager.model = self.model
         queryset = manager.get_queryset()
@@ -202,24 +202,24 @@ def cascading_parents(binding: ModelBinding) -> tuple[tuple[type[DynamoModel], A
 
 
 def cascading_names(model: type[DynamoModel]) -> frozenset[str]:
-    """Return the stored names of the references by which a model's objects are deleted with others; those in the
-    primary key are omitted, since they never change."""
+    """Return the stored names of the references by which a model's objects are deleted with others, except those in the
+    primary key, which never change."""
     fields = [field for _, field in cascading_parents(model)]
     return frozenset(field.attribute.attr_name for field in fields if field.attname not in model._identity)
 
 
 def protecting_references(model: type[DynamoModel]) -> tuple[Children, ...]:
-    """The references of which one that leads to an object keeps it from being deleted."""
+    """Return the references that protect the object that they lead to."""
     return referrers(model, PROTECT)
 
 
 def resetting_references(model: type[DynamoModel]) -> tuple[Children, ...]:
-    """The references that are set to nothing, or to their default, when the object is deleted for good."""
+    """Return the references that are set to nothing, or to their default, when the object is permanently deleted."""
     return (*referrers(model, SET_NULL), *referrers(model, SET_DEFAULT))
 
 
 def referrers(model: type[DynamoModel], on_delete: object) -> tuple[Children, ...]:
-    """The references to a model that say ``on_delete``, in the order in which the models are declared."""
+    """Return the references to a model with an ``on_delete``, in the order in which the models are declared."""
     return _by_handler(model).get(on_delete, ())
 
 
@@ -247,7 +247,7 @@ def _by_target() -> dict[type[DynamoModel], list[tuple[type[DynamoModel], Any]]]
 def references(holder: type[DynamoModel]) -> list[Any]:
     """A model's own references with an ``on_delete`` that a deletion of the other object has to follow."""
     if holder._meta.proxy:
-        return []  # its objects are those of the other class
+        return []  # its objects belong to the other class
     fields: list[Any] = list(holder._meta.concrete_fields)
     return [
         field
@@ -272,8 +272,8 @@ def count_name(field: Any) -> str:
 
 @fact
 def references_to(binding: ModelBinding) -> tuple[tuple[Any, bool], ...]:
-    """Return all references to a model, each with whether a key has to find its objects: those of ``Children``, and
-    those with an ``on_delete``. References of derived objects are omitted, since they change with their source."""
+    """Return all references to a model, each with whether a key must find its objects: those of ``Children``, and those
+    with an ``on_delete``. Omit references of derived objects, which change with their source."""
     model: Any = binding.model
     owned = {children.field for children in declared_children(model)}
     found: list[tuple[Any, bool]] = []
@@ -289,7 +289,7 @@ def references_to(binding: ModelBinding) -> tuple[tuple[Any, bool], ...]:
 
 
 def name_of_count(item_type: str, stored: str) -> str:
-    """The same by the type of the items that refer, and by the reference's physical name."""
+    """Return the same by the type of the referring items, and by the reference's physical name."""
     return f"{names.REFERRED_PREFIX}{item_type}.{stored}"
 
 

@@ -1,7 +1,7 @@
-"""Which models there are, and each one's layout.
+"""The registered models, and the layout of each.
 
-Layouts are built when they are first asked for, since a reference's target may be declared later than the reference.
-This module must not know requests or querysets.
+Layouts are built on first access, because a reference's target may be declared later than the reference. This module
+does not depend on requests or querysets.
 """
 
 from __future__ import annotations
@@ -103,12 +103,12 @@ def _attributes_of(model: type[DynamoModel]) -> dict[str, Attribute]:
 
 
 def has_soft_delete(model: type[DynamoModel]) -> bool:
-    """Whether the model's objects go to a trash."""
+    """Return whether the model's objects have a trash."""
     return DELETED_AT in attributes_of(model)
 
 
 def copies_of(model: type[DynamoModel]) -> tuple[ComputedAttribute, ...]:
-    """What follows from other attributes of the same object: folded copies of texts, and extracted values."""
+    """Return the attributes computed from others of the same object: folded copies of strings, and extracted values."""
     return tuple(each for each in attributes_of(model).values() if isinstance(each, ComputedAttribute))
 
 
@@ -224,7 +224,7 @@ class _LayoutBuilder:
             field = target._meta.pk
 
     def sharding(self, shards: Shards | None) -> Sharding | None:
-        """By what the sharded keys are divided: what an item has had since it was made, and keeps."""
+        """Return the division of the sharded keys, by a value that an item has and keeps from its creation."""
         options = self.model._options
         sharded = [name for name, key in options.index_keys.items() if key.sharded]
         sharded = ["primary", *sharded] if options.primary.sharded else sharded
@@ -339,7 +339,7 @@ class _LayoutBuilder:
 
     def is_required(self, attribute: Attribute) -> bool:
         if isinstance(attribute, CanonicalAttribute):
-            # Which may be another model's, of which this one has a copy.
+            # It may be another model's, if this model copies it.
             source = attributes_of(attribute.field.model._meta.concrete_model).get(attribute.source)
             return not attribute.may_be_blank and source is not None and self.is_required(source)
         if isinstance(attribute, ExtractedAttribute):
@@ -356,7 +356,7 @@ class _LayoutBuilder:
 
 
 def _extracting(name: str, attribute: Attribute) -> str:
-    """How a value of a document gets an attribute of its own, for messages."""
+    """Return how to store a nested value in a separate attribute, for messages."""
     return f': models.ExtractedAttribute("{name}__...")' if attribute.document and attribute.attr_type in "ML" else ""
 
 
@@ -371,7 +371,7 @@ def index_keys(declarations: object) -> dict[str, IndexKey]:
 
 
 def shards_of(declarations: object) -> Shards | None:
-    """By what the sharded keys of a ``class Keys`` are divided; the last declaration counts."""
+    """Return the division of the sharded keys of a ``class Keys``; the last declaration wins."""
     return next(reversed(_declared(declarations, Shards).values()), None)
 
 

@@ -1,4 +1,4 @@
-"""Decide which attributes of a model are secrets: the one rule for everything that people can read or query.
+"""Decide which attributes of a model are secrets: a single rule for everything that users can read or query.
 
 The option ``secret`` decides first, then the attributes that a value is derived from, then its names. A site can add
 secrets (``also``) but cannot remove any. This module does not send requests.
@@ -37,7 +37,7 @@ def is_secret(model: type[Any] | None, name: str, also: AlsoSecret | None = None
 def secrets_of(model: type[DynamoModel], also: AlsoSecret | None = None) -> frozenset[str]:
     """Return the Python names of a model's secret attributes.
 
-    ``also`` is asked once about each attribute, and the answers are kept with the model's binding.
+    ``also`` is called once for each attribute, and the results are cached with the model's binding.
     """
     return _secrets_of(model, also)
 

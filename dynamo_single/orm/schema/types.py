@@ -1,4 +1,4 @@
-"""The type of this app's models, for the folders below the one that makes them.
+"""The type of this app's models, for the folders below the folder that defines them.
 
 For type checkers, ``DynamoModel`` is a base class that declares the members that these folders use; at run time the
 name is Django's own class. Django's managers and querysets take a subclass of Django's model only, so that a
@@ -52,7 +52,7 @@ class Options(Struct, frozen=True):
     purge_after: timedelta | None
     primary: Key
     index_keys: dict[str, IndexKey]
-    #: What reads the condition of a key on an index, by the model and the key's name: the schema knows no lookups.
+    #: A reader of a key's condition, by the model and the key's name: the schema does not depend on lookups.
     read_condition: Callable[[Any, str, object], Callable[[], IndexCondition] | None]
     former: FormerOptions | None = None
     shards: Shards | None = None
@@ -108,7 +108,7 @@ if TYPE_CHECKING:
         def _forget(self, name: str) -> None: ...
         async def _follow_stored(self, kept: Set[str]) -> bool: ...
 
-        # Conditions, changes and blocks are those of folders above this one.
+        # Conditions, changes and blocks belong to folders above this one.
         async def _written_if(
             self, condition: Any, update_fields: Iterable[str], changes: Any, pending: Any
         ) -> bool: ...
@@ -122,11 +122,11 @@ else:
 T = TypeVar("T")
 #: The model of a queryset, a manager, a page.
 M = TypeVar("M", bound=DynamoModel, covariant=True)
-#: Values by name for what is made or changed on the way; Django calls those that can be called.
+#: Values by name for a created or changed object; Django calls those that are callable.
 Defaults: TypeAlias = "Mapping[str, object] | None"
 #: A field of Django's, whatever it takes and gives.
 ModelField: TypeAlias = "Field[Any, Any]"
-#: What a form is sent, as Django's widgets are given it: texts, or what a test gives; and files.
+#: The input of a form, as Django's widgets receive it: strings, or a test's values; and files.
 SentData: TypeAlias = "Mapping[str, Any]"
 SentFiles: TypeAlias = "MultiValueDict[str, UploadedFile[Any]]"
 
@@ -137,12 +137,12 @@ SentFiles: TypeAlias = "MultiValueDict[str, UploadedFile[Any]]"
 
 #: Where methods are that a coroutine of ours does the same as. Other faces of this app, such as ``auth``, add to them.
 _PLAIN = ("dynamo_single.orm.", "django.", "pynamodb.")
-#: Where nothing is a project's own.
+#: Used if no code is a project's own.
 _OURS = ("dynamo_single.", "django.", "pynamodb.")
 
 
 def are_plain(cls: Any, names: tuple[str, ...]) -> bool:
-    """Whether all methods of some names are the mapping's or the libraries' own, as far as a class has them.
+    """Return whether all methods with some names, if present, belong to the mapping or the libraries.
 
     Decided once for a class, and again if a method was replaced, as tests do.
     """
@@ -155,12 +155,12 @@ def _are_plain(cls: Any, names: tuple[str, ...], methods: tuple[object, ...]) ->
 
 
 def all_plain(cls: Any, names: tuple[str, ...]) -> bool:
-    """Whether nothing of a project's is called by methods of some names, which may call each other by ``super()``."""
+    """Return whether methods with some names, which may call each other by ``super()``, avoid a project's code."""
     return _all_plain(cls, names, tuple([getattr(cls, name, None) for name in names]))
 
 
 async def awaited(method: Callable[..., T], work: Callable[..., Coroutine[Any, Any, T]], *given: object) -> T:
-    """What a coroutine gives in the place of a method; one that a project's class has of its own runs in a thread.
+    """Return the coroutine for a method; a method of a project's class runs in a thread.
 
     ``method`` is bound to its object; ``functools.partial()`` gives it arguments by name.
     """
@@ -176,5 +176,5 @@ def _all_plain(cls: Any, names: tuple[str, ...], methods: tuple[object, ...]) ->
 
 
 def owners_of(cls: type[object], names: Iterable[str]) -> Iterator[type[object] | None]:
-    """The class that a class has each of some methods from; ``None`` for one that it does not have."""
+    """Return the class that defines each of some methods of a class; ``None`` for a missing method."""
     return (next((each for each in cls.__mro__ if name in vars(each)), None) for name in names)

@@ -1,6 +1,6 @@
 """Schema versions, which an earlier release had: ``Meta.schema_version``, and functions that upgraded items in reads.
 
-A migration upgrades the items of earlier versions instead (``UpgradeItems``). This module sends nothing.
+A migration upgrades the items of earlier versions instead (``UpgradeItems``). This module does not send requests.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FIRST: Final = 1
 class Upgrade:
     """A function from one schema version to the next, in ``Meta.upgrades`` of an earlier release. Deprecated.
 
-    No code calls it any more. The check ``E023`` prints the operation that does.
+    It is no longer called. The check ``E023`` prints the operation that replaces it.
     """
 
     __slots__ = ("changes", "function")
@@ -35,12 +35,12 @@ class FormerOptions(Struct, frozen=True):
 
     @classmethod
     def of(cls, meta: object) -> FormerOptions | None:
-        """Return those of a ``class Meta``; ``None`` if it declares neither."""
+        """Return the options of a ``class Meta``; ``None`` if it declares neither."""
         found = cls(getattr(meta, "schema_version", None), getattr(meta, "upgrades", None))
         return None if found.version is None and not found.upgrades else found
 
     def way_out(self, app_label: str, name: str) -> str:
-        """Return the sentences that tell what to write instead."""
+        """Return the sentences that describe the replacement."""
         if self.version in (None, FIRST) and not self.upgrades:
             return "Delete it from class Meta."
         operation = operation_text(name, self.version, self.upgrades)

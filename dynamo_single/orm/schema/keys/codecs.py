@@ -1,8 +1,8 @@
 """How one value is written inside a key: unable to forge a separator, and sorting as the value does.
 
-Every character of a written value is ``$`` (0x24) or higher, and the usual separator ``#`` (0x23) is below them all:
-a value that another one continues sorts in front of it, also with more key after. DynamoDB sorts keys by their UTF-8
-bytes, which is Python's own order of ``str``. This module must not know templates, models or requests.
+Every character of an encoded value is ``$`` (0x24) or higher, and the usual separator ``#`` (0x23) is below them all. A
+value that another one continues therefore sorts before it, even with more key after it. DynamoDB sorts keys by their
+UTF-8 bytes, which is Python's own order of ``str``. This module does not depend on templates, models or requests.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from dynamo_single.orm.schema.keys.values import Words, checked_text, seconds, s
 from dynamo_single.table.masking import CODES, ESCAPE
 from dynamo_single.table.shaped.sortable import number_text
 
-#: Higher than all that stands in a key: the last code point, which is escaped inside values.
+#: Higher than every character in a key: the last code point, which is escaped inside values.
 LAST = "\U0010ffff"
-#: What stands for an empty text, and for a missing value before all others or after them, where a template says so.
-#: No value is written so: what escapes a character has another one after ``$``, or ``0`` and ``1`` after the one below.
+#: The encoding of an empty string, and of a missing value before or after all others, if a template sets this. No value
+#: has this encoding: an escape has another character after ``$``, or ``0`` and ``1`` after the character below.
 EMPTY = ESCAPE * 2
 MISSING = {"first": ESCAPE, "last": "\U0010fffe2"}
-#: Sorts after all values and in front of what stands for a missing one after them.
+#: Sorts after all values and before the encoding of missing values after them.
 LAST_VALUE = "\U0010fffe1" + LAST
 #: The format of a key part that is written without regard to case.
 CANONICAL = "canonical"
@@ -51,10 +51,10 @@ _MAX_PADDING = 38
 class Codec:
     """Writes the values of one attribute into keys.
 
-    ``ordered``: the written texts sort as the values do. ``prefixable``: what starts a value also starts its text.
-    ``exact``: two values with one text are the same value. With a ``place``, ``first`` or ``last``, missing values and
-    empty texts are written too. One that writes a ``member`` of an identity alone has the positions that
-    lead there; ``leaves`` are those of the identity's ``of`` single values that it writes.
+    ``ordered``: the encoded strings sort as the values do. ``prefixable``: a prefix of a value is also a prefix of its
+    encoding. ``exact``: two values with the same encoding are equal. With a ``place``, ``first`` or ``last``, missing
+    values and empty strings are encoded too. A codec for a ``member`` of an identity has the positions that lead there;
+    ``leaves`` are those of the identity's ``of`` single values that it encodes.
     """
 
     kind: str
@@ -100,7 +100,7 @@ class Codec:
         return text
 
     def text_encoder(self, terminator: str) -> Callable[[str], str] | None:
-        """What encodes texts as ``encode()`` does, without a call of Python for one that it has just encoded.
+        """Return a function that encodes strings like ``encode()``, and caches the last one without a Python call.
 
         ``None`` for another kind of values. It takes ``str`` only, which has a hash.
         """
@@ -108,7 +108,7 @@ class Codec:
         return partial(_encoded, self.write, terminator) if is_usual else None
 
 
-#: An item's keys, and those of the next one, are made of the same texts and numbers again and again.
+#: The keys of one item, and those of the next, contain the same strings and numbers.
 _REMEMBERED = frozenset({str, int})
 
 
@@ -163,15 +163,15 @@ def split_format(spec: str) -> tuple[str, str]:
 
 
 def padding_of(spec: str) -> int:
-    """Give the digits that a format such as ``08d`` asks for, or 0 if it is no such format."""
+    """Return the digits of a format such as ``08d``, or 0 for another format."""
     found = _PADDED.fullmatch(spec)
     return int(found[1]) if found and int(found[1]) <= _MAX_PADDING else 0
 
 
 def canonical(text: str) -> str:
-    """Give the form in which two texts that differ only in case, composition or outer white space are the same."""
+    """Return the normal form of strings that differ only in case, composition or outer white space."""
     text = unicodedata.normalize("NFD", text.strip()).casefold()
-    # Casefolding can leave characters that fold once more when recomposed, so it is done on both sides.
+    # Casefolding can leave characters that fold again when recomposed, so it is done on both sides.
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold()).strip()
 
 

@@ -1,8 +1,9 @@
 """Encode a document in one pass, which also counts its bytes and compares it with the stored document.
 
-What is unchanged keeps its stored form, the same object: the difference of two documents need not look inside. Python's
-own types take this pass; other types, and values that cannot be stored, take ``values.to_attribute_value``. Stored
-forms contain nothing mutable of the value, so that they stay as they are when the value is changed in place.
+Unchanged parts keep their stored form, as the same object: the difference of two documents does not need to look
+inside. Python's own types take this pass; other types, and values that cannot be stored, take
+``values.to_attribute_value``. Stored forms do not contain mutable parts of the value, so that a change of the value in
+place does not affect them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Encoded(Struct, frozen=True):
     size: int
 
 
-#: An AttributeValue that equals none, instead of one that is missing.
+#: An AttributeValue that equals no other, instead of a missing one.
 _NOTHING: Final[StoredValue] = {}
 #: A decimal number as ``values.number_to_text()`` writes it.
 _DECIMAL: Final = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9]", re.ASCII)
@@ -48,8 +49,8 @@ _Found = tuple[StoredValue, int, bool]
 def encode(value: object, before: StoredValue | None, path: str) -> _Found:
     """Return the AttributeValue of a document, its size in bytes, and whether reading it gives an identical value.
 
-    The AttributeValue is ``before`` if that is equal to DynamoDB, and contains parts of ``before`` where they are.
-    ``path`` is what an error calls the document. Raises ``InvalidValue`` as ``values.to_attribute_value()``.
+    The AttributeValue is ``before`` if that is equal to DynamoDB, and contains equal parts of ``before``. ``path``
+    names the document in errors. Raises ``InvalidValue`` as ``values.to_attribute_value()``.
     """
     with suppress(Exception):  # whatever it is, it is raised again below, where it is worded
         (stored,), size, is_as_read = _members((value,), (_NOTHING if before is None else before,), 0)
@@ -87,7 +88,7 @@ def normalized_value(value: StoredValue) -> tuple[str, object]:
 
 
 def _members(given: Iterable[Any], before: Iterable[StoredValue], depth: int) -> tuple[list[StoredValue], int, bool]:
-    """Encode the values of a map or list, each beside the stored one; the size is that of all."""
+    """Encode the values of a map or list, each with the stored one; the size is their sum."""
     found: list[StoredValue] = []
     size, is_as_read = 0, True
     for value, old in zip(given, before, strict=True):

@@ -21,12 +21,12 @@ _DIGITS: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LENGTH: Final = 26
 _RANDOM_BITS: Final = 80
 _LATEST: Final = 2**48
-#: How far apart two of one millisecond are at most, so that nobody guesses the next one.
+#: The maximum distance of two identifiers in one millisecond, so that the next one cannot be guessed.
 _STEP_BITS: Final = 32
 
 
 class _Last:
-    """What this process has made last: others of the same millisecond come after it."""
+    """The last identifier of this process: others of the same millisecond come after it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -38,20 +38,21 @@ _last = _Last()
 
 
 def make_ulid() -> str:
-    """A new one. Those that a process makes are in the order in which it makes them, as long as its clock goes on."""
+    """Return a new identifier. Those of one process sort in the order of their creation, as long as its clock
+    advances."""
     milliseconds = _milliseconds(clock.instant())
     with _last.lock:
         if milliseconds == _last.milliseconds:
             _last.random += 1 + secrets.randbits(_STEP_BITS)
         else:
             _last.milliseconds = milliseconds
-            # The first bit is left for those that follow.
+            # The first bit is reserved for later ones in the same millisecond.
             _last.random = secrets.randbits(_RANDOM_BITS - 1)
         return _text(milliseconds, _last.random)
 
 
 def first_at(moment: datetime) -> str:
-    """The least one that can be made from a moment on; raises ``InvalidValue`` for what is none, or before 1970."""
+    """Return the smallest identifier for a datetime; raise ``InvalidValue`` for other values, or before 1970."""
     if not isinstance(moment, datetime):
         raise InvalidValue(f"{shown(moment)} is not a datetime. Use a datetime, such as timezone.now().")
     return _text(_milliseconds(clock.in_utc(moment)), 0)
@@ -69,13 +70,12 @@ def _text(milliseconds: int, random: int) -> str:
     return "".join(_DIGITS[number >> 5 * place & 31] for place in range(_LENGTH - 1, -1, -1))
 
 
-# UUIDs of version 1, which hold when they were made; no two processes make the same one.
-#
-# RFC 9562 lets a node be random in the place of a network card's address (section 6.9): containers often share that
-# address, and it names the machine to whoever reads an identifier. Together with the clock sequence each process has 61
-# random bits, and one that was forked has others than its parent.
+# UUIDs of version 1, which contain their creation time; no two processes create the same one.  RFC 9562 allows a random
+# node instead of a network card's address (section 6.9): containers often share that address, and it reveals the
+# machine. Together with the clock sequence each process has 61 random bits, and a forked process has others than its
+# parent.
 
-#: The first moment that such a UUID can hold, and how many of its ticks a microsecond has.
+#: The earliest datetime of such a UUID, and its ticks per microsecond.
 _BEGINNING: Final = datetime(1582, 10, 15, tzinfo=UTC)
 _TICKS: Final = 10
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -88,7 +88,7 @@ _STEP_BACK: Final = 1_000_000 * _TICKS
 
 
 class _Process:
-    """What tells this process's UUIDs from all others, and when the last one was made."""
+    """The values that distinguish this process's UUIDs from all others, and the time of the last one."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -122,7 +122,8 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
 
 
 def make_uuid() -> UUID:
-    """Return a new UUID of version 1, in the order of those that this process makes while its clock goes on."""
+    """Return a new UUID of version 1; those of one process sort in the order of their creation while its clock
+    advances."""
     process = _process
     ticks, sequence = process.tick()
     fields = (ticks & 0xFFFFFFFF, ticks >> 32 & 0xFFFF, ticks >> 48 & 0x0FFF, sequence >> 8, sequence & 0xFF)

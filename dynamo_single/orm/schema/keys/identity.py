@@ -1,6 +1,6 @@
 """The text of an object's identity: the values of its primary key, joined so that a URL can carry them.
 
-This module knows texts only; which attributes make up an identity is the layout's business.
+This module handles strings only; the layout determines the attributes of an identity.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class NoIdentity(InvalidValue):
 
 
 def join_identity(texts: Sequence[str]) -> str:
-    """Join the texts of a primary key's values; one reads as itself, several use RFC 3986's unreserved characters."""
+    """Join the strings of a primary key's values; a single string is unchanged, several use RFC 3986's unreserved
+    characters."""
     if not texts:
         raise InvalidValue("An identity has at least one value.")
     if len(texts) == 1:
@@ -32,7 +33,7 @@ def join_identity(texts: Sequence[str]) -> str:
 
 
 def split_identity(text: str, count: int) -> tuple[str, ...]:
-    """Give back the ``count`` texts that ``join_identity`` joined, or refuse what it cannot have made."""
+    """Return the ``count`` strings that ``join_identity`` joined, or reject an invalid identity."""
     if count == 1:
         return (checked_text(text),)
     parts = text.split(_JOINT)
@@ -42,7 +43,7 @@ def split_identity(text: str, count: int) -> tuple[str, ...]:
 
 
 def is_identity(text: str, count: int) -> bool:
-    """Whether ``join_identity`` could have made a text of ``count`` texts."""
+    """Return whether ``join_identity`` could have created a string from ``count`` strings."""
     return text.count(_JOINT) == count - 1
 
 

@@ -1,7 +1,7 @@
 """Single values of an identity in keys: ``{project.tenant}`` of a reference that holds the ``pk`` of a project.
 
-An item holds the whole ``pk`` of what it refers to, and nothing else of it. An identity of several values is one text,
-of which a member is taken out as it was put in. This module must not know models.
+An item contains the complete ``pk`` of a referenced object, but no other part of it. An identity of several values is
+one string, from which a member is extracted. This module does not depend on models.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from dynamo_single.orm.schema.keys.values import shown
 
 
 class Member(Struct, frozen=True):
-    """One value of an identity: by what ``names`` a path calls it, how keys write it, and what ``read``s its text.
+    """One value of an identity: its ``names`` in a path, its encoding in keys, and the function that ``read``s its
+    string.
 
-    Where it is itself an identity of another object, ``members`` are those of that.
+    If it is itself the identity of another object, ``members`` are the members of that identity.
     """
 
     names: tuple[str, ...]
@@ -38,19 +39,20 @@ class Member(Struct, frozen=True):
 
 
 def size(members: Sequence[Member]) -> int:
-    """How many single values some members have together, down to the last; what has no members is one."""
+    """Return the number of single values in some members, at any depth; a member without members is one."""
     return sum(each.size for each in members) or 1
 
 
 class _Step(Struct, frozen=True):
-    """Into an identity of ``count`` values: the one at ``position``, which ``read`` makes of its text."""
+    """A step into an identity of ``count`` values: the value at ``position``, which ``read`` converts from its
+    string."""
 
     position: int
     count: int
     read: Callable[[str], Any]
 
     def take(self, value: object) -> Any:
-        """The member of an identity; raises ``NoIdentity`` for what is none."""
+        """Return the member of an identity; raise ``NoIdentity`` for an invalid one."""
         if not isinstance(value, str):
             raise NoIdentity(f"{shown(value)} is not an identity of {self.count} values.")
         try:
@@ -60,7 +62,7 @@ class _Step(Struct, frozen=True):
 
 
 class _Place(Struct, frozen=True):
-    """Where a path leads to: the kind there, the way, and which single values of the whole identity those are."""
+    """The target of a path: its kind, the steps, and the positions of its single values in the whole identity."""
 
     kind: str | None
     steps: tuple[_Step, ...]
@@ -68,16 +70,16 @@ class _Place(Struct, frozen=True):
 
 
 def codec_of_member(part: KeyPart, label: str, members: Sequence[Member], source: str) -> Codec:
-    """What writes the part of an identity that a template's path leads to; the identity is of the model ``label``.
+    """Return the encoder for the part of an identity at a template's path; the identity belongs to the model ``label``.
 
-    The part alone tells neither the identity nor its order. ``ConfigurationError`` where the path leads nowhere.
+    The part alone determines neither the identity nor its order. Raises ``ConfigurationError`` for an unknown path.
     """
     place = _follow(part, label, members, part.path, 0, source)
     if place.kind is None:
         raise refusal(source, f"no key can hold what {{{part.shown}}} is")
     codec = codec_for(place.kind, part.spec)
     if not place.steps:
-        return codec  # the one value of an identity is the identity
+        return codec  # the only value of an identity is the identity
     return replace(
         codec,
         spec="",

@@ -1,4 +1,4 @@
-"""Recognize secrets by their names and by their shapes, and mask them in texts and nested values.
+"""Recognize secrets by their names and formats, and mask them in strings and nested values.
 
 This module is independent of models: ``orm/schema/secrecy`` decides about their attributes.
 """
@@ -31,8 +31,7 @@ _NAMES: Final = frozenset((*_WORDS.split(), *_PHRASES.split(", "), *_PHRASES.rep
 #: The most words that a name of a secret has.
 _LONGEST: Final = 3
 
-# Patterns are compiled when they are first used: only errors and logs hide values.
-#: Texts that are secrets whatever they are called.
+# Patterns are compiled on first use: only errors and logs hide values. Strings that are secrets whatever their name.
 _SHAPES: Final = (
     r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)"  # PEM
     r"|\beyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*"  # JWT
@@ -45,7 +44,7 @@ _SHAPES: Final = (
     r"|(?<=://)[^\s/:@]*:[^\s/@]+(?=@)"  # a user and a password in an address
     r"|(?<=\bBearer )[\w.~+/=-]{8,}"
 )
-#: A member of a JSON object whose value is a text or a number; the last one may be cut off.
+#: A member of a JSON object whose value is a string or a number; the last one may be cut off.
 _MEMBER: Final = r'("((?:[^"\\]|\\.)*)"\s*:\s*)("(?:[^"\\]|\\.)*(?:"|\Z)|[^\s,{}\[\]"]+)'
 
 #: The steps from a document to a place in it.
@@ -77,7 +76,7 @@ def words_of(name: str) -> list[str]:
 
 
 def _begins_word(name: str, index: int) -> bool:
-    """Return whether a letter or digit begins a word although it follows another one."""
+    """Return whether a letter or digit begins a word although it follows another."""
     character, before = name[index], name[index - 1] if index else "_"
     if not before.isalnum():
         return False
@@ -96,7 +95,7 @@ def is_secret_path(path: Path) -> bool:
 
 
 def hide(text: str, hides: Callable[[Path], bool] = is_secret_path) -> str:
-    """Return a text with the secrets in it masked: those of known shapes, and members of JSON with a secret name.
+    """Return a string with its secrets masked: those of known formats, and members of JSON with a secret name.
 
     ``hides`` takes the path of a member. JSON is recognized if the text is a JSON object or list, and its members if it
     is a part of one.
@@ -115,7 +114,7 @@ def hide(text: str, hides: Callable[[Path], bool] = is_secret_path) -> str:
 
 
 def hide_in(value: object, hides: Callable[[Path], bool] = is_secret_path, path: Path = ()) -> object:
-    """Return a Python value with the secrets in its maps, lists, sets and texts masked, at any depth.
+    """Return a Python value with the secrets in its maps, lists, sets and strings masked, at any depth.
 
     ``path`` leads to the value. Any other value is returned unchanged.
     """
@@ -134,7 +133,7 @@ def hide_in(value: object, hides: Callable[[Path], bool] = is_secret_path, path:
 
 
 def leave_out(value: object, hides: Callable[[Path], bool] = is_secret_path, path: Path = ()) -> object:
-    """Return a Python value without the members of its maps that are secrets, at any depth; texts are masked."""
+    """Return a Python value without the secret members of its maps, at any depth; strings are masked."""
     if isinstance(value, Mapping):
         return {
             name: leave_out(each, hides, (*path, str(name)))

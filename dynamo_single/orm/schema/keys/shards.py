@@ -1,8 +1,8 @@
-"""Shards: the partitions that one partition of a key is divided into, and in which of them an item lies.
+"""Shards: the partitions that one partition of a key is divided into, and the choice of an item's shard.
 
-That follows from a value of the item's identity, from the item's own time, and from a schedule, which says how many
-shards there are from which time on. The hash and the form of a shard's number are a part of the stored layout and never
-change. This module must not know where a schedule is recorded, models or queries.
+The shard depends on a value of the item's identity, the item's own time, and a schedule, which sets the number of
+shards for each period. The hash and the encoding of a shard's number are part of the stored layout and never change.
+This module does not depend on where a schedule is recorded, models or queries.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from dynamo_single.orm.schema.keys.codecs import CANONICAL, Codec, codec_for
 MAX_SHARDS: Final = 64
 #: The most entries of a schedule: the creation of an object checks one key for each.
 MAX_ENTRIES: Final = 16
-#: What stands between a partition's text and the number of a shard. No value in a key holds it: it sorts below ``$``.
+#: The separator between a partition's string and the number of a shard. No value in a key contains it: it sorts below
+#: ``$``.
 MARK: Final = "!"
-#: Which hash and which form of numbers a recorded schedule means.
+#: The hash and the number format that a recorded schedule uses.
 SCHEME: Final = 1
 #: The same, with entries that hash a folded value: a release that does not know these refuses the schedule.
 FOLDED_SCHEME: Final = 2
@@ -38,7 +39,7 @@ _HASHED_BYTES = 8
 
 
 class Shards(Struct, frozen=True):
-    """Declares by what the ``sharded`` keys of a model are divided: a part of the identity, and the time ``at``.
+    """Declares the division of a model's ``sharded`` keys: a part of the identity, and the time ``at``.
 
     How many shards there are is recorded in the table, by ``manage.py dynamo_shards``; one, until that is done.
     """
@@ -47,15 +48,15 @@ class Shards(Struct, frozen=True):
     at: str
 
     def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
-        """How a migration file writes it."""
+        """Return the form for a migration file."""
         return "dynamo_single.models.Shards", [self.attribute], {"at": self.at}
 
 
 class Entry(Struct, frozen=True, omit_defaults=True):
     """How many shards there are for items from a time on, in seconds since 1970.
 
-    ``fold`` names how the value is folded before it is hashed: as the primary key folds it. It is empty in an entry
-    that hashes the value itself, and in one of a single shard, where the hash decides nothing.
+    ``fold`` names the fold of the value before it is hashed, as in the primary key. It is empty in an entry that hashes
+    the value itself, and in one with a single shard, where the hash does not matter.
     """
 
     since: int
@@ -69,7 +70,7 @@ class Entry(Struct, frozen=True, omit_defaults=True):
 
 
 class Window(NamedTuple):
-    """The times that are asked for, in whole seconds since 1970, both included; ``None`` for no bound."""
+    """The requested times, in whole seconds since 1970, both included; ``None`` for no bound."""
 
     low: int | None = None
     high: int | None = None
@@ -82,7 +83,7 @@ EVER: Final = Window()
 class Schedule(Struct, frozen=True):
     """How many shards there are at which time. Items older than the first entry belong to it.
 
-    A place is 0 for the one shard that has no number, and one more than its number for any other.
+    A place is 0 for the single shard without a number, and one more than its number for any other.
     """
 
     entries: tuple[Entry, ...] = (Entry(0, 1),)
@@ -110,7 +111,7 @@ class Schedule(Struct, frozen=True):
 
     @property
     def scheme(self) -> int:
-        """What a process has to know to use the schedule."""
+        """The rules that a process must support to use the schedule."""
         return FOLDED_SCHEME if self.fold else SCHEME
 
     def entry(self, moment: int) -> Entry:
@@ -119,14 +120,14 @@ class Schedule(Struct, frozen=True):
         return self.entries[max(number - 1, 0)]
 
     def folds(self, entry: Entry) -> tuple[str, ...]:
-        """How the values of an entry's items can have been folded, the rule that new items follow first.
+        """Return the possible folds of the values of an entry's items, starting with the rule for new items.
 
         Once later entries fold the value, ``dynamo_verify --repair`` moves items of earlier ones to the folded place.
         """
         return (entry.fold,) if entry.fold or not self.fold else ("", self.fold)
 
     def touched(self, window: Window) -> Iterable[Entry]:
-        """The entries that items of some times can belong to; the nearest one where the bounds leave no time."""
+        """Return the entries whose items can have these times; the nearest one if the bounds are empty."""
         for number, entry in enumerate(self.entries):
             begins = entry.since if number else None
             ends = self.entries[number + 1].since if number + 1 < len(self.entries) else None
@@ -149,14 +150,14 @@ def _counted(entry: Entry) -> str:
 
 
 def place_of(text: str, count: int) -> int:
-    """The place of a text among so many shards."""
+    """Return the place of a string among this number of shards."""
     if count == 1:
         return 0
     return 1 + int.from_bytes(sha256(text.encode()).digest()[:_HASHED_BYTES], "big") % count
 
 
 def shard_suffix(place: int) -> str:
-    """What the partition key has at its end in a place."""
+    """Return the end of the partition key in a place."""
     return f"{MARK}{place - 1}" if place else ""
 
 
@@ -167,10 +168,10 @@ def split_partition(partition: str) -> tuple[str, int]:
 
 
 class Sharding(Struct, frozen=True):
-    """By what a model's sharded keys are divided, with the codec that writes the value in keys.
+    """The division of a model's sharded keys, with the codec that encodes the value in keys.
 
-    ``fold`` names how the primary key folds the value, so that several values are one address; ``folded`` writes what
-    the primary key holds of it. Both are empty if the primary key tells every value from every other.
+    ``fold`` names the primary key's fold, which maps several values to one address; ``folded`` encodes the folded
+    value. Both are empty if the primary key distinguishes all values.
     """
 
     attribute: str
@@ -184,7 +185,7 @@ class Sharding(Struct, frozen=True):
         return fold in ("", self.fold) or (fold == CANONICAL and self.codec.kind == "text")
 
     def text(self, value: object, fold: str = "") -> str:
-        """Return the string that is hashed: the value as it stands in a key."""
+        """Return the string that is hashed: the value as encoded in a key."""
         if not fold:
             return self.codec.encode(value)
         writers = self.folded if fold == self.fold else (codec_for(self.codec.kind, fold),)
@@ -205,8 +206,7 @@ class Sharding(Struct, frozen=True):
     ) -> tuple[int, ...]:
         """Return the places of all items of some times, in order; if ``values`` are given, of those items only.
 
-        ``alike`` values are known but for their case: they decide about entries that fold the case away, and about no
-        others.
+        ``alike`` values are known except for their case: they determine entries that fold the case, but no others.
         """
         found: set[int] = set()
         for entry in schedule.touched(window):
@@ -218,7 +218,7 @@ class Sharding(Struct, frozen=True):
         return tuple(sorted(found))
 
     def _texts(self, values: Sequence[object], fold: str) -> Iterator[str]:
-        """The texts of several values, without those that no key holds."""
+        """Return the strings of several values, without those that keys cannot contain."""
         for value in values:
             try:
                 yield self.text(value, fold)

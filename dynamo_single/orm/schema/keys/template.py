@@ -57,17 +57,17 @@ __all__ = [
 ]
 
 
-# Which texts a key template can make, and what two templates can have in common whatever their values are.
-#
-# A pattern is deterministic: the literal after a value begins with a character that the value cannot hold, so that
-# there is one way to read a text.
+# The strings that a key template can produce, and the overlap of two templates for any values.  A pattern is
+# deterministic: the literal after a value begins with a character that the value cannot contain, so there is one way to
+# read a string.
 
-#: How much of a text a pattern can read: all of it as one of its own texts, all of it as the beginning of one, or not.
+#: How much of a string a pattern can read: all of it as one of its own strings, all of it as the beginning of one, or
+#: not.
 Reading = Literal["whole", "beginning", "none"]
 
 
 class Pattern(Struct, frozen=True):
-    """Literals with a value between each two: one or more characters from ``$`` up, but not the next literal's first.
+    """Literals with a value between each two: one or more characters from ``$`` up, except the next literal's first.
 
     A pattern that ends with a value has an empty literal after it. A ``raw`` value may contain other characters, too,
     except the next literal's first character and the separator; a value that is the whole key may contain any.
@@ -77,7 +77,7 @@ class Pattern(Struct, frozen=True):
     raw: bool = False
 
     def read(self, text: str) -> Reading:
-        """Say how much of a text is one of this pattern."""
+        """Return how much of a string matches this pattern."""
         place = 0
         for number, literal in enumerate(self.literals):
             if number:
@@ -105,7 +105,7 @@ class Pattern(Struct, frozen=True):
         return character >= ESCAPE and character != following
 
     def up_to(self, count: int) -> Pattern:
-        """The pattern of what stands in front of the value after ``count`` values."""
+        """Return the pattern of the part before the value after ``count`` values."""
         return replace(self, literals=self.literals[: count + 1])
 
     def then(self, literal: str) -> Pattern:
@@ -113,7 +113,7 @@ class Pattern(Struct, frozen=True):
         return replace(self, literals=(*self.literals, literal))
 
     def is_read_by(self, other: Pattern, *, wholly: bool) -> bool | None:
-        """Whether texts of this pattern are texts of the other one, or begin one unless ``wholly``.
+        """Return whether strings of this pattern match the other one, or begin a match unless ``wholly``.
 
         ``None`` if some are and some are not: then it depends on the values.
         """
@@ -137,7 +137,7 @@ class Pattern(Struct, frozen=True):
             for character, our_next in self._steps(ours, characters):
                 their_next = other._after(theirs, character)
                 if their_next is None:
-                    # Every beginning goes on to some text of this pattern, and the other one reads none of these.
+                    # Every beginning continues to some string of this pattern, and the other one matches none of these.
                     answers.add(False)
                 else:
                     waiting.append((our_next, their_next))
@@ -150,7 +150,7 @@ class Pattern(Struct, frozen=True):
         return (place.number, place.offset) == (last, len(self.literals[last]))
 
     def _after(self, place: _Place, character: str) -> _Place | None:
-        """Where a character leads to, or ``None`` if it cannot stand there."""
+        """Return the next state for a character, or ``None`` if it does not match there."""
         number, offset, in_value = place.number, place.offset, place.in_value
         if not in_value and offset < len(self.literals[number]):
             return _Place(number, offset + 1) if character == self.literals[number][offset] else None
@@ -185,7 +185,7 @@ _START = _Place(0)
 
 
 def _characters(*patterns: Pattern) -> str:
-    """The characters that the patterns tell apart, and one that stands for all the others of a value."""
+    """Return the characters that the patterns distinguish, and a representative for all other characters of a value."""
     named = {character for pattern in patterns for literal in pattern.literals for character in literal}
     other = next(character for code in range(ord(ESCAPE), 0x10FFFF) if (character := chr(code)) not in named)
     if any(pattern.raw for pattern in patterns):
@@ -196,7 +196,7 @@ def _characters(*patterns: Pattern) -> str:
 
 @lru_cache(maxsize=64)
 def _value(following: str) -> re.Pattern[str]:
-    """What finds the characters of a value in front of a literal that begins with ``following``."""
+    """Return a regular expression for a value's characters before a literal that begins with ``following``."""
     excluded = f"\\x00-{re.escape(chr(ord(ESCAPE) - 1))}{re.escape(following)}"
     return re.compile(f"[^{excluded}]+")
 
@@ -207,13 +207,13 @@ def _raw_value(following: str, is_whole: bool) -> re.Pattern[str]:
     return re.compile(".+" if is_whole else f"[^{SEPARATOR}{re.escape(following)}]+", re.DOTALL)
 
 
-#: What Django adds to a reference's name for what it stores.
+#: Django's suffix for the stored attribute of a reference.
 _STORED = "_id"
 _INDEX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 class Key(Struct, frozen=True):
-    """Declares a model's primary key by two templates; ``sharded`` divides each partition as ``Shards`` says.
+    """Declares a model's primary key by two templates; ``sharded`` divides each partition as ``Shards`` declares.
 
     A migration file has the ``Shards`` themselves there.
     """
@@ -236,7 +236,7 @@ class Key(Struct, frozen=True):
                 raise refusal(source, f"{{{placed[0]}}} is part of the identity and must not be missing")
 
     def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
-        """How a migration file writes it."""
+        """Return the form for a migration file."""
         arguments: list[object] = [self.partition, self.sort]
         return "dynamo_single.models.Key", arguments, {"sharded": self.sharded} if self.sharded else {}
 
@@ -244,8 +244,8 @@ class Key(Struct, frozen=True):
 class IndexKey(Struct, frozen=True):
     """Declares the key of a model on one of the table's indexes; ``sharded`` as for ``Key``.
 
-    With a ``condition``, a ``Q`` of the model's own attributes, only live objects that meet it are in the index, and
-    the key answers only queries that ask for it. A migration file has the condition as tuples there.
+    With a ``condition``, a ``Q`` of the model's own attributes, the index contains only live objects that meet it, and
+    the key serves only queries that include it. A migration file has the condition as tuples there.
     """
 
     index: str
@@ -278,7 +278,7 @@ class IndexKey(Struct, frozen=True):
         Template.parse(self.sort)
 
     def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
-        """How a migration file writes it."""
+        """Return the form for a migration file."""
         options: dict[str, object] = {"sharded": self.sharded} if self.sharded else {}
         if self.condition is not None:
             options["condition"] = self.condition
@@ -311,7 +311,7 @@ class KeyPart(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where objects without a value stand, ``first`` or ``last``, if the key holds them."""
+        """The position of objects without a value, ``first`` or ``last``, if the key contains them."""
         return split_format(self.spec)[1]
 
     @property
@@ -321,13 +321,13 @@ class KeyPart(Struct, frozen=True):
 
     @property
     def bound(self) -> Codec:
-        """The codec; a template that is not bound has none."""
+        """The codec; an unbound template has none."""
         if self.codec is None:
             raise ConfigurationError(f"The key template's {{{self.shown}}} is not bound to an attribute.")
         return self.codec
 
     def encode(self, value: object) -> str:
-        """Write a value as it stands in this part."""
+        """Encode a value for this part."""
         try:
             return self.bound.encode(value, "" if self.terminator == SEPARATOR else self.terminator)
         except InvalidValue as error:
@@ -335,7 +335,7 @@ class KeyPart(Struct, frozen=True):
 
     @property
     def encoder(self) -> Callable[[Any], str]:
-        """What ``encode()`` does, as one function; of a text its errors do not name the attribute."""
+        """``encode()`` as one function; for a string its errors do not name the attribute."""
         return self.bound.text_encoder("" if self.terminator == SEPARATOR else self.terminator) or self.encode
 
 
@@ -349,8 +349,7 @@ class Template(Struct, frozen=True):
     source: str
     parts: tuple[KeyPart, ...]
     tail: str
-    # What follows is worked out of the above, whatever is given.
-    #: The names of the attributes, each once, in order.
+    # The rest is derived from the fields above, whatever is passed. The names of the attributes, each once, in order.
     variables: tuple[str, ...] = ()
     #: The keys that the template can make.
     pattern: Pattern = Pattern(())
@@ -364,7 +363,7 @@ class Template(Struct, frozen=True):
     @classmethod
     @lru_cache(maxsize=MAX_PARSED)
     def parse(cls, source: str) -> Template:
-        """Read a template; what could give ambiguous keys is a ``ConfigurationError`` that quotes it."""
+        """Read a template; raise a ``ConfigurationError`` that quotes it if keys could be ambiguous."""
         parts, tail = _parse(source)
         names = [part.shown for part in parts]
         for name in names:
@@ -378,14 +377,15 @@ class Template(Struct, frozen=True):
         return self.pattern.literals[0]
 
     def bind(self, codecs: Mapping[str, Codec]) -> Template:
-        """Give this template with what writes the values of each variable; ``codecs`` are by how it is ``shown``."""
+        """Return this template with the encoder of each variable; ``codecs`` are by its ``shown`` name."""
         for part in self.parts:
             if part.shown not in codecs:
                 raise refusal(self.source, f"there is no attribute {part.shown!r}")
         return replace(self, parts=tuple(replace(part, codec=codecs[part.shown]) for part in self.parts))
 
     def render(self, values: Mapping[str, object], *, limit: int | None = None) -> str:
-        """Write the key; a missing or empty value is an ``EmptyKeyPart``, over ``limit`` bytes an ``InvalidValue``."""
+        """Render the key; raise ``EmptyKeyPart`` for a missing or empty value, ``InvalidValue`` over ``limit``
+        bytes."""
         key = self._written(values, len(self.parts))
         if limit is not None and (size := len(key) if key.isascii() else len(key.encode())) > limit:
             raise InvalidValue(
@@ -401,9 +401,9 @@ class Template(Struct, frozen=True):
         return key
 
     def writer(self, limit: int, count: int | None = None) -> Callable[[Mapping[str, Any]], str | None]:
-        """What ``render()`` does, or ``prefix()``, as one function; ``None`` where a part is empty or the key too long.
+        """Return ``render()``, or ``prefix()``, as one function; it returns ``None`` for an empty part or a long key.
 
-        It raises what the values' encoders do. No value may be missing, and a text has to be a ``str``.
+        It raises the errors of the values' encoders. Every value is required, and a string must be a ``str``.
         """
         parts = self.parts[:count]
         known: dict[str, Any] = {f"encode_{place}": part.encoder for place, part in enumerate(parts)}
@@ -425,15 +425,15 @@ class Template(Struct, frozen=True):
         return self._written(values, min(count, len(self.parts)))
 
     def matches(self, text: str) -> bool:
-        """Whether the template can make exactly this key."""
+        """Return whether the template can produce exactly this key."""
         return self.pattern.read(text) == "whole"
 
     def could_start_with(self, text: str) -> bool:
-        """Whether the template can make a key that starts with this text."""
+        """Return whether the template can produce a key that starts with this string."""
         return self.pattern.read(text) != "none"
 
     def could_equal(self, other: Template) -> bool:
-        """Whether the two templates can make one and the same key."""
+        """Return whether the two templates can produce the same key."""
         return self.pattern.is_read_by(other.pattern, wholly=True) is not False
 
     def _written(self, values: Mapping[str, object], count: int) -> str:
@@ -454,7 +454,8 @@ class Template(Struct, frozen=True):
 
 
 def can_collide(first: tuple[Template, Template], second: tuple[Template, Template]) -> bool:
-    """Whether two pairs of (partition, sort) templates can make one primary key, for two different models' items."""
+    """Return whether two pairs of (partition, sort) templates can produce the same primary key, for two different
+    models."""
     return first[0].could_equal(second[0]) and first[1].could_equal(second[1])
 
 
@@ -465,10 +466,10 @@ def in_shards(partition: Template) -> Template:
 
 
 def sharding_of(shards: Shards, codec: Codec, primary: tuple[Template, Template]) -> Sharding:
-    """Return by what keys are divided, given the codec of the hashed value and the templates of the primary key.
+    """Return the division of keys, given the codec of the hashed value and the templates of the primary key.
 
-    The value counts as folded if the primary key does not tell each value from every other: two objects of one address
-    would then lie in different shards.
+    The value counts as folded if the primary key does not distinguish all values: two objects of one address would
+    otherwise be in different shards.
     """
     parts = [part for template in primary for part in template.parts if part.name == shards.attribute]
     codecs = tuple(part.bound for part in parts)
@@ -480,14 +481,14 @@ def sharding_of(shards: Shards, codec: Codec, primary: tuple[Template, Template]
 
 
 def prefix_end(prefix: str) -> str:
-    """Give a text that sorts after every key with a prefix and in front of all higher ones; it is never a key."""
+    """Return a string after every key with a prefix and before all higher ones; it is never a key."""
     if prefix.endswith(SEPARATOR):
         return prefix[:-1] + ESCAPE
     return prefix + LAST
 
 
 def refusal(source: str, reason: str) -> ConfigurationError:
-    """What is raised for a template that cannot be used."""
+    """Return the error for an invalid template."""
     return ConfigurationError(f"The key template {source!r} cannot be used: {reason}.")
 
 
@@ -539,7 +540,7 @@ def _check_variable(source: str, name: str, spec: str) -> None:
 
 
 def document_path_error(name: str) -> str:
-    """Why no key can name a value inside a document, and what can."""
+    """Explain why keys cannot name a nested value, and the alternative."""
     steps = re.findall(r"\w+", name)
     own = next((step for step in reversed(steps[1:]) if step.isidentifier()), "value")
     return (

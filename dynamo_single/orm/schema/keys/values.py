@@ -89,7 +89,7 @@ def _several(value: Any, brackets: str, levels: int) -> str:
 
 
 def _of(name: object, value: object, levels: int) -> str:
-    """Return a value that has a name; it is masked if the name is that of a secret."""
+    """Return a named value; it is masked if the name is that of a secret."""
     return MASK if isinstance(name, str) and is_secret_name(name) else _text(value, levels)
 
 
@@ -127,24 +127,23 @@ def _plain(value: object) -> str:
         return f"<{type(value).__name__} that cannot be shown>"
 
 
-# What is wrong with a value, for the people who fill in a form: in their language, and without names of Python's.
-#
-# The message of an error names attributes and types for programmers.
+# The errors of a value, for users who fill in a form: in their language, without Python names.  The message of an error
+# names attributes and types for programmers.
 
 #: Sentences that several places have.
 HAS_TO_HAVE_VALUE = _("“%(name)s” must have a value.")
 NESTED_TOO_DEEP = _("This has more than %(levels)d levels of nesting.")
-#: What stands between the name of an attribute and a place in its value.
+#: The separator between the name of an attribute and a path in its value.
 _INSIDE = re.compile(r"__|[.\[]")
 
 
 def gettext_noop(message: str) -> str:
-    """The same text, which ``makemessages`` finds by this name; Django's function asks for the settings."""
+    """Return the same string; ``makemessages`` finds it by this name, and Django's function would need the settings."""
     return message
 
 
 class Words(Struct, frozen=True):
-    """A template of Django's lazy translations, and the values in it; a text once it is needed."""
+    """A template of Django's lazy translations, with its values; converted to a string when needed."""
 
     template: str | Promise
     values: Mapping[str, object]
@@ -166,7 +165,7 @@ def words_at(path: str, template: str | Promise, **values: object) -> Words:
 
 
 def expecting(expects: str, path: str = "") -> Words:
-    """What a value of the wrong kind is refused with; what is expected is looked up in the translations as well."""
+    """Return the words for a value of the wrong type; the expected type is translated as well."""
     return words_at(path, _("This must be %(expects)s."), expects=gettext_lazy(expects))
 
 
@@ -278,7 +277,7 @@ def seconds(duration: timedelta) -> Decimal:
 def split_number(value: Number, *, path: str = "value") -> tuple[bool, str, int]:
     """Split a number into (is it negative, significant digits, exponent of the first digit); zero has no digits.
 
-    Equal numbers of any Python type are split alike. What DynamoDB cannot store exactly is refused.
+    Equal numbers of any Python type are split alike. Numbers that DynamoDB cannot store exactly are rejected.
     """
     if type(value) is int and -_SHORT < value < _SHORT:
         text = str(value).lstrip("-")  # which spares the way over a Decimal
@@ -343,7 +342,7 @@ def checked_text(value: str, *, path: str = "value") -> str:
     """Give the text as a plain ``str``, or refuse it if it has no UTF-8 form (lone surrogates)."""
     if type(value) is str and value.isascii():
         return value
-    # Without str.__str__ a text choice of an enumeration would keep its own class.
+    # Without str.__str__ a string choice of an enumeration would keep its own class.
     text = str.__str__(value)
     try:
         text.encode()
@@ -372,7 +371,7 @@ def item_size(item: Mapping[str, StoredValue]) -> int:
 def to_json(value: object) -> object:
     """Give a document as JSON holds it, or raise ``TypeError`` if JSON would give something else back.
 
-    A ``Decimal`` becomes a ``float`` where that is written with the same digits. Sets and bytes have no place in JSON.
+    A ``Decimal`` becomes a ``float`` if that has the same digits. JSON cannot contain sets and bytes.
     """
     if value is None or isinstance(value, str | bool | int):
         return value
